@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// DeviceFacts: what selection and planning may know of a GPU. A plain value, so that tests and
+// bwgemmExplain write their own. launch/device fills it from the driver.
+#pragma once
+
+#include <cstdint>
+
+#include "core/kernel_config.h"
+
+namespace bwgemm {
+
+struct DeviceFacts {
+  int cc_major = 0, cc_minor = 0;
+  int sm_count = 0;  // of the context (a MIG slice or green context has fewer than the chip)
+  std::int64_t l2_bytes = 0;
+
+  constexpr Arch arch() const { return cc_major == 9 ? Arch::sm90 : Arch::sm100; }
+  bool operator==(const DeviceFacts&) const = default;
+};
+
+constexpr bool is_supported(const DeviceFacts& facts) {
+  return (facts.cc_major == 9 && facts.cc_minor == 0) || facts.cc_major == 10;
+}
+
+inline constexpr DeviceFacts nominal_h200{9, 0, 132, 60 << 20};
+inline constexpr DeviceFacts nominal_b200{10, 0, 148, 126 << 20};
+
+}  // namespace bwgemm

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// KernelConfig: everything that distinguishes one compiled kernel from another. A row of
+// kernels/rows.h is one of these; the kernel's name, shared-memory layout, threads and tensor-map
+// boxes are computed from it and stand nowhere else.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace bwgemm {
+
+enum class Arch : std::uint8_t { sm90, sm100 };
+
+// The kernel source that a row instantiates.
+enum class Family : std::uint8_t {
+  cooperative,  // sm90: TMA ring, two consumer warpgroups share one output tile
+  pair,         // sm100: TMA ring, two CTAs share one tcgen05 tile
+  direct,       // both: ordinary loads of any alignment, mma.sync, optional split along k
+};
+
+// Type of A and B: fixed by the instruction (sm90) or a field chosen at launch (any16).
+enum class Input : std::uint8_t { bf16, f16, any16 };
+
+// Which index of an operand is contiguous in memory; any: chosen at launch.
+enum class Major : std::uint8_t { k, mn, any };
+
+struct Tile {
+  int m, n, k;  // n == 0: chosen at launch
+  bool operator==(const Tile&) const = default;
+};
+
+struct Cluster {
+  int m, n;  // CTAs along m and n
+  bool operator==(const Cluster&) const = default;
+  constexpr int size() const { return m * n; }
+};
+
+struct KernelConfig {
+  Arch arch;
+  Family family;
+  Input input;
+  Major a, b;
+  Tile tile;  // output tile of one CTA, or of the CTA pair for Family::pair
+  Cluster cluster;
+  int stages;  // depth of the operand ring; 0: as many as fit, computed at launch
+  bool operator==(const KernelConfig&) const = default;
+};
+
+// Text of fixed capacity that can be built in constant expressions.
+class KernelName {
+ public:
+  constexpr std::string_view view() const { return {text_.data(), size_}; }
+  constexpr const char* c_str() const { return text_.data(); }
+
+  constexpr KernelName& add(std::string_view text) {
+    for (const char c : text) text_[size_++] = c;
+    text_[size_] = '\0';
+    return *this;
+  }
+  constexpr KernelName& add(int number) {
+    if (number >= 10) add(number / 10);
+    const char digit = static_cast<char>('0' + number % 10);
+    return add(std::string_view(&digit, 1));
+  }
+
+ private:
+  std::array<char, 96> text_{};
+  std::size_t size_ = 0;
+};
+
+constexpr std::string_view name(Arch arch) {
+  return arch == Arch::sm90 ? "sm90" : "sm100";
+}
+
+constexpr std::string_view name(Family family) {
+  switch (family) {
+    case Family::cooperative: return "coop";
+    case Family::pair: return "pair";
+    case Family::direct: return "direct";
+  }
+  return "?";
+}
+
+constexpr std::string_view name(Input input) {
+  switch (input) {
+    case Input::bf16: return "bf16";
+    case Input::f16: return "f16";
+    case Input::any16: return "b16";
+  }
+  return "?";
+}
+
+// bwgemm_<arch>_<input>[_<majors>]_<m>x<n>x<k>[_<cluster>][_s<stages>]_<family>; what is chosen at
+// launch is left out, a run-time n is written N. Majors: k k, k n, m k, m n.
+constexpr KernelName kernel_name(const KernelConfig& config) {
+  KernelName text;
+  text.add("bwgemm_").add(name(config.arch)).add("_").add(name(config.input));
+  if (config.a != Major::any)
+    text.add("_").add(config.a == Major::k ? "k" : "m").add(config.b == Major::k ? "k" : "n");
+  text.add("_").add(config.tile.m).add("x");
+  if (config.tile.n == 0)
+    text.add("N");
+  else
+    text.add(config.tile.n);
+  text.add("x").add(config.tile.k);
+  if (config.cluster.size() > 1) text.add("_").add(config.cluster.m).add("x").add(config.cluster.n);
+  if (config.stages > 0) text.add("_s").add(config.stages);
+  return text.add("_").add(name(config.family));
+}
+
+}  // namespace bwgemm

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// KernelParams: the one argument of every kernel, passed by value. plan/ fills it, kernels read it;
+// both sides see this definition. A kernel family reads only the fields its comment names.
+#pragma once
+
+#include <cstdint>
+
+#include "core/dtype.h"
+#include "core/kernel_config.h"
+#include "core/problem.h"
+
+namespace bwgemm {
+
+// The driver's opaque CUtensorMap, so that kernels need no driver header.
+struct alignas(64) TensorMap {
+  std::uint64_t opaque[16];
+};
+
+// A matrix addressed element by element (Family::direct).
+struct StridedMatrix {
+  const void* data;
+  std::int64_t outer_stride;  // elements between steps along m (a, c, d) or n (b)
+  std::int64_t inner_stride;  // elements between steps along k (a, b) or n (c, d)
+  std::int64_t batch_stride;
+};
+
+struct KernelParams {
+  // TMA families. Maps have three dimensions, the last is the batch. c_map equals d_map if C is D.
+  TensorMap a_map, b_map, c_map, d_map;
+  std::int32_t tiles_m, tiles_n;  // output tiles of one batch, in tiles of a whole cluster
+  std::int32_t raster_group;      // tile rows that are walked together, see raster.h
+  std::int32_t k_blocks;  // tile.k-deep steps of the main loop; 0 if A and B are not to be read
+  std::int32_t a_batch_step, b_batch_step;  // 0 repeats batch 0 of the operand
+  std::int32_t tile_n, stages;              // where the config leaves them to the launch
+
+  // All families.
+  Scalar alpha, beta;
+  std::int64_t m, n, k;
+  std::int32_t batch;
+  Dtype input_type;        // where the config says any16
+  Dtype d_type;            // type of C and D: the input type or f32
+  Major a_major, b_major;  // where the config says any
+
+  // Family::direct.
+  StridedMatrix a, b, c, d;
+  std::int32_t splits;       // slices of k, each summed by its own CTA; 1: none
+  std::int32_t k_per_split;  // multiple of tile.k
+  float* partials;           // [splits][tile][tile.m * tile.n], only for splits > 1
+  std::uint32_t* arrivals;   // [tile], zero before and after the launch, only for splits > 1
+};
+
+}  // namespace bwgemm

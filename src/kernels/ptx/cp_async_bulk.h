@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// cp.async.bulk.*: tensor loads into shared memory, tensor stores from it, and bulk groups. All
+// maps have three dimensions. Groups belong to the thread that issued the stores.
+#pragma once
+
+#include "kernels/params.h"
+#include "kernels/ptx/attributes.h"
+
+namespace bwgemm::ptx {
+
+BWGEMM_DEVICE void prefetch_tensormap(const TensorMap& map) {
+  asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
+}
+
+BWGEMM_DEVICE void cp_async_bulk_tensor_3d(std::uint32_t destination, const TensorMap& map, int c0,
+                                           int c1, int c2, std::uint32_t barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes "
+      "[%0], [%1, {%2, %3, %4}], [%5];" ::"r"(destination),
+      "l"(&map), "r"(c0), "r"(c1), "r"(c2), "r"(barrier)
+      : "memory");
+}
+
+BWGEMM_DEVICE void cp_async_bulk_tensor_3d_multicast(std::uint32_t destination,
+                                                     const TensorMap& map, int c0, int c1, int c2,
+                                                     std::uint32_t barrier,
+                                                     std::uint16_t cta_mask) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::"
+      "cluster "
+      "[%0], [%1, {%2, %3, %4}], [%5], %6;" ::"r"(destination),
+      "l"(&map), "r"(c0), "r"(c1), "r"(c2), "r"(barrier), "h"(cta_mask)
+      : "memory");
+}
+
+BWGEMM_DEVICE void cp_async_bulk_tensor_3d_store(const TensorMap& map, int c0, int c1, int c2,
+                                                 std::uint32_t source) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%1, %2, %3}], [%4];" ::"l"(&map),
+      "r"(c0), "r"(c1), "r"(c2), "r"(source)
+      : "memory");
+}
+
+BWGEMM_DEVICE void cp_async_bulk_commit_group() {
+  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+
+template <int pending>
+BWGEMM_DEVICE void cp_async_bulk_wait_group_read() {
+  asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(pending) : "memory");
+}
+
+template <int pending>
+BWGEMM_DEVICE void cp_async_bulk_wait_group() {
+  asm volatile("cp.async.bulk.wait_group %0;" ::"n"(pending) : "memory");
+}
+
+}  // namespace bwgemm::ptx

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// mbarrier.*: arrivals, transactions, waits; and mapa for barriers of other CTAs of the cluster.
+#pragma once
+
+#include "kernels/ptx/attributes.h"
+
+namespace bwgemm::ptx {
+
+BWGEMM_DEVICE void mbarrier_init(std::uint32_t barrier, std::uint32_t arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+}
+
+BWGEMM_DEVICE void mbarrier_arrive(std::uint32_t barrier) {
+  asm volatile("mbarrier.arrive.release.cta.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+
+BWGEMM_DEVICE void mbarrier_arrive_cluster(std::uint32_t cluster_barrier) {
+  asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(cluster_barrier)
+               : "memory");
+}
+
+BWGEMM_DEVICE void mbarrier_arrive_expect_tx(std::uint32_t barrier, std::uint32_t bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], %1;" ::"r"(barrier),
+               "r"(bytes)
+               : "memory");
+}
+
+BWGEMM_DEVICE void mbarrier_arrive_expect_tx_cluster(std::uint32_t cluster_barrier,
+                                                     std::uint32_t bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.release.cluster.shared::cluster.b64 _, [%0], %1;" ::"r"(
+                   cluster_barrier),
+               "r"(bytes)
+               : "memory");
+}
+
+BWGEMM_DEVICE bool mbarrier_try_wait_parity(std::uint32_t barrier, std::uint32_t parity) {
+  std::uint32_t done;
+  asm volatile(
+      "{\n"
+      " .reg .pred done;\n"
+      " mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 done, [%1], %2;\n"
+      " selp.u32 %0, 1, 0, done;\n"
+      "}"
+      : "=r"(done)
+      : "r"(barrier), "r"(parity)
+      : "memory");
+  return done != 0;
+}
+
+BWGEMM_DEVICE bool mbarrier_try_wait_parity_cluster(std::uint32_t barrier, std::uint32_t parity) {
+  std::uint32_t done;
+  asm volatile(
+      "{\n"
+      " .reg .pred done;\n"
+      " mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%1], %2;\n"
+      " selp.u32 %0, 1, 0, done;\n"
+      "}"
+      : "=r"(done)
+      : "r"(barrier), "r"(parity)
+      : "memory");
+  return done != 0;
+}
+
+// The address of the same shared variable in CTA `rank` of the cluster.
+BWGEMM_DEVICE std::uint32_t mapa(std::uint32_t address, std::uint32_t rank) {
+  std::uint32_t mapped;
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(mapped) : "r"(address), "r"(rank));
+  return mapped;
+}
+
+}  // namespace bwgemm::ptx

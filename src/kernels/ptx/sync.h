@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fences, CTA and cluster barriers, lane election, register budgets and special registers.
+#pragma once
+
+#include "kernels/ptx/attributes.h"
+
+namespace bwgemm::ptx {
+
+BWGEMM_DEVICE void fence_mbarrier_init() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+BWGEMM_DEVICE void fence_proxy_async_shared() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+BWGEMM_DEVICE void barrier_cluster_arrive() {
+  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+}
+
+BWGEMM_DEVICE void barrier_cluster_wait() {
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+// True in one lane of the converged warp, always the same one.
+BWGEMM_DEVICE bool elect_sync() {
+  std::uint32_t elected;
+  asm volatile(
+      "{\n"
+      " .reg .pred elected;\n"
+      " elect.sync _|elected, 0xffffffff;\n"
+      " selp.u32 %0, 1, 0, elected;\n"
+      "}"
+      : "=r"(elected));
+  return elected != 0;
+}
+
+template <int registers>
+BWGEMM_DEVICE void setmaxnreg_inc() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(registers));
+}
+
+template <int registers>
+BWGEMM_DEVICE void setmaxnreg_dec() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(registers));
+}
+
+BWGEMM_DEVICE std::uint32_t cluster_ctarank() {
+  std::uint32_t rank;
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+}
+
+BWGEMM_DEVICE std::uint32_t laneid() {
+  std::uint32_t lane;
+  asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+  return lane;
+}
+
+}  // namespace bwgemm::ptx
