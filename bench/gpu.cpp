@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu.h"
+
+#include <array>
+#include <cstdlib>
+#include <dlfcn.h>
+#include <stdexcept>
+
+namespace bwgemm::bench {
+
+namespace {
+
+// Symbols carry the version suffix that <cuda.h> adds by macro.
+template <class Function>
+void bind(void* library, const char* symbol, Function& entry) {
+  entry = reinterpret_cast<Function>(dlsym(library, symbol));
+  if (entry == nullptr) throw std::runtime_error(std::string("the CUDA driver lacks ") + symbol);
+}
+
+DriverApi open_driver() {
+  const char* chosen = std::getenv("BWGEMM_LIBCUDA");
+  void* library = dlopen(chosen != nullptr ? chosen : "libcuda.so.1", RTLD_NOW);
+  if (library == nullptr) throw std::runtime_error(dlerror());
+  DriverApi api{};
+  bind(library, "cuInit", api.cuInit);
+  bind(library, "cuGetErrorString", api.cuGetErrorString);
+  bind(library, "cuDeviceGet", api.cuDeviceGet);
+  bind(library, "cuDeviceGetName", api.cuDeviceGetName);
+  bind(library, "cuDeviceGetAttribute", api.cuDeviceGetAttribute);
+  bind(library, "cuDevicePrimaryCtxRetain", api.cuDevicePrimaryCtxRetain);
+  bind(library, "cuCtxSetCurrent", api.cuCtxSetCurrent);
+  bind(library, "cuMemAlloc_v2", api.cuMemAlloc);
+  bind(library, "cuMemFree_v2", api.cuMemFree);
+  bind(library, "cuMemGetInfo_v2", api.cuMemGetInfo);
+  bind(library, "cuMemcpyHtoD_v2", api.cuMemcpyHtoD);
+  bind(library, "cuMemcpyDtoH_v2", api.cuMemcpyDtoH);
+  bind(library, "cuMemcpyDtoD_v2", api.cuMemcpyDtoD);
+  bind(library, "cuMemsetD8_v2", api.cuMemsetD8);
+  bind(library, "cuStreamCreate", api.cuStreamCreate);
+  bind(library, "cuStreamSynchronize", api.cuStreamSynchronize);
+  bind(library, "cuStreamBeginCapture_v2", api.cuStreamBeginCapture);
+  bind(library, "cuStreamEndCapture", api.cuStreamEndCapture);
+  bind(library, "cuGraphInstantiateWithFlags", api.cuGraphInstantiateWithFlags);
+  bind(library, "cuGraphLaunch", api.cuGraphLaunch);
+  bind(library, "cuGraphExecDestroy", api.cuGraphExecDestroy);
+  bind(library, "cuGraphDestroy", api.cuGraphDestroy);
+  bind(library, "cuEventCreate", api.cuEventCreate);
+  bind(library, "cuEventRecord", api.cuEventRecord);
+  bind(library, "cuEventSynchronize", api.cuEventSynchronize);
+  bind(library, "cuEventElapsedTime_v2", api.cuEventElapsedTime);
+  return api;
+}
+
+}  // namespace
+
+const DriverApi& driver() {
+  static const DriverApi api = open_driver();
+  return api;
+}
+
+void check(CUresult result, const char* call) {
+  if (result == CUDA_SUCCESS) return;
+  const char* text = nullptr;
+  driver().cuGetErrorString(result, &text);
+  throw std::runtime_error(std::string(call) + ": " + (text != nullptr ? text : "unknown error"));
+}
+
+Gpu::Gpu() {
+  const DriverApi& api = driver();
+  check(api.cuInit(0), "cuInit");
+  CUdevice device = 0;
+  check(api.cuDeviceGet(&device, 0), "cuDeviceGet");
+  std::array<char, 128> name{};
+  check(api.cuDeviceGetName(name.data(), name.size(), device), "cuDeviceGetName");
+  name_ = name.data();
+  int l2 = 0;
+  check(api.cuDeviceGetAttribute(&l2, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, device),
+        "cuDeviceGetAttribute");
+  l2_bytes_ = static_cast<std::size_t>(l2);
+  CUcontext context = nullptr;
+  check(api.cuDevicePrimaryCtxRetain(&context, device), "cuDevicePrimaryCtxRetain");
+  check(api.cuCtxSetCurrent(context), "cuCtxSetCurrent");
+  check(api.cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+  check(api.cuEventCreate(&begin_, CU_EVENT_DEFAULT), "cuEventCreate");
+  check(api.cuEventCreate(&end_, CU_EVENT_DEFAULT), "cuEventCreate");
+}
+
+std::size_t Gpu::free_bytes() const {
+  std::size_t free = 0, total = 0;
+  check(driver().cuMemGetInfo(&free, &total), "cuMemGetInfo");
+  return free;
+}
+
+DeviceBuffer::DeviceBuffer(std::size_t bytes) : bytes_(bytes) {
+  check(driver().cuMemAlloc(&address_, bytes > 0 ? bytes : 1), "cuMemAlloc");
+}
+
+DeviceBuffer::~DeviceBuffer() {
+  driver().cuMemFree(address_);
+}
+
+void Graph::finish() {
+  check(driver().cuStreamEndCapture(stream_, &graph_), "cuStreamEndCapture");
+  check(driver().cuGraphInstantiateWithFlags(&executable_, graph_, 0),
+        "cuGraphInstantiateWithFlags");
+}
+
+Graph::~Graph() {
+  if (executable_ != nullptr) driver().cuGraphExecDestroy(executable_);
+  if (graph_ != nullptr) driver().cuGraphDestroy(graph_);
+}
+
+}  // namespace bwgemm::bench

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// The benchmark's view of the CUDA driver: opened at run time (BWGEMM_LIBCUDA or libcuda.so.1),
+// every call checked, resources owned. Throws std::runtime_error.
+#pragma once
+
+#include <cstddef>
+#include <cuda.h>
+#include <string>
+
+namespace bwgemm::bench {
+
+// Entry points, named as the driver names them.
+struct DriverApi {
+  decltype(&::cuInit) cuInit;
+  decltype(&::cuGetErrorString) cuGetErrorString;
+  decltype(&::cuDeviceGet) cuDeviceGet;
+  decltype(&::cuDeviceGetName) cuDeviceGetName;
+  decltype(&::cuDeviceGetAttribute) cuDeviceGetAttribute;
+  decltype(&::cuDevicePrimaryCtxRetain) cuDevicePrimaryCtxRetain;
+  decltype(&::cuCtxSetCurrent) cuCtxSetCurrent;
+  decltype(&::cuMemAlloc) cuMemAlloc;
+  decltype(&::cuMemFree) cuMemFree;
+  decltype(&::cuMemGetInfo) cuMemGetInfo;
+  decltype(&::cuMemcpyHtoD) cuMemcpyHtoD;
+  decltype(&::cuMemcpyDtoH) cuMemcpyDtoH;
+  decltype(&::cuMemcpyDtoD) cuMemcpyDtoD;
+  decltype(&::cuMemsetD8) cuMemsetD8;
+  decltype(&::cuStreamCreate) cuStreamCreate;
+  decltype(&::cuStreamSynchronize) cuStreamSynchronize;
+  decltype(&::cuStreamBeginCapture) cuStreamBeginCapture;
+  decltype(&::cuStreamEndCapture) cuStreamEndCapture;
+  decltype(&::cuGraphInstantiateWithFlags) cuGraphInstantiateWithFlags;
+  decltype(&::cuGraphLaunch) cuGraphLaunch;
+  decltype(&::cuGraphExecDestroy) cuGraphExecDestroy;
+  decltype(&::cuGraphDestroy) cuGraphDestroy;
+  decltype(&::cuEventCreate) cuEventCreate;
+  decltype(&::cuEventRecord) cuEventRecord;
+  decltype(&::cuEventSynchronize) cuEventSynchronize;
+  decltype(&::cuEventElapsedTime) cuEventElapsedTime;
+};
+
+const DriverApi& driver();  // opened by the first Gpu
+void check(CUresult result, const char* call);
+
+// Device 0's primary context (which cuBLASLt shares), made current; one stream; two events.
+class Gpu {
+ public:
+  Gpu();
+
+  CUstream stream() const { return stream_; }
+  const std::string& name() const { return name_; }
+  std::size_t l2_bytes() const { return l2_bytes_; }
+  std::size_t free_bytes() const;
+
+  // Milliseconds that the stream spends on what `work` submits.
+  template <class Work>
+  double milliseconds(const Work& work) const {
+    check(driver().cuEventRecord(begin_, stream_), "cuEventRecord");
+    work();
+    check(driver().cuEventRecord(end_, stream_), "cuEventRecord");
+    check(driver().cuEventSynchronize(end_), "cuEventSynchronize");
+    float elapsed = 0;
+    check(driver().cuEventElapsedTime(&elapsed, begin_, end_), "cuEventElapsedTime");
+    return elapsed;
+  }
+
+ private:
+  CUstream stream_ = nullptr;
+  CUevent begin_ = nullptr, end_ = nullptr;
+  std::string name_;
+  std::size_t l2_bytes_ = 0;
+};
+
+class DeviceBuffer {
+ public:
+  explicit DeviceBuffer(std::size_t bytes);
+  ~DeviceBuffer();
+  DeviceBuffer(const DeviceBuffer&) = delete;
+  DeviceBuffer& operator=(const DeviceBuffer&) = delete;
+
+  CUdeviceptr address(std::size_t offset = 0) const { return address_ + offset; }
+  void* pointer(std::size_t offset = 0) const { return reinterpret_cast<void*>(address(offset)); }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  CUdeviceptr address_ = 0;
+  std::size_t bytes_;
+};
+
+// What `submit` puts on the stream, as an executable graph.
+class Graph {
+ public:
+  template <class Submit>
+  Graph(const Gpu& gpu, const Submit& submit) : stream_(gpu.stream()) {
+    check(driver().cuStreamBeginCapture(stream_, CU_STREAM_CAPTURE_MODE_RELAXED),
+          "cuStreamBeginCapture");
+    submit();
+    finish();
+  }
+  ~Graph();
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+
+  void launch() const { check(driver().cuGraphLaunch(executable_, stream_), "cuGraphLaunch"); }
+
+ private:
+  void finish();
+
+  CUstream stream_;
+  CUgraph graph_ = nullptr;
+  CUgraphExec executable_ = nullptr;
+};
+
+}  // namespace bwgemm::bench

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "measure.h"
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <vector>
+
+#include "operands.h"
+
+namespace bwgemm::bench {
+
+namespace {
+
+using Call = std::function<void(int set)>;
+
+Spread spread(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const auto at = [&](double share) {
+    return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5)];
+  };
+  return {at(0.5), at(0.25), at(0.75)};
+}
+
+// A graph of calls and the number of them.
+struct Series {
+  int calls;
+  Graph graph;
+
+  Series(const Gpu& gpu, const Operands& operands, int calls, const Call& call)
+      : calls(calls), graph(gpu, [&] {
+          for (int i = 0; i < calls; ++i) call(i % operands.sets());
+        }) {}
+
+  double microseconds(const Gpu& gpu) const {
+    return gpu.milliseconds([&] { graph.launch(); }) * 1e3 / calls;
+  }
+};
+
+// As many calls as fill one replay, from a first rough timing.
+std::unique_ptr<Series> make_series(const Gpu& gpu, const Operands& operands, double graph_ms,
+                                    const Call& call) {
+  const Series probe(gpu, operands, 4, call);
+  probe.microseconds(gpu);
+  const double once_us = probe.microseconds(gpu);
+  const int calls = std::clamp(static_cast<int>(graph_ms * 1e3 / once_us), 4, 2000);
+  return std::make_unique<Series>(gpu, operands, calls, call);
+}
+
+// Nanoseconds to submit one call, the stream never waited for while timing.
+double submit_ns(const Gpu& gpu, const Operands& operands, const Call& call) {
+  constexpr int calls = 100, rounds = 5;
+  double least = 1e12;
+  for (int round = 0; round < rounds; ++round) {
+    check(driver().cuStreamSynchronize(gpu.stream()), "cuStreamSynchronize");
+    const auto begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < calls; ++i) call(i % operands.sets());
+    const std::chrono::duration<double, std::nano> elapsed =
+        std::chrono::steady_clock::now() - begin;
+    least = std::min(least, elapsed.count() / calls);
+  }
+  check(driver().cuStreamSynchronize(gpu.stream()), "cuStreamSynchronize");
+  return least;
+}
+
+int fastest(const Gpu& gpu, const Operands& operands, const CublasLtProblem& lt,
+            const std::function<Call(int)>& call_of) {
+  int best = 0;
+  double best_us = 1e30;
+  for (int algorithm = 0; algorithm < lt.algorithms(); ++algorithm) {
+    const auto series = make_series(gpu, operands, 2, call_of(algorithm));
+    const double us = std::min(series->microseconds(gpu), series->microseconds(gpu));
+    if (us < best_us) {
+      best = algorithm;
+      best_us = us;
+    }
+  }
+  return best;
+}
+
+// Alternates the order within each pair, so that neither side always runs first.
+void sample(const Gpu& gpu, const MeasureOptions& options, const Series& ours, const Series* first,
+            const Series* best, Measurement& result) {
+  for (double ms = 0; ms < options.warm_ms;) ms += ours.microseconds(gpu) * ours.calls * 1e-3;
+  std::vector<double> our_us, first_us, best_us, over_first, over_best;
+  for (int pair = 0; pair < options.pairs; ++pair) {
+    double mine = 0, lt = 0, top = 0;
+    const auto run_ours = [&] { mine = ours.microseconds(gpu); };
+    const auto run_theirs = [&] {
+      if (first) lt = first->microseconds(gpu);
+      top = best ? best->microseconds(gpu) : lt;
+    };
+    if (pair % 2 == 0) {
+      run_ours();
+      run_theirs();
+    } else {
+      run_theirs();
+      run_ours();
+    }
+    our_us.push_back(mine);
+    first_us.push_back(lt);
+    best_us.push_back(top);
+    over_first.push_back(lt / mine);
+    over_best.push_back(top / mine);
+  }
+  result.bwgemm_us = spread(our_us).median;
+  result.first_us = spread(first_us).median;
+  result.best_us = spread(best_us).median;
+  result.over_first = spread(over_first);
+  result.over_best = spread(over_best);
+}
+
+}  // namespace
+
+void run_bwgemm(bwgemmHandle_t handle, const BenchProblem& p, const void* a, const void* b,
+                void* c) {
+  const float alpha = 1;
+  const auto op = [](bool transposed) { return transposed ? BWGEMM_OP_T : BWGEMM_OP_N; };
+  const bwgemmStatus_t status = bwgemmGemmStridedBatchedEx(
+      handle, op(p.transa), op(p.transb), p.m, p.n, p.k, &alpha, a, p.input, p.lda(), p.m * p.k, b,
+      p.input, p.ldb(), p.n * p.k, &p.beta, c, p.output, p.ldc(), p.m * p.n, p.batch,
+      BWGEMM_COMPUTE_32F, -1);
+  if (status != BWGEMM_STATUS_SUCCESS) throw std::runtime_error(bwgemmGetLastErrorString());
+}
+
+std::string explain(bwgemmHandle_t handle, const BenchProblem& p, const void* a, const void* b,
+                    void* c) {
+  const float alpha = 1;
+  const auto op = [](bool transposed) { return transposed ? BWGEMM_OP_T : BWGEMM_OP_N; };
+  std::string text(32768, '\0');
+  const bwgemmStatus_t status = bwgemmExplain(
+      handle, op(p.transa), op(p.transb), p.m, p.n, p.k, &alpha, a, p.input, p.lda(), b, p.input,
+      p.ldb(), &p.beta, c, p.output, p.ldc(), BWGEMM_COMPUTE_32F, -1, text.data(), text.size());
+  if (status != BWGEMM_STATUS_SUCCESS) throw std::runtime_error(bwgemmGetLastErrorString());
+  text.resize(text.find('\0'));
+  return text;
+}
+
+Measurement measure(const Gpu& gpu, bwgemmHandle_t handle, const CublasLt* cublaslt,
+                    const BenchProblem& problem, const MeasureOptions& options) {
+  Measurement result;
+  const Operands operands(gpu, problem);
+  result.operand_sets = operands.sets();
+  const Call ours = [&](int set) {
+    run_bwgemm(handle, problem, operands.a(set), operands.b(set), operands.c(set));
+  };
+
+  const std::string report = explain(handle, problem, operands.a(0), operands.b(0), operands.c(0));
+  const std::size_t start = report.find("bwgemm_");
+  if (start != std::string::npos)
+    result.kernel = report.substr(start, report.find_first_of(" \n,:;)", start) - start);
+
+  if (options.check) {
+    if (problem.beta == 0) operands.poison_c(0);
+    ours(0);
+    check(driver().cuStreamSynchronize(gpu.stream()), "cuStreamSynchronize");
+    result.check = operands.verify(0);
+    operands.reset_c(0);
+  }
+
+  const auto our_series = make_series(gpu, operands, options.graph_ms, ours);
+  std::optional<CublasLtProblem> lt;
+  if (cublaslt != nullptr) lt.emplace(*cublaslt, problem);
+  std::unique_ptr<Series> first, best;
+  if (lt && lt->algorithms() > 0) {
+    const std::function<Call(int)> call_of = [&](int algorithm) -> Call {
+      return [&, algorithm](int set) {
+        lt->run(algorithm, operands.a(set), operands.b(set), operands.c(set), gpu.stream());
+      };
+    };
+    result.algorithms = lt->algorithms();
+    result.best_algorithm = fastest(gpu, operands, *lt, call_of);
+    first = make_series(gpu, operands, options.graph_ms, call_of(0));
+    if (result.best_algorithm != 0)
+      best = make_series(gpu, operands, options.graph_ms, call_of(result.best_algorithm));
+    if (options.host_cost) result.cublaslt_host_ns = submit_ns(gpu, operands, call_of(0));
+  }
+  if (options.host_cost) result.bwgemm_host_ns = submit_ns(gpu, operands, ours);
+  sample(gpu, options, *our_series, first.get(), best.get(), result);
+  return result;
+}
+
+}  // namespace bwgemm::bench

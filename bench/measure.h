@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// measure: times bwgemm and cuBLASLt on one problem, interleaved in one process: CUDA graphs of
+// launches that walk through the operand sets, replayed in turn. The figure is the median of paired
+// ratios.
+#pragma once
+
+#include <string>
+
+#include "bwgemm/bwgemm.h"
+#include "cublaslt.h"
+#include "gpu.h"
+#include "problem.h"
+
+namespace bwgemm::bench {
+
+struct MeasureOptions {
+  int pairs = 15;
+  double graph_ms = 8;   // device time of one replay
+  double warm_ms = 150;  // load before the first sample: figures are of the warm, throttled chip
+  bool check = true;
+  bool host_cost = true;
+};
+
+struct Spread {
+  double median = 0, low = 0, high = 0;  // quartiles
+};
+
+struct Measurement {
+  std::string kernel;
+  std::string check = "not run";
+  double bwgemm_us = 0, first_us = 0, best_us = 0;  // medians per call
+  Spread over_first, over_best;  // cuBLASLt's time over ours: above 1 we are faster
+  int best_algorithm = 0, algorithms = 0;
+  double bwgemm_host_ns = 0, cublaslt_host_ns = 0;  // per call, submitting only
+  int operand_sets = 0;
+};
+
+// `cublaslt` may be null. Throws std::runtime_error.
+Measurement measure(const Gpu& gpu, bwgemmHandle_t handle, const CublasLt* cublaslt,
+                    const BenchProblem& problem, const MeasureOptions& options);
+
+// Calls bwgemm once. Throws std::runtime_error with the last-error text.
+void run_bwgemm(bwgemmHandle_t handle, const BenchProblem& problem, const void* a, const void* b,
+                void* c);
+
+// The report of bwgemmExplain; `handle` may be null.
+std::string explain(bwgemmHandle_t handle, const BenchProblem& problem, const void* a,
+                    const void* b, void* c);
+
+}  // namespace bwgemm::bench
