@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a problem meets a kernel: which index of each operand is contiguous, how many tiles cover the
+// output, how many clusters are launched. Used by selection and planning alike.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "core/kernel_config.h"
+#include "core/problem.h"
+
+namespace bwgemm {
+
+// A is m x k and B is k x n: rows of A and columns of B run along k.
+constexpr Major a_major(const Problem& problem) {
+  return problem.a.order == Order::row ? Major::k : Major::mn;
+}
+constexpr Major b_major(const Problem& problem) {
+  return problem.b.order == Order::column ? Major::k : Major::mn;
+}
+
+constexpr std::int64_t ceil_div(std::int64_t value, std::int64_t by) {
+  return value / by + (value % by != 0 ? 1 : 0);
+}
+
+struct TileCounts {
+  std::int64_t m, n, batch;
+  constexpr std::int64_t total() const { return m * n * batch; }
+  bool operator==(const TileCounts&) const = default;
+};
+
+// Tiles of the given size that cover D.
+constexpr TileCounts tile_counts(const Problem& problem, int tile_m, int tile_n) {
+  return {ceil_div(problem.m, tile_m), ceil_div(problem.n, tile_n), problem.batch};
+}
+
+// Steps of tile.k along k; 0 if A and B are not to be read.
+constexpr std::int64_t k_steps(const Problem& problem, const KernelConfig& config) {
+  return problem.scale_only() ? 0 : ceil_div(problem.k, config.tile.k);
+}
+
+// CTAs of a persistent launch: no more clusters than there is work or room for.
+constexpr std::int64_t grid_ctas(std::int64_t work_units, std::int64_t resident_clusters,
+                                 int cluster_size) {
+  return cluster_size * std::min(work_units, resident_clusters);
+}
+
+}  // namespace bwgemm

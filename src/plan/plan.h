@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plan: everything a launch needs except the stream: grid, cluster, and the parameters with their
+// tensor maps. A value that holds no pointer into a handle. launch/ resolves the row to a function
+// and launches it.
+#pragma once
+
+#include <cstdint>
+
+#include "core/device_facts.h"
+#include "core/kernel_config.h"
+#include "core/problem.h"
+#include "kernels/params.h"
+#include "kernels/shape.h"
+#include "plan/tensor_map_cache.h"
+#include "select/select.h"
+
+namespace bwgemm {
+
+// Device memory for a choice with splits: see select's workspace_bytes() and arrival_count().
+struct Scratch {
+  float* partials = nullptr;
+  std::uint32_t* arrivals = nullptr;
+};
+
+struct PlanContext {
+  DeviceFacts facts;
+  int sm_limit = 0;           // multiprocessors the call may occupy; 0: all
+  int resident_clusters = 0;  // of this kernel on the whole device: the occupancy query's answer
+  TensorMapCache* maps = nullptr;
+  Scratch scratch;
+};
+
+struct Plan {
+  int row;
+  KernelShape shape;
+  int grid;     // CTAs
+  int cluster;  // CTAs per cluster
+  KernelParams params;
+};
+
+// Throws NOT_SUPPORTED if not even one cluster fits the device, INTERNAL_ERROR if a tensor map
+// cannot be encoded. `config` is the row that `choice` names, the problem one it can serve.
+Plan make_plan(const Problem& problem, const KernelConfig& config, const Choice& choice,
+               const PlanContext& context);
+
+}  // namespace bwgemm

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Building, hashing and encoding of tensor-map keys.
+#include "plan/tensor_map.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "core/error.h"
+#include "core/text.h"
+
+namespace bwgemm {
+namespace {
+
+static_assert(sizeof(CUtensorMap) == sizeof(TensorMap));
+
+CUtensorMapDataType map_type(Dtype type) {
+  switch (type) {
+    case Dtype::f32: return CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
+    case Dtype::f16: return CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+    case Dtype::bf16: return CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+    case Dtype::e4m3:
+    case Dtype::e5m2: return CU_TENSOR_MAP_DATA_TYPE_UINT8;
+  }
+  return CU_TENSOR_MAP_DATA_TYPE_UINT8;
+}
+
+// A map of one batch never uses this stride, but the driver wants a legal one: the whole matrix.
+std::uint64_t unused_batch_stride(std::uint64_t outer_stride_bytes, std::uint64_t outer) {
+  constexpr std::uint64_t largest = (std::uint64_t{1} << 40) - 16;
+  return outer <= largest / outer_stride_bytes ? outer_stride_bytes * outer : largest;
+}
+
+std::string described(const TensorMapKey& key) {
+  const auto list = [](const auto& numbers) {
+    std::string joined;
+    for (const auto number : numbers) joined += text(joined.empty() ? "" : " x ", number);
+    return joined;
+  };
+  return text("type ", key.type, ", rank ", key.rank, ", address ", key.address, ", dims ",
+              list(key.dims), ", strides ", list(key.strides), ", box ", list(key.box),
+              ", element strides ", list(key.element_strides), ", interleave ", key.interleave,
+              ", swizzle ", key.swizzle, ", promotion ", key.promotion, ", oob fill ",
+              key.oob_fill);
+}
+
+}  // namespace
+
+TensorMapKey tensor_map_key(const Matrix& matrix, const MapExtent& extent, const MapBox& box) {
+  const auto element_bytes = static_cast<std::uint64_t>(size_bytes(matrix.type));
+  const bool repeats = extent.batch == 1 || matrix.batch_stride == 0;
+  TensorMapKey key{};
+  key.address = reinterpret_cast<std::uintptr_t>(matrix.data);
+  key.dims[0] = static_cast<std::uint64_t>(extent.inner);
+  key.dims[1] = static_cast<std::uint64_t>(extent.outer);
+  key.dims[2] = repeats ? 1 : static_cast<std::uint64_t>(extent.batch);
+  key.strides[0] = static_cast<std::uint64_t>(matrix.ld) * element_bytes;
+  key.strides[1] = repeats ? unused_batch_stride(key.strides[0], key.dims[1])
+                           : static_cast<std::uint64_t>(matrix.batch_stride) * element_bytes;
+  key.box[0] = static_cast<std::uint32_t>(box.inner);
+  key.box[1] = static_cast<std::uint32_t>(box.outer);
+  key.box[2] = 1;
+  std::fill_n(key.element_strides, tensor_map_rank, 1u);
+  key.type = map_type(matrix.type);
+  key.rank = tensor_map_rank;
+  key.interleave = CU_TENSOR_MAP_INTERLEAVE_NONE;
+  key.swizzle =
+      key.box[0] * element_bytes == 128 ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_64B;
+  key.promotion = CU_TENSOR_MAP_L2_PROMOTION_L2_256B;
+  key.oob_fill = CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE;
+  return key;
+}
+
+std::uint64_t hash(const TensorMapKey& key) {
+  constexpr std::uint64_t odd = 0x9e3779b97f4a7c15;  // 2^64 / golden ratio
+  std::uint64_t words[sizeof(TensorMapKey) / sizeof(std::uint64_t)];
+  std::memcpy(words, &key, sizeof words);
+  std::uint64_t mixed = 0;
+  for (const std::uint64_t word : words) {
+    mixed = (mixed ^ word) * odd;
+    mixed ^= mixed >> 32;
+  }
+  return mixed;
+}
+
+TensorMap encoded(EncodeTiled encode, const TensorMapKey& key) {
+  CUtensorMap map{};
+  const CUresult result = encode(&map, static_cast<CUtensorMapDataType>(key.type), key.rank,
+                                 reinterpret_cast<void*>(static_cast<std::uintptr_t>(key.address)),
+                                 key.dims, key.strides, key.box, key.element_strides,
+                                 static_cast<CUtensorMapInterleave>(key.interleave),
+                                 static_cast<CUtensorMapSwizzle>(key.swizzle),
+                                 static_cast<CUtensorMapL2promotion>(key.promotion),
+                                 static_cast<CUtensorMapFloatOOBfill>(key.oob_fill));
+  if (result != CUDA_SUCCESS)
+    throw Error(BWGEMM_STATUS_INTERNAL_ERROR,
+                text("cuTensorMapEncodeTiled returned ", static_cast<int>(result), " for ",
+                     described(key)));
+  TensorMap copy;
+  std::memcpy(&copy, &map, sizeof copy);
+  return copy;
+}
+
+}  // namespace bwgemm

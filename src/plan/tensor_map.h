@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// TensorMapKey: every input of cuTensorMapEncodeTiled as one value without padding, built from a
+// matrix and the box that a kernel moves. Equal keys are equal maps, which is what lets the cache
+// compare bytes.
+#pragma once
+
+#include <cstdint>
+#include <cuda.h>
+#include <type_traits>
+
+#include "core/problem.h"
+#include "kernels/params.h"
+
+namespace bwgemm {
+
+using EncodeTiled = decltype(&cuTensorMapEncodeTiled);
+
+inline constexpr int tensor_map_rank = 3;
+
+struct TensorMapKey {
+  std::uint64_t address;
+  std::uint64_t dims[tensor_map_rank];         // elements: inner, outer, batch
+  std::uint64_t strides[tensor_map_rank - 1];  // bytes: outer, batch
+  std::uint32_t box[tensor_map_rank];
+  std::uint32_t element_strides[tensor_map_rank];
+  std::uint32_t type, rank;
+  std::uint32_t interleave, swizzle, promotion, oob_fill;
+
+  bool operator==(const TensorMapKey&) const = default;
+};
+static_assert(std::has_unique_object_representations_v<TensorMapKey>, "the key has padding");
+
+// A matrix as TMA sees it: `inner` is the contiguous index.
+struct MapExtent {
+  std::int64_t inner, outer, batch;
+};
+struct MapBox {
+  int inner, outer;
+};
+
+// The swizzle is as wide as a row of the box: 128 or 64 bytes. A matrix that repeats over the batch
+// has one batch in its map.
+TensorMapKey tensor_map_key(const Matrix& matrix, const MapExtent& extent, const MapBox& box);
+
+std::uint64_t hash(const TensorMapKey& key);
+
+// Throws INTERNAL_ERROR with every input in its text if the driver refuses.
+TensorMap encoded(EncodeTiled encode, const TensorMapKey& key);
+
+}  // namespace bwgemm

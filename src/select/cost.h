@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cost: the predicted time of a kernel on a problem, in microseconds. A small model whose every
+// constant is one line of a table per architecture; whether the kernel can serve at all is judged
+// by rejects.h.
+//
+//   time    = launch + max(compute, memory) + overlap_loss * min(compute, memory)
+//   memory  = bytes of A, B, D (and C), each moved once, at the rate of device memory
+//   compute = waves * (k blocks * block + fill) + epilogues that nothing hides; the last wave may
+//             be smaller, and is delivered to faster
+//   block   = max(time of the tensor cores, bytes of the operands / delivery rate of an SM)
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/device_facts.h"
+#include "core/kernel_config.h"
+#include "core/problem.h"
+
+namespace bwgemm {
+
+// facts.sm_count is what the call may occupy. tile_n: of the config, or the run-time value.
+double predicted_us(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
+                    int tile_n, int splits);
+
+// Clusters that compute at the same time.
+std::int64_t resident_clusters(const DeviceFacts& facts, const KernelConfig& config);
+
+// Slices of k that Family::direct is to use: enough that tiles * splits fill the device, no slice
+// shorter than four steps or empty, no more than adding the slices up is worth, and no more than
+// `workspace_bytes` holds.
+int direct_splits(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
+                  std::size_t workspace_bytes);
+
+}  // namespace bwgemm

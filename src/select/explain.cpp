@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// The report of explain(): select() in words. Numbers are written with to_chars, so that the
+// caller's locale does not show.
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "core/tiling.h"
+#include "kernels/shape.h"
+#include "select/candidate.h"
+#include "select/cost.h"
+#include "select/rejects.h"
+#include "select/select.h"
+
+namespace bwgemm {
+namespace {
+
+class Report {
+ public:
+  Report& add(std::string_view text) {
+    text_.append(text);
+    return *this;
+  }
+  Report& add(std::int64_t number) { return add_chars(number); }
+  Report& add_us(double us) { return add_chars(us, std::chars_format::fixed, 2).add(" us"); }
+  Report& add_number(float number) { return add_chars(number); }
+  // Ends the line.
+  Report& end() { return add("\n"); }
+  std::string take() { return std::move(text_); }
+
+ private:
+  template <class... Value>
+  Report& add_chars(Value... value) {
+    char digits[128];
+    const std::to_chars_result result = std::to_chars(digits, digits + sizeof digits, value...);
+    return add(std::string_view(digits, static_cast<std::size_t>(result.ptr - digits)));
+  }
+
+  std::string text_;
+};
+
+void add_matrix(Report& report, std::string_view letter, const Matrix& matrix, std::int64_t batch) {
+  report.add(letter).add(" ").add(name(matrix.type));
+  report.add(matrix.order == Order::row ? " row ld " : " column ld ").add(matrix.ld);
+  if (batch > 1) report.add(" stride ").add(matrix.batch_stride);
+}
+
+void add_scalar(Report& report, std::string_view word, const Scalar& scalar) {
+  report.add(", ").add(word).add(" ");
+  if (scalar.device != nullptr)
+    report.add("on the device");
+  else
+    report.add_number(scalar.value);
+}
+
+void add_problem(Report& report, const Problem& problem) {
+  report.add("problem    m ").add(problem.m).add(" n ").add(problem.n).add(" k ").add(problem.k);
+  report.add(" batch ").add(problem.batch).add(" (D in row order): ");
+  add_matrix(report, "A", problem.a, problem.batch);
+  add_matrix(report, ", B", problem.b, problem.batch);
+  add_matrix(report, ", D", problem.d, problem.batch);
+  add_scalar(report, "alpha", problem.alpha);
+  add_scalar(report, "beta", problem.beta);
+  report.end();
+}
+
+void add_device(Report& report, const DeviceFacts& facts, const DeviceFacts& usable) {
+  report.add("device     compute capability ").add(facts.cc_major).add(".").add(facts.cc_minor);
+  report.add(", ").add(usable.sm_count).add(" of ").add(facts.sm_count).add(" SMs").end();
+}
+
+void add_choice(Report& report, const Problem& problem, const DeviceFacts& usable,
+                const KernelConfig& config, const Choice& choice) {
+  const KernelShape shape = kernel_shape(config, choice.tile_n, problem.d.type);
+  const TileCounts tiles = tile_counts(problem, shape.cluster_tile_m, shape.cluster_tile_n);
+  report.add("kernel     ").add(kernel_name(config).view()).end();
+  report.add("launch     grid ")
+      .add(grid_ctas(tiles.total() * choice.splits, resident_clusters(usable, config),
+                     config.cluster.size()));
+  report.add(", cluster ").add(config.cluster.size()).add(", threads ").add(shape.threads);
+  report.add(", shared memory ").add(shape.smem_bytes).add(", tile_n ").add(shape.tile_n);
+  report.add(", stages ").add(shape.stages).add(", splits ").add(choice.splits);
+  report.add(", raster_group ").add(choice.raster_group).add(", workspace ");
+  report.add(static_cast<std::int64_t>(workspace_bytes(problem, config, choice))).end();
+  report.add("predicted  ").add_us(choice.predicted_us).end();
+}
+
+void add_candidate(Report& report, const KernelConfig& config, const Candidate& candidate) {
+  report.add("other      ").add(kernel_name(config).view()).add(": ");
+  if (candidate.rejected != nullptr) {
+    report.add(candidate.rejected).end();
+    return;
+  }
+  report.add_us(candidate.predicted_us);
+  if (config.tile.n == 0) report.add(" with tile_n ").add(candidate.tile_n);
+  if (candidate.splits > 1) report.add(" with splits ").add(candidate.splits);
+  report.end();
+}
+
+// What select() returns; nothing if it would throw NOT_SUPPORTED.
+std::optional<Choice> chosen(const Problem& problem, const DeviceFacts& facts,
+                             std::span<const KernelConfig> rows, const SelectOptions& options) {
+  const DeviceFacts usable = limited(facts, options);
+  const auto serves = [&](const KernelConfig& config) {
+    return rejects(problem, usable, config) == nullptr;
+  };
+  const bool possible =
+      options.forced_kernel.empty()
+          ? std::any_of(rows.begin(), rows.end(), serves)
+          : serves(rows[static_cast<std::size_t>(forced_row(rows, options.forced_kernel))]);
+  if (!possible) return std::nullopt;
+  return select(problem, facts, rows, options);
+}
+
+}  // namespace
+
+std::string explain(const Problem& problem, const DeviceFacts& facts,
+                    std::span<const KernelConfig> rows, const SelectOptions& options) {
+  Report report;
+  add_problem(report, problem);
+  if (problem.empty()) return report.add("kernel     none: D has no element").end().take();
+  const DeviceFacts usable = limited(facts, options);
+  const std::optional<Choice> choice = chosen(problem, facts, rows, options);
+  add_device(report, facts, usable);
+  if (choice.has_value())
+    add_choice(report, problem, usable, rows[static_cast<std::size_t>(choice->row)], *choice);
+  else if (options.forced_kernel.empty())
+    report.add("kernel     none can serve").end();
+  else
+    report.add("kernel     ").add(options.forced_kernel).add(" is forced and cannot serve").end();
+  for (std::size_t row = 0; row < rows.size(); ++row)
+    if (!choice.has_value() || static_cast<int>(row) != choice->row)
+      add_candidate(report, rows[row], judged(problem, usable, rows[row], options));
+  return report.take();
+}
+
+}  // namespace bwgemm

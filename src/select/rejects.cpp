@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rules are those of the tensor maps (cuTensorMapEncodeTiled), of the 32-bit tile arithmetic of
+// the kernels, and of the types an instruction takes.
+#include "select/rejects.h"
+
+#include <cstdint>
+#include <limits>
+
+#include "core/tiling.h"
+
+namespace bwgemm {
+namespace {
+
+constexpr std::int64_t tma_alignment_bytes = 16;
+constexpr std::int64_t tma_stride_limit_bytes = std::int64_t{1} << 40;
+constexpr std::int64_t index_limit = std::numeric_limits<std::int32_t>::max();
+
+struct MatrixTexts {
+  const char *base, *ld, *ld_limit, *batch_stride, *batch_stride_limit, *batch_overlap;
+};
+
+constexpr MatrixTexts a_texts = {"A does not start at a multiple of 16 bytes",
+                                 "the leading dimension of A is not a multiple of 16 bytes",
+                                 "the leading dimension of A reaches 2^40 bytes",
+                                 "the batch stride of A is not a multiple of 16 bytes",
+                                 "the batch stride of A reaches 2^40 bytes",
+                                 "the batch stride of A is smaller than a tensor map allows"};
+constexpr MatrixTexts b_texts = {"B does not start at a multiple of 16 bytes",
+                                 "the leading dimension of B is not a multiple of 16 bytes",
+                                 "the leading dimension of B reaches 2^40 bytes",
+                                 "the batch stride of B is not a multiple of 16 bytes",
+                                 "the batch stride of B reaches 2^40 bytes",
+                                 "the batch stride of B is smaller than a tensor map allows"};
+constexpr MatrixTexts c_texts = {"C does not start at a multiple of 16 bytes",
+                                 "the leading dimension of C is not a multiple of 16 bytes",
+                                 "the leading dimension of C reaches 2^40 bytes",
+                                 "the batch stride of C is not a multiple of 16 bytes",
+                                 "the batch stride of C reaches 2^40 bytes",
+                                 "the batch stride of C is smaller than a tensor map allows"};
+constexpr MatrixTexts d_texts = {"D does not start at a multiple of 16 bytes",
+                                 "the leading dimension of D is not a multiple of 16 bytes",
+                                 "the leading dimension of D reaches 2^40 bytes",
+                                 "the batch stride of D is not a multiple of 16 bytes",
+                                 "the batch stride of D reaches 2^40 bytes",
+                                 "the batch stride of D is smaller than a tensor map allows"};
+
+// `outer` is the number of rows of a row-order matrix, of columns otherwise.
+const char* tma_rejects(const Matrix& matrix, std::int64_t outer, std::int64_t batch,
+                        const MatrixTexts& texts) {
+  const std::int64_t element_bytes = size_bytes(matrix.type);
+  const std::int64_t limit = tma_stride_limit_bytes / element_bytes;
+  if (reinterpret_cast<std::uintptr_t>(matrix.data) % tma_alignment_bytes != 0) return texts.base;
+  if (matrix.ld >= limit) return texts.ld_limit;
+  if (matrix.ld * element_bytes % tma_alignment_bytes != 0) return texts.ld;
+  if (batch == 1 || matrix.batch_stride == 0) return nullptr;
+  if (matrix.batch_stride >= limit) return texts.batch_stride_limit;
+  const std::int64_t batch_bytes = matrix.batch_stride * element_bytes;
+  if (batch_bytes % tma_alignment_bytes != 0) return texts.batch_stride;
+  return batch_bytes < outer ? texts.batch_overlap : nullptr;
+}
+
+bool takes(Input input, Dtype type) {
+  switch (input) {
+    case Input::bf16: return type == Dtype::bf16;
+    case Input::f16: return type == Dtype::f16;
+    case Input::any16: return type == Dtype::bf16 || type == Dtype::f16;
+  }
+  return false;
+}
+
+const char* input_text(Input input) {
+  switch (input) {
+    case Input::bf16: return "takes bf16 inputs";
+    case Input::f16: return "takes f16 inputs";
+    case Input::any16: return "takes bf16 or f16 inputs";
+  }
+  return "takes other inputs";
+}
+
+const char* device_rejects(const DeviceFacts& facts, const KernelConfig& config) {
+  if (!is_supported(facts) || config.arch != facts.arch())
+    return config.arch == Arch::sm90 ? "needs compute capability 9.0"
+                                     : "needs compute capability 10.x";
+  if (facts.sm_count < config.cluster.size())
+    return "its cluster needs more multiprocessors than the call may use";
+  return nullptr;
+}
+
+const char* type_rejects(const Problem& problem, const KernelConfig& config) {
+  if (problem.a.type != problem.b.type) return "A and B differ in type";
+  if (!takes(config.input, problem.a.type)) return input_text(config.input);
+  if (problem.d.type != problem.a.type && problem.d.type != Dtype::f32)
+    return "D has neither the type of A and B nor f32";
+  if (problem.reads_c() && problem.c.type != problem.d.type) return "C and D differ in type";
+  return nullptr;
+}
+
+const char* major_rejects(const Problem& problem, const KernelConfig& config) {
+  if (config.a != Major::any && config.a != a_major(problem))
+    return config.a == Major::k ? "takes A contiguous along k" : "takes A contiguous along m";
+  if (config.b != Major::any && config.b != b_major(problem))
+    return config.b == Major::k ? "takes B contiguous along k" : "takes B contiguous along n";
+  return nullptr;
+}
+
+// Coordinates of tiles and of elements are 32-bit in the TMA kernels, the tile index in all.
+const char* tile_rejects(const Problem& problem, int tile_m, int tile_n) {
+  if (problem.batch > index_limit) return "more than 2^31 - 1 batches";
+  const TileCounts tiles = tile_counts(problem, tile_m, tile_n);
+  if (tiles.m > index_limit || tiles.n > index_limit || tiles.m * tiles.n > index_limit ||
+      tiles.total() > index_limit)
+    return "more than 2^31 - 1 tiles";
+  return nullptr;
+}
+
+const char* size_rejects(const Problem& problem, const KernelConfig& config, int tile_m,
+                         int tile_n) {
+  if (problem.m > index_limit - tile_m) return "m is too large for 32-bit tile coordinates";
+  if (problem.n > index_limit - tile_n) return "n is too large for 32-bit tile coordinates";
+  if (problem.k > index_limit - config.tile.k) return "k is too large for 32-bit tile coordinates";
+  return nullptr;
+}
+
+const char* matrix_rejects(const Problem& problem) {
+  const std::int64_t a_outer = a_major(problem) == Major::k ? problem.m : problem.k;
+  const std::int64_t b_outer = b_major(problem) == Major::k ? problem.n : problem.k;
+  if (const char* reason = tma_rejects(problem.a, a_outer, problem.batch, a_texts)) return reason;
+  if (const char* reason = tma_rejects(problem.b, b_outer, problem.batch, b_texts)) return reason;
+  if (const char* reason = tma_rejects(problem.d, problem.m, problem.batch, d_texts)) return reason;
+  if (!problem.reads_c()) return nullptr;
+  if (problem.batch > 1 && problem.c.batch_stride == 0) return "C is repeated over the batch";
+  return tma_rejects(problem.c, problem.m, problem.batch, c_texts);
+}
+
+const char* tma_kernel_rejects(const Problem& problem, const KernelConfig& config) {
+  if (problem.scale_only()) return "k or alpha is zero: A and B are not to be touched";
+  if (const char* reason = major_rejects(problem, config)) return reason;
+  if (problem.d.order != Order::row) return "D is not in row order";
+  if (problem.reads_c() && problem.c.order != problem.d.order) return "C and D differ in order";
+  // A run-time tile is at most 256 wide; the narrowest makes the most tiles.
+  const int widest = (config.tile.n != 0 ? config.tile.n : 256) * config.cluster.n;
+  const int narrowest = (config.tile.n != 0 ? config.tile.n : 32) * config.cluster.n;
+  const int tile_m =
+      config.family == Family::pair ? config.tile.m : config.tile.m * config.cluster.m;
+  if (const char* reason = size_rejects(problem, config, tile_m, widest)) return reason;
+  if (const char* reason = tile_rejects(problem, tile_m, narrowest)) return reason;
+  return matrix_rejects(problem);
+}
+
+const char* direct_rejects(const Problem& problem, const KernelConfig& config) {
+  if (k_steps(problem, config) > index_limit) return "k is too large for 32-bit step numbers";
+  return tile_rejects(problem, config.tile.m, config.tile.n);
+}
+
+}  // namespace
+
+const char* rejects(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config) {
+  if (const char* reason = device_rejects(facts, config)) return reason;
+  if (const char* reason = type_rejects(problem, config)) return reason;
+  if (problem.epilogue != Epilogue::none) return "has no fused epilogue";
+  return config.family == Family::direct ? direct_rejects(problem, config)
+                                         : tma_kernel_rejects(problem, config);
+}
+
+}  // namespace bwgemm

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why a kernel cannot serve a problem on a device. Says nothing about speed: see cost.h.
+#pragma once
+
+#include "core/device_facts.h"
+#include "core/kernel_config.h"
+#include "core/problem.h"
+
+namespace bwgemm {
+
+// Null, or the reason, as static text. facts.sm_count is what the call may occupy.
+const char* rejects(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config);
+
+}  // namespace bwgemm

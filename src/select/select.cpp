@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Judging every row and taking the best.
+#include "select/select.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "core/tiling.h"
+#include "kernels/shape.h"
+#include "select/candidate.h"
+#include "select/cost.h"
+#include "select/rejects.h"
+
+namespace bwgemm {
+namespace {
+
+// A wave of R tiles that is g tiles high and R/g wide reads g * tile_m rows of A and R/g * tile_n
+// columns of B: least in sum for g = sqrt(R * tile_n / tile_m). Bands are then made equally high.
+int raster_group(const Problem& problem, const DeviceFacts& usable, const KernelConfig& config,
+                 int tile_n) {
+  const KernelShape shape = kernel_shape(config, tile_n, problem.d.type);
+  const TileCounts tiles = tile_counts(problem, shape.cluster_tile_m, shape.cluster_tile_n);
+  const std::int64_t wave = std::min(resident_clusters(usable, config), tiles.m * tiles.n);
+  const double best =
+      std::sqrt(static_cast<double>(wave) * shape.cluster_tile_n / shape.cluster_tile_m);
+  const std::int64_t rows = std::clamp<std::int64_t>(std::llround(best), 1, tiles.m);
+  const std::int64_t bands = ceil_div(tiles.m, rows);
+  return static_cast<int>(ceil_div(tiles.m, bands));
+}
+
+Choice choice_of(const Problem& problem, const DeviceFacts& usable,
+                 std::span<const KernelConfig> rows, int row, const Candidate& candidate) {
+  const KernelConfig& config = rows[static_cast<std::size_t>(row)];
+  return {row, candidate.tile_n, candidate.splits,
+          raster_group(problem, usable, config, candidate.tile_n), candidate.predicted_us};
+}
+
+Choice forced_choice(const Problem& problem, const DeviceFacts& usable,
+                     std::span<const KernelConfig> rows, const SelectOptions& options) {
+  const int row = forced_row(rows, options.forced_kernel);
+  const Candidate candidate = judged(problem, usable, rows[static_cast<std::size_t>(row)], options);
+  if (candidate.rejected != nullptr)
+    throw Error(BWGEMM_STATUS_NOT_SUPPORTED, text("the forced kernel ", options.forced_kernel,
+                                                  " cannot serve: ", candidate.rejected));
+  return choice_of(problem, usable, rows, row, candidate);
+}
+
+[[noreturn]] void throw_nothing_serves(const Problem& problem, const DeviceFacts& usable,
+                                       std::span<const KernelConfig> rows) {
+  std::string message = "no kernel can serve the call";
+  for (const KernelConfig& config : rows)
+    message += text("; ", kernel_name(config).view(), ": ", rejects(problem, usable, config));
+  throw Error(BWGEMM_STATUS_NOT_SUPPORTED, std::move(message));
+}
+
+}  // namespace
+
+int usable_sms(const DeviceFacts& facts, int sm_count_target) {
+  return sm_count_target > 0 ? std::min(sm_count_target, facts.sm_count) : facts.sm_count;
+}
+
+DeviceFacts limited(const DeviceFacts& facts, const SelectOptions& options) {
+  DeviceFacts usable = facts;
+  usable.sm_count = usable_sms(facts, options.sm_count_target);
+  return usable;
+}
+
+Candidate judged(const Problem& problem, const DeviceFacts& usable, const KernelConfig& config,
+                 const SelectOptions& options) {
+  Candidate candidate{rejects(problem, usable, config), config.tile.n, 1, 0};
+  if (candidate.rejected != nullptr) return candidate;
+  if (config.family == Family::direct)
+    candidate.splits = direct_splits(problem, usable, config, options.workspace_bytes);
+  if (config.tile.n != 0) {
+    candidate.predicted_us =
+        predicted_us(problem, usable, config, candidate.tile_n, candidate.splits);
+    return candidate;
+  }
+  for (int tile_n = 32; tile_n <= 256; tile_n += 32) {
+    if (sm100::invalid_because(tile_n, b_major(problem)) != nullptr) continue;
+    const double us = predicted_us(problem, usable, config, tile_n, candidate.splits);
+    if (candidate.tile_n != 0 && us >= candidate.predicted_us) continue;
+    candidate.tile_n = tile_n;
+    candidate.predicted_us = us;
+  }
+  return candidate;
+}
+
+int forced_row(std::span<const KernelConfig> rows, std::string_view name) {
+  for (std::size_t row = 0; row < rows.size(); ++row)
+    if (kernel_name(rows[row]).view() == name) return static_cast<int>(row);
+  throw Error(BWGEMM_STATUS_INVALID_VALUE, text("no kernel has the forced name \"", name, "\""));
+}
+
+Choice select(const Problem& problem, const DeviceFacts& facts, std::span<const KernelConfig> rows,
+              const SelectOptions& options) {
+  const DeviceFacts usable = limited(facts, options);
+  if (!options.forced_kernel.empty()) return forced_choice(problem, usable, rows, options);
+  int best_row = -1;
+  Candidate best{};
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    const Candidate candidate = judged(problem, usable, rows[row], options);
+    if (candidate.rejected != nullptr) continue;
+    if (best_row >= 0 && candidate.predicted_us >= best.predicted_us) continue;
+    best_row = static_cast<int>(row);
+    best = candidate;
+  }
+  if (best_row < 0) throw_nothing_serves(problem, usable, rows);
+  return choice_of(problem, usable, rows, best_row, best);
+}
+
+std::size_t arrival_count(const Problem& problem, const KernelConfig& config,
+                          const Choice& choice) {
+  if (choice.splits <= 1) return 0;
+  return static_cast<std::size_t>(tile_counts(problem, config.tile.m, config.tile.n).total());
+}
+
+std::size_t workspace_bytes(const Problem& problem, const KernelConfig& config,
+                            const Choice& choice) {
+  return arrival_count(problem, config, choice) * static_cast<std::size_t>(choice.splits) *
+         static_cast<std::size_t>(config.tile.m) * static_cast<std::size_t>(config.tile.n) *
+         sizeof(float);
+}
+
+}  // namespace bwgemm

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Select: which kernel computes a problem, and why the others do not. A pure function of a problem,
+// the device, the table of kernels and the options: no driver call, no state, no heap unless it
+// fails. The launch that follows from a choice is built in plan/.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/device_facts.h"
+#include "core/kernel_config.h"
+#include "core/problem.h"
+
+namespace bwgemm {
+
+struct SelectOptions {
+  std::string_view forced_kernel;  // empty: choose
+  int sm_count_target = 0;         // multiprocessors the call may occupy; 0: all
+  std::size_t workspace_bytes = 0;
+};
+
+struct Choice {
+  int row;           // index into the rows
+  int tile_n;        // the config's, or the run-time value
+  int splits;        // slices of k; 1: none
+  int raster_group;  // see kernels/raster.h
+  double predicted_us;
+
+  bool operator==(const Choice&) const = default;
+};
+
+// The row with the least predicted time among those that can serve, or the forced one. Throws
+// INVALID_VALUE if no row has the forced name, NOT_SUPPORTED with the reasons if the forced row, or
+// every row, cannot serve. The problem is not empty().
+Choice select(const Problem& problem, const DeviceFacts& facts, std::span<const KernelConfig> rows,
+              const SelectOptions& options);
+
+// A report in lines: the problem, the kernel that select() would return with its launch, and for
+// every other row its predicted time or why it cannot serve. Throws only what a wrong forced name
+// throws; that nothing serves is part of the report.
+std::string explain(const Problem& problem, const DeviceFacts& facts,
+                    std::span<const KernelConfig> rows, const SelectOptions& options);
+
+// Bytes of partial sums, and number of zeroed counters, that the choice uses. The counters are at
+// most half of the CTAs resident on the device.
+std::size_t workspace_bytes(const Problem& problem, const KernelConfig& config,
+                            const Choice& choice);
+std::size_t arrival_count(const Problem& problem, const KernelConfig& config, const Choice& choice);
+
+// Multiprocessors a call may occupy: the device's, or the target if that is fewer.
+int usable_sms(const DeviceFacts& facts, int sm_count_target);
+
+}  // namespace bwgemm

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cost model moves the right way when the problem or the device does. Its accuracy is judged by
+// measurements, not here.
+#include "select/cost.h"
+
+#include <gtest/gtest.h>
+
+#include "kernels/rows.h"
+#include "problems.h"
+#include "select/rejects.h"
+
+namespace bwgemm {
+namespace {
+
+using test::problem_of;
+
+double us(const KernelConfig& config, const Problem& problem, int sm_count = 0, int splits = 1) {
+  DeviceFacts facts = config.arch == Arch::sm90 ? nominal_h200 : nominal_b200;
+  if (sm_count != 0) facts.sm_count = sm_count;
+  const int tile_n = config.tile.n != 0 ? config.tile.n : 256;
+  return predicted_us(problem, facts, config, tile_n, splits);
+}
+
+class Cost : public testing::TestWithParam<KernelConfig> {};
+
+TEST_P(Cost, GrowsWithEverySize) {
+  const KernelConfig& config = GetParam();
+  const auto check = [&](auto problem_of_size) {
+    double last = 0;
+    for (std::int64_t size = 64; size <= 65536; size *= 2) {
+      const double now = us(config, problem_of_size(size));
+      EXPECT_GE(now, last) << size;
+      last = now;
+    }
+    EXPECT_GT(last, 10 * us(config, problem_of_size(64)));
+  };
+  check([](std::int64_t k) { return problem_of(4096, 4096, k); });
+  check([](std::int64_t m) { return problem_of(m, 4096, 4096); });
+  check([](std::int64_t n) { return problem_of(4096, n, 4096); });
+  check([](std::int64_t batch) { return problem_of(64, 64, 4096, test::kk, {}, batch); });
+}
+
+TEST_P(Cost, GrowsWithWaves) {
+  const KernelConfig& config = GetParam();
+  const Problem problem = problem_of(8192, 8192, 8192);
+  const double whole_chip = us(config, problem);
+  // Where delivery to all SMs is the limit, a few SMs less change little.
+  EXPECT_GT(us(config, problem, 120), 0.97 * whole_chip);
+  double last = 1.1 * whole_chip;
+  for (int sms : {60, 30, 10, 2}) {
+    const double now = us(config, problem, sms);
+    EXPECT_GT(now, last) << sms;
+    last = now;
+  }
+  // One tile more than a wave holds costs another wave.
+  const int tile_n = config.tile.n != 0 ? config.tile.n : 256;
+  const int units = config.family == Family::direct ? 40 : 10 / config.cluster.size();
+  const int rows = units * config.tile.m * (config.family == Family::pair ? 1 : config.cluster.m);
+  const double one_wave = us(config, problem_of(rows, tile_n, 65536), 10);
+  EXPECT_GT(us(config, problem_of(rows + 8, tile_n, 65536), 10), 1.5 * one_wave);
+}
+
+TEST_P(Cost, IsAboveWhatMemoryAndLaunchTake) {
+  const KernelConfig& config = GetParam();
+  for (std::int64_t m : {1, 128, 4096})
+    for (std::int64_t n : {1, 4096}) {
+      const Problem problem = problem_of(m, n, 4096);
+      const double bytes = 2.0 * static_cast<double>(m * 4096 + 4096 * n + m * n);
+      EXPECT_GT(us(config, problem), 1 + bytes / 8e6);  // 8 TB/s
+    }
+}
+
+TEST_P(Cost, ReadingCAndWiderOutputsCost) {
+  const KernelConfig& config = GetParam();
+  Problem problem = problem_of(8192, 8192, 64);
+  const double plain = us(config, problem);
+  problem.beta.value = 1;
+  EXPECT_GT(us(config, problem), plain);
+  EXPECT_GT(us(config, problem_of(8192, 8192, 64, test::kk, {Dtype::bf16, Dtype::f32})), plain);
+}
+
+INSTANTIATE_TEST_SUITE_P(Rows, Cost, testing::ValuesIn(kernel_rows), [](const auto& info) {
+  return std::string(kernel_name(info.param).view());
+});
+
+// Broad enough to survive calibration, tight enough to catch a wrong unit or a missing factor.
+TEST(CostScale, LargeSquaresAreNearThePeakOfTheChip) {
+  const double tera_flop = 2.0 * 8192 * 8192 * 8192 / 1e6;  // in TFLOP/s for a time in us
+  for (const KernelConfig& config : kernel_rows) {
+    const double rate = tera_flop / us(config, problem_of(8192, 8192, 8192));
+    SCOPED_TRACE(kernel_name(config).view());
+    if (config.family == Family::direct) {
+      EXPECT_GT(rate, 30);
+      EXPECT_LT(rate, 200);
+    } else if (config.arch == Arch::sm90) {
+      EXPECT_GT(rate, 250);
+      EXPECT_LT(rate, 860);
+    } else {
+      EXPECT_GT(rate, 1200);
+      EXPECT_LT(rate, 2250);
+    }
+  }
+}
+
+TEST(CostScale, SplittingALongKHelpsUntilMergingCosts) {
+  for (const KernelConfig& config : kernel_rows) {
+    if (config.family != Family::direct) continue;
+    const Problem problem = problem_of(64, 64, 65536);
+    EXPECT_LT(us(config, problem, 0, 16), us(config, problem, 0, 1));
+    EXPECT_GT(us(config, problem, 0, 500), us(config, problem, 0, 64));
+    const DeviceFacts facts = config.arch == Arch::sm90 ? nominal_h200 : nominal_b200;
+    const int splits = direct_splits(problem, facts, config, 1 << 30);
+    EXPECT_LE(us(config, problem, 0, splits), 1.05 * us(config, problem, 0, splits / 2));
+    EXPECT_LE(us(config, problem, 0, splits), 1.05 * us(config, problem, 0, splits * 2));
+  }
+}
+
+}  // namespace
+}  // namespace bwgemm

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of kernels and the names computed from it.
+#include "core/kernel_config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <set>
+#include <string>
+
+#include "kernels/rows.h"
+
+namespace bwgemm {
+namespace {
+
+TEST(KernelConfig, NamesAreDistinct) {
+  std::set<std::string> names;
+  for (const KernelConfig& row : kernel_rows) {
+    const std::string name(kernel_name(row).view());
+    EXPECT_TRUE(names.insert(name).second) << name << " names two rows";
+  }
+  EXPECT_EQ(names.size(), kernel_rows.size());
+}
+
+TEST(KernelConfig, NamesFollowTheGrammar) {
+  const auto grammar = testing::MatchesRegex(
+      "bwgemm_sm(90|100)_(bf16|f16|b16)(_[km][kn])?_[0-9]+x([0-9]+|N)x[0-9]+"
+      "(_[0-9]x[0-9])?(_s[0-9]+)?_(coop|pair|direct)");
+  for (const KernelConfig& row : kernel_rows) {
+    EXPECT_THAT(std::string(kernel_name(row).view()), grammar);
+  }
+}
+
+TEST(KernelConfig, NamesSayEveryFixedField) {
+  constexpr KernelConfig config{Arch::sm90, Family::cooperative, Input::f16, Major::mn,
+                                Major::k,   {128, 192, 64},      {1, 2},     5};
+  EXPECT_EQ(kernel_name(config).view(), "bwgemm_sm90_f16_mk_128x192x64_1x2_s5_coop");
+  constexpr KernelConfig at_launch{Arch::sm100, Family::pair, Input::any16, Major::any,
+                                   Major::any,  {256, 0, 64}, {2, 1},       0};
+  EXPECT_EQ(kernel_name(at_launch).view(), "bwgemm_sm100_b16_256xNx64_2x1_pair");
+  EXPECT_STREQ(kernel_name(config).c_str(), std::string(kernel_name(config).view()).c_str());
+}
+
+TEST(KernelConfig, EveryRowIsValid) {
+  for (const KernelConfig& row : kernel_rows)
+    EXPECT_EQ(invalid_because(row), nullptr) << kernel_name(row).view();
+}
+
+TEST(KernelConfig, EveryArchitectureHasAKernelWithoutRulesOnAlignment) {
+  for (const Arch arch : {Arch::sm90, Arch::sm100}) {
+    bool found = false;
+    for (const KernelConfig& row : kernel_rows)
+      found |= row.arch == arch && row.family == Family::direct;
+    EXPECT_TRUE(found) << name(arch);
+  }
+}
+
+TEST(KernelConfig, BrokenRulesAreNamed) {
+  KernelConfig config = kernel_rows[0];
+  config.stages = 20;
+  ASSERT_NE(invalid_because(config), nullptr);
+  EXPECT_NE(std::string(invalid_because(config)).find("shared memory"), std::string::npos);
+  config = kernel_rows[0];
+  config.tile.n = 200;
+  EXPECT_NE(invalid_because(config), nullptr);
+}
+
+}  // namespace
+}  // namespace bwgemm

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans: the grid, the maps' geometry and every parameter, for each family.
+#include "plan/plan.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstring>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <memory>
+#include <vector>
+
+#include "core/error.h"
+#include "fake_driver.h"
+#include "kernels/rows.h"
+#include "problems.h"
+
+namespace bwgemm {
+namespace {
+
+using test::kk, test::kn, test::mk, test::mn, test::problem_of;
+using ::testing::ElementsAre;
+
+constexpr std::string_view big_kk = "bwgemm_sm90_bf16_kk_128x256x64_2x1_s4_coop";
+constexpr std::string_view big_mn = "bwgemm_sm90_bf16_mn_128x256x64_2x1_s4_coop";
+constexpr std::string_view small_kk = "bwgemm_sm90_bf16_kk_128x128x64_s6_coop";
+constexpr std::string_view pair_kernel = "bwgemm_sm100_b16_256xNx64_2x1_pair";
+constexpr std::string_view direct90 = "bwgemm_sm90_b16_64x64x32_direct";
+
+class PlanTest : public testing::Test {
+ protected:
+  // A forced choice, planned with the occupancy that a whole device has.
+  Plan planned(const Problem& problem, std::string_view kernel, int sm_limit = 0,
+               std::size_t workspace = 0) {
+    SelectOptions options;
+    options.forced_kernel = kernel;
+    options.sm_count_target = sm_limit;
+    options.workspace_bytes = workspace;
+    const bool is_sm90 = kernel.find("sm90") != kernel.npos;
+    context_.facts = is_sm90 ? nominal_h200 : nominal_b200;
+    choice_ = select(problem, context_.facts, kernel_rows, options);
+    const KernelConfig& config = kernel_rows[static_cast<std::size_t>(choice_.row)];
+    context_.sm_limit = sm_limit;
+    context_.resident_clusters = config.family == Family::direct
+                                     ? 4 * context_.facts.sm_count
+                                     : context_.facts.sm_count / config.cluster.size();
+    context_.maps = &maps_;
+    context_.scratch = {&partial_, &arrival_};
+    return make_plan(problem, config, choice_, context_);
+  }
+
+  TensorMapCache maps_{test::fake_encode};
+  PlanContext context_;
+  Choice choice_{};
+  float partial_ = 0;
+  std::uint32_t arrival_ = 0;
+};
+
+TEST_F(PlanTest, CooperativeParameters) {
+  Problem problem = problem_of(4096, 8192, 512);
+  problem.alpha.value = 2;
+  const float on_device = 3;
+  problem.beta.device = &on_device;
+  const Plan plan = planned(problem, big_kk);
+  EXPECT_EQ(plan.row, choice_.row);
+  EXPECT_EQ(plan.cluster, 2);
+  EXPECT_EQ(plan.grid, 132);
+  EXPECT_EQ(plan.shape.threads, sm90::threads);
+  const KernelParams& params = plan.params;
+  EXPECT_EQ(params.tiles_m, 16);
+  EXPECT_EQ(params.tiles_n, 32);
+  EXPECT_EQ(params.batch, 1);
+  EXPECT_EQ(params.k_blocks, 8);
+  EXPECT_EQ(params.raster_group, choice_.raster_group);
+  EXPECT_EQ(params.tile_n, 256);
+  EXPECT_EQ(params.stages, 4);
+  EXPECT_EQ(params.alpha, problem.alpha);
+  EXPECT_EQ(params.beta, problem.beta);
+  EXPECT_EQ(params.m, 4096);
+  EXPECT_EQ(params.n, 8192);
+  EXPECT_EQ(params.k, 512);
+  EXPECT_EQ(params.input_type, Dtype::bf16);
+  EXPECT_EQ(params.d_type, Dtype::bf16);
+  EXPECT_EQ(params.a_major, Major::k);
+  EXPECT_EQ(params.b_major, Major::k);
+  EXPECT_EQ(params.partials, nullptr);
+}
+
+TEST_F(PlanTest, KMajorMaps) {
+  const Plan plan = planned(problem_of(4096, 8192, 512), big_kk);
+  const test::FakeMap a = test::fake_map(plan.params.a_map);
+  EXPECT_EQ(a.address, 0x100000000u);
+  EXPECT_THAT(a.dims, ElementsAre(512, 4096, 1));
+  EXPECT_EQ(a.strides[0], 512u * 2);
+  EXPECT_THAT(a.box, ElementsAre(64, 128, 1));
+  EXPECT_EQ(a.swizzle, static_cast<std::uint32_t>(CU_TENSOR_MAP_SWIZZLE_128B));
+  const test::FakeMap b = test::fake_map(plan.params.b_map);
+  EXPECT_THAT(b.dims, ElementsAre(512, 8192, 1));
+  EXPECT_THAT(b.box, ElementsAre(64, 128, 1));  // half of the tile: the cluster shares it
+  const test::FakeMap d = test::fake_map(plan.params.d_map);
+  EXPECT_THAT(d.dims, ElementsAre(8192, 4096, 1));
+  EXPECT_THAT(d.box, ElementsAre(64, 64, 1));
+  EXPECT_EQ(test::fake_map(plan.params.c_map), d);
+  EXPECT_EQ(maps_.counters().misses, 3u);
+}
+
+TEST_F(PlanTest, MnMajorMaps) {
+  const Plan plan = planned(problem_of(4096, 8192, 512, mn), big_mn);
+  const test::FakeMap a = test::fake_map(plan.params.a_map);
+  EXPECT_THAT(a.dims, ElementsAre(4096, 512, 1));
+  EXPECT_THAT(a.box, ElementsAre(64, 64, 1));
+  const test::FakeMap b = test::fake_map(plan.params.b_map);
+  EXPECT_THAT(b.dims, ElementsAre(8192, 512, 1));
+  EXPECT_THAT(b.box, ElementsAre(64, 64, 1));
+  EXPECT_EQ(plan.params.a_major, Major::mn);
+  EXPECT_EQ(plan.params.b_major, Major::mn);
+}
+
+TEST_F(PlanTest, PairWithRunTimeTile) {
+  const Plan plan = planned(problem_of(256, 32, 256, kk, {Dtype::f16, Dtype::f16}), pair_kernel);
+  EXPECT_EQ(plan.grid, 2);
+  EXPECT_EQ(plan.params.tile_n, 32);
+  EXPECT_EQ(plan.params.stages, sm100::stages_that_fit(32));
+  EXPECT_EQ(plan.params.input_type, Dtype::f16);
+  const test::FakeMap b = test::fake_map(plan.params.b_map);
+  EXPECT_THAT(b.box, ElementsAre(64, 16, 1));
+  EXPECT_EQ(b.type, static_cast<std::uint32_t>(CU_TENSOR_MAP_DATA_TYPE_FLOAT16));
+  // 32 columns of 16 bits are 64-byte rows.
+  const test::FakeMap d = test::fake_map(plan.params.d_map);
+  EXPECT_THAT(d.box, ElementsAre(32, 128, 1));
+  EXPECT_EQ(d.swizzle, static_cast<std::uint32_t>(CU_TENSOR_MAP_SWIZZLE_64B));
+}
+
+TEST_F(PlanTest, FloatOutput) {
+  const Plan plan = planned(problem_of(512, 512, 512, kk, {Dtype::bf16, Dtype::f32}), big_kk);
+  const test::FakeMap d = test::fake_map(plan.params.d_map);
+  EXPECT_THAT(d.box, ElementsAre(32, 64, 1));
+  EXPECT_EQ(d.strides[0], 512u * 4);
+  EXPECT_EQ(d.type, static_cast<std::uint32_t>(CU_TENSOR_MAP_DATA_TYPE_FLOAT32));
+  EXPECT_EQ(plan.params.d_type, Dtype::f32);
+}
+
+TEST_F(PlanTest, RaggedSizes) {
+  const Plan plan = planned(problem_of(4104, 4088, 72), big_kk);
+  EXPECT_EQ(plan.params.tiles_m, 17);
+  EXPECT_EQ(plan.params.tiles_n, 16);
+  EXPECT_EQ(plan.params.k_blocks, 2);
+  const test::FakeMap a = test::fake_map(plan.params.a_map);
+  EXPECT_THAT(a.dims, ElementsAre(72, 4104, 1));
+  const Plan tiny = planned(problem_of(8, 8, 8), big_kk);
+  EXPECT_EQ(tiny.grid, 2);
+  EXPECT_EQ(tiny.params.k_blocks, 1);
+}
+
+TEST_F(PlanTest, BatchesAndRepeatedOperands) {
+  Problem problem = problem_of(256, 256, 256, kk, {}, 5);
+  Plan plan = planned(problem, big_kk);
+  EXPECT_EQ(plan.params.batch, 5);
+  EXPECT_EQ(plan.params.a_batch_step, 1);
+  EXPECT_EQ(plan.params.b_batch_step, 1);
+  EXPECT_EQ(test::fake_map(plan.params.a_map).dims[2], 5u);
+  EXPECT_EQ(test::fake_map(plan.params.a_map).strides[1], 256u * 256 * 2);
+  EXPECT_EQ(test::fake_map(plan.params.d_map).dims[2], 5u);
+
+  problem.a.batch_stride = 0;
+  plan = planned(problem, big_kk);
+  EXPECT_EQ(plan.params.a_batch_step, 0);
+  EXPECT_EQ(plan.params.b_batch_step, 1);
+  EXPECT_EQ(test::fake_map(plan.params.a_map).dims[2], 1u);
+}
+
+TEST_F(PlanTest, COfItsOwn) {
+  Problem problem = problem_of(256, 256, 256);
+  problem.c.data = test::address(0x700000000);
+  EXPECT_EQ(test::fake_map(planned(problem, big_kk).params.c_map).address, 0x300000000u);
+  problem.beta.value = 1;
+  EXPECT_EQ(test::fake_map(planned(problem, big_kk).params.c_map).address, 0x700000000u);
+}
+
+TEST_F(PlanTest, GridIsLimited) {
+  const Problem large = problem_of(8192, 8192, 512);
+  EXPECT_EQ(planned(large, big_kk).grid, 132);
+  EXPECT_EQ(planned(large, big_kk, 50).grid, 50);
+  EXPECT_EQ(planned(large, big_kk, 51).grid, 50);  // whole clusters
+  EXPECT_EQ(planned(large, small_kk, 51).grid, 51);
+  EXPECT_EQ(planned(large, big_kk, 500).grid, 132);
+  EXPECT_EQ(planned(large, direct90).grid, 4 * 132);
+  EXPECT_EQ(planned(large, direct90, 10).grid, 40);
+  EXPECT_EQ(planned(problem_of(512, 256, 512), big_kk).grid, 4);  // two tiles
+
+  const KernelConfig& config = kernel_rows[static_cast<std::size_t>(choice_.row)];
+  context_.resident_clusters = 1;
+  EXPECT_EQ(make_plan(large, config, choice_, context_).grid, 2);
+  context_.resident_clusters = 0;
+  EXPECT_THROW(make_plan(large, config, choice_, context_), Error);
+}
+
+TEST_F(PlanTest, DirectStridesOfAllOrders) {
+  for (const Order a : {Order::row, Order::column})
+    for (const Order b : {Order::row, Order::column})
+      for (const Order c : {Order::row, Order::column})
+        for (const Order d : {Order::row, Order::column}) {
+          Problem problem = problem_of(30, 40, 50, kk, {}, 3);
+          problem.beta.value = 1;
+          problem.c.data = test::address(0x700000001);
+          problem.a.order = a, problem.b.order = b, problem.c.order = c, problem.d.order = d;
+          problem.a.ld = 101, problem.b.ld = 102, problem.c.ld = 103, problem.d.ld = 104;
+          const KernelParams params = planned(problem, direct90).params;
+          EXPECT_EQ(params.a.outer_stride, a == Order::row ? 101 : 1);
+          EXPECT_EQ(params.a.inner_stride, a == Order::row ? 1 : 101);
+          // B's outer index is n: the rows of a column-order k x n matrix are contiguous.
+          EXPECT_EQ(params.b.outer_stride, b == Order::column ? 102 : 1);
+          EXPECT_EQ(params.b.inner_stride, b == Order::column ? 1 : 102);
+          EXPECT_EQ(params.c.outer_stride, c == Order::row ? 103 : 1);
+          EXPECT_EQ(params.c.inner_stride, c == Order::row ? 1 : 103);
+          EXPECT_EQ(params.d.outer_stride, d == Order::row ? 104 : 1);
+          EXPECT_EQ(params.d.inner_stride, d == Order::row ? 1 : 104);
+          EXPECT_EQ(params.a.data, problem.a.data);
+          EXPECT_EQ(params.c.data, problem.c.data);
+          EXPECT_EQ(params.a.batch_stride, 30 * 50);
+          EXPECT_EQ(params.a_major, a == Order::row ? Major::k : Major::mn);
+          EXPECT_EQ(params.b_major, b == Order::column ? Major::k : Major::mn);
+        }
+}
+
+TEST_F(PlanTest, DirectSplits) {
+  const Problem problem = problem_of(65, 65, 65537);
+  const Plan whole = planned(problem, direct90);
+  EXPECT_EQ(whole.params.splits, 1);
+  EXPECT_EQ(whole.params.k_blocks, 2049);
+  EXPECT_EQ(whole.params.partials, nullptr);
+  EXPECT_EQ(whole.grid, 4);
+  const Plan split = planned(problem, direct90, 0, 32 << 20);
+  EXPECT_GT(split.params.splits, 1);
+  EXPECT_EQ(split.grid, 4 * split.params.splits);
+  EXPECT_EQ(split.params.k_per_split % 32, 0);
+  EXPECT_GE(split.params.k_per_split * split.params.splits, 65537);
+  EXPECT_LT(split.params.k_per_split * (split.params.splits - 1), 65537);
+  EXPECT_EQ(split.params.partials, &partial_);
+  EXPECT_EQ(split.params.arrivals, &arrival_);
+}
+
+TEST_F(PlanTest, DirectThatOnlyScales) {
+  Problem problem = problem_of(100, 100, 100);
+  problem.alpha.value = 0;
+  problem.a.data = problem.b.data = nullptr;
+  const Plan plan = planned(problem, direct90);
+  EXPECT_EQ(plan.params.k_blocks, 0);
+  EXPECT_EQ(plan.params.k, 0);
+  EXPECT_EQ(plan.params.splits, 1);
+  EXPECT_EQ(plan.grid, 4);
+  EXPECT_EQ(maps_.counters().misses, 0u);
+}
+
+TEST_F(PlanTest, EqualPlansAreEqualBytes) {
+  for (const std::string_view kernel : {big_kk, pair_kernel, direct90}) {
+    const auto bytes_over = [&](int fill) {
+      auto plan = std::make_unique<Plan>();
+      std::memset(static_cast<void*>(plan.get()), fill, sizeof(Plan));
+      Problem problem = problem_of(512, 512, 512);
+      for (Scalar* scalar : {&problem.alpha, &problem.beta})  // between value and device
+        std::memset(reinterpret_cast<char*>(scalar) + sizeof(float), fill,
+                    offsetof(Scalar, device) - sizeof(float));
+      *plan = planned(problem, kernel);
+      const auto* bytes = reinterpret_cast<const unsigned char*>(&plan->params);
+      return std::vector<unsigned char>(bytes, bytes + sizeof(KernelParams));
+    };
+    EXPECT_EQ(bytes_over(0x00), bytes_over(0xff)) << kernel;
+  }
+}
+
+TEST_F(PlanTest, IsQuickOnceTheMapsAreKnown) {
+  const Problem problem = problem_of(4096, 4096, 4096);
+  planned(problem, big_kk);
+  const KernelConfig& config = kernel_rows[static_cast<std::size_t>(choice_.row)];
+  double best_ns = 1e9;
+  for (int round = 0; round < 20; ++round) {
+    constexpr int calls = 1000;
+    const auto start = std::chrono::steady_clock::now();
+    int sum = 0;
+    for (int i = 0; i < calls; ++i) sum += make_plan(problem, config, choice_, context_).grid;
+    const std::chrono::duration<double, std::nano> spent = std::chrono::steady_clock::now() - start;
+    ASSERT_EQ(sum, 132 * calls);
+    best_ns = std::min(best_ns, spent.count() / calls);
+  }
+  RecordProperty("ns", static_cast<int>(best_ns));
+  EXPECT_LT(best_ns, 4000);  // the budget is 400; machines that test may be slow
+}
+
+}  // namespace
+}  // namespace bwgemm

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Problem: the canonical form, and what zero scalars and sizes mean.
+#include "core/problem.h"
+
+#include <gtest/gtest.h>
+
+#include "core/tiling.h"
+#include "problems.h"
+
+namespace bwgemm {
+namespace {
+
+Problem column_order_problem() {
+  Problem problem = test::problem_of(48, 80, 32, test::kn);
+  problem.c.data = test::address(0x400000000);
+  for (Matrix* matrix : {&problem.c, &problem.d}) {
+    matrix->order = Order::column;
+    matrix->ld = 48;
+  }
+  return problem;
+}
+
+TEST(Problem, RowOrderStaysAsItIs) {
+  const Problem problem = test::problem_of(48, 80, 32, test::kn);
+  EXPECT_EQ(with_row_order_d(problem), problem);
+}
+
+TEST(Problem, ColumnOrderBecomesTheTransposedProduct) {
+  const Problem problem = column_order_problem();
+  const Problem canonical = with_row_order_d(problem);
+  EXPECT_EQ(canonical.d.order, Order::row);
+  EXPECT_EQ(canonical.c.order, Order::row);
+  EXPECT_EQ(canonical.m, problem.n);
+  EXPECT_EQ(canonical.n, problem.m);
+  EXPECT_EQ(canonical.k, problem.k);
+  EXPECT_EQ(canonical.a.data, problem.b.data);
+  EXPECT_EQ(canonical.b.data, problem.a.data);
+  // An operand that is contiguous along k stays so: transposing does not move memory.
+  EXPECT_EQ(a_major(canonical), b_major(problem));
+  EXPECT_EQ(b_major(canonical), a_major(problem));
+  EXPECT_EQ(with_row_order_d(canonical), canonical);
+}
+
+TEST(Problem, TransposingTwiceRestores) {
+  const Problem problem = column_order_problem();
+  Problem canonical = with_row_order_d(problem);
+  // Calling D column-order by hand asks for the other transposition.
+  for (Matrix* matrix : {&canonical.a, &canonical.b, &canonical.c, &canonical.d})
+    matrix->order = flipped(matrix->order);
+  std::swap(canonical.m, canonical.n);
+  std::swap(canonical.a, canonical.b);
+  EXPECT_EQ(canonical, problem);
+}
+
+TEST(Problem, KnownZeros) {
+  Problem problem = test::problem_of(8, 8, 8);
+  EXPECT_FALSE(problem.scale_only());
+  EXPECT_FALSE(problem.reads_c());
+  problem.beta.value = 2;
+  EXPECT_TRUE(problem.reads_c());
+  problem.alpha.value = 0;
+  EXPECT_TRUE(problem.scale_only());
+  const float device_scalar = 0;
+  problem.alpha.device = &device_scalar;  // unknown until the kernel runs
+  EXPECT_FALSE(problem.scale_only());
+  problem.beta = {0, &device_scalar};
+  EXPECT_TRUE(problem.reads_c());
+  problem.k = 0;
+  EXPECT_TRUE(problem.scale_only());
+}
+
+TEST(Problem, Empty) {
+  EXPECT_FALSE(test::problem_of(1, 1, 0).empty());
+  EXPECT_TRUE(test::problem_of(0, 1, 1).empty());
+  EXPECT_TRUE(test::problem_of(1, 0, 1).empty());
+  EXPECT_TRUE(test::problem_of(1, 1, 1, test::kk, {}, 0).empty());
+}
+
+TEST(Tiling, CountsRaggedTiles) {
+  EXPECT_EQ(tile_counts(test::problem_of(257, 512, 8, test::kk, {}, 3), 256, 256),
+            (TileCounts{2, 2, 3}));
+  EXPECT_EQ(tile_counts(test::problem_of(1, 1, 8), 256, 256).total(), 1);
+  constexpr std::int64_t largest = std::int64_t{1} << 62;
+  EXPECT_EQ(ceil_div(largest + 1, 2), largest / 2 + 1);
+}
+
+}  // namespace
+}  // namespace bwgemm

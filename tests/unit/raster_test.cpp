@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tile order: every tile once, in bands.
+#include "kernels/raster.h"
+
+#include <gtest/gtest.h>
+#include <vector>
+
+namespace bwgemm {
+namespace {
+
+TEST(Raster, VisitsEveryTileOnce) {
+  for (std::uint32_t tiles_m : {1u, 2u, 3u, 7u, 8u, 13u, 32u})
+    for (std::uint32_t tiles_n : {1u, 2u, 5u, 16u, 31u})
+      for (std::uint32_t batch : {1u, 3u})
+        for (std::uint32_t group = 1; group <= tiles_m; ++group) {
+          std::vector<int> visits(tiles_m * tiles_n * batch, 0);
+          for (std::uint32_t index = 0; index < visits.size(); ++index) {
+            const TileIndex tile = tile_at(index, tiles_m, tiles_n, group);
+            ASSERT_LT(static_cast<std::uint32_t>(tile.m), tiles_m);
+            ASSERT_LT(static_cast<std::uint32_t>(tile.n), tiles_n);
+            ASSERT_LT(static_cast<std::uint32_t>(tile.batch), batch);
+            ++visits[(tile.batch * tiles_m + tile.m) * tiles_n + tile.n];
+          }
+          for (const int count : visits)
+            ASSERT_EQ(count, 1) << tiles_m << "x" << tiles_n << "x" << batch << " group " << group;
+        }
+}
+
+TEST(Raster, WalksBandsColumnByColumn) {
+  // 5 tile rows in bands of 2, 2 and 1; 3 tile columns.
+  const int expected[][2] = {{0, 0}, {1, 0}, {0, 1}, {1, 1}, {0, 2}, {1, 2}, {2, 0}, {3, 0},
+                             {2, 1}, {3, 1}, {2, 2}, {3, 2}, {4, 0}, {4, 1}, {4, 2}};
+  for (std::uint32_t index = 0; index < 15; ++index) {
+    const TileIndex tile = tile_at(index, 5, 3, 2);
+    EXPECT_EQ(tile.m, expected[index][0]) << index;
+    EXPECT_EQ(tile.n, expected[index][1]) << index;
+    EXPECT_EQ(tile.batch, 0) << index;
+  }
+  EXPECT_EQ(tile_at(15, 5, 3, 2).batch, 1);
+}
+
+}  // namespace
+}  // namespace bwgemm

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which kernel is chosen for which problem: one line per case, every row of the table chosen at
+// least once. A change of the cost model that moves a line is a decision to be reviewed here.
+#include <gtest/gtest.h>
+#include <set>
+#include <string>
+
+#include "kernels/rows.h"
+#include "problems.h"
+#include "select/select.h"
+
+namespace bwgemm {
+namespace {
+
+using test::kk, test::kn, test::mk, test::mn;
+
+constexpr test::Types bf16{Dtype::bf16, Dtype::bf16}, f16{Dtype::f16, Dtype::f16};
+constexpr test::Types bf16_f32{Dtype::bf16, Dtype::f32}, f16_f32{Dtype::f16, Dtype::f32};
+
+struct Golden {
+  DeviceFacts facts;
+  std::int64_t m, n, k, batch;
+  test::Types types;
+  test::Majors majors;
+  const char* kernel;
+};
+
+// clang-format off
+constexpr DeviceFacts h200 = nominal_h200, b200 = nominal_b200;
+const Golden golden[] = {
+    // device      m      n      k  batch  types    majors  kernel
+    {h200,   4096,  4096,  4096,   1, bf16,     kk, "bwgemm_sm90_bf16_kk_128x256x64_2x1_s4_coop"},
+    {h200,   4096,  4096,  4096,   1, bf16,     kn, "bwgemm_sm90_bf16_kn_128x256x64_2x1_s4_coop"},
+    {h200,   4096,  4096,  4096,   1, bf16,     mk, "bwgemm_sm90_bf16_mk_128x256x64_2x1_s4_coop"},
+    {h200,   4096,  4096,  4096,   1, bf16,     mn, "bwgemm_sm90_bf16_mn_128x256x64_2x1_s4_coop"},
+    {h200,   4096,  4096,  4096,   1, f16,      kk, "bwgemm_sm90_f16_kk_128x256x64_2x1_s4_coop"},
+    {h200,   4096,  4096,  4096,   1, f16,      kn, "bwgemm_sm90_f16_kn_128x256x64_2x1_s4_coop"},
+    {h200,   4096,  4096,  4096,   1, f16,      mk, "bwgemm_sm90_f16_mk_128x256x64_2x1_s4_coop"},
+    {h200,   4096,  4096,  4096,   1, f16,      mn, "bwgemm_sm90_f16_mn_128x256x64_2x1_s4_coop"},
+    {h200,    512,   512,   512,   1, bf16,     kk, "bwgemm_sm90_bf16_kk_128x128x64_s6_coop"},
+    {h200,    512,   512,   512,   1, bf16,     kn, "bwgemm_sm90_bf16_kn_128x128x64_s6_coop"},
+    {h200,    512,   512,   512,   1, bf16,     mk, "bwgemm_sm90_bf16_mk_128x128x64_s6_coop"},
+    {h200,    512,   512,   512,   1, bf16,     mn, "bwgemm_sm90_bf16_mn_128x128x64_s6_coop"},
+    {h200,    512,   512,   512,   1, f16,      kk, "bwgemm_sm90_f16_kk_128x128x64_s6_coop"},
+    {h200,    512,   512,   512,   1, f16,      kn, "bwgemm_sm90_f16_kn_128x128x64_s6_coop"},
+    {h200,    512,   512,   512,   1, f16,      mk, "bwgemm_sm90_f16_mk_128x128x64_s6_coop"},
+    {h200,    512,   512,   512,   1, f16,      mn, "bwgemm_sm90_f16_mn_128x128x64_s6_coop"},
+    {h200,   1024,  1024,  1024,   1, bf16,     kk, "bwgemm_sm90_bf16_kk_128x128x64_s6_coop"},
+    {h200,   2048,  2048,  2048,   1, bf16,     kk, "bwgemm_sm90_bf16_kk_128x256x64_2x1_s4_coop"},
+    {h200,   8192,  8192,  8192,   1, bf16,     kk, "bwgemm_sm90_bf16_kk_128x256x64_2x1_s4_coop"},
+    {h200,   4096,  4096,  4096,   1, bf16_f32, kk, "bwgemm_sm90_bf16_kk_128x256x64_2x1_s4_coop"},
+    {h200,    512,   512,   512,   1, f16_f32,  mn, "bwgemm_sm90_f16_mn_128x128x64_s6_coop"},
+    {h200,      1,  6144,  4096,   1, bf16,     kk, "bwgemm_sm90_bf16_kk_128x128x64_s6_coop"},
+    {h200,     64, 28672,  4096,   1, bf16,     kk, "bwgemm_sm90_bf16_kk_128x128x64_s6_coop"},
+    {h200,    512,  4096,  4096,   1, bf16,     kk, "bwgemm_sm90_bf16_kk_128x256x64_2x1_s4_coop"},
+    {h200,   8192,  8192,   128,   1, bf16,     kk, "bwgemm_sm90_bf16_kk_128x256x64_2x1_s4_coop"},
+    {h200,    256,   256, 65536,   1, bf16,     kk, "bwgemm_sm90_b16_64x64x32_direct"},
+    {h200,    128,   128,    64, 512, bf16,     kk, "bwgemm_sm90_bf16_kk_128x128x64_s6_coop"},
+    {h200,   1024,  1024,   128,  64, bf16,     kk, "bwgemm_sm90_bf16_kk_128x256x64_2x1_s4_coop"},
+    {h200,   4093,  4091,  4099,   1, bf16,     kk, "bwgemm_sm90_b16_64x64x32_direct"},
+    {h200,      7,     5,     3,   1, f16_f32,  mn, "bwgemm_sm90_b16_64x64x32_direct"},
+    {h200,   4096,  4096,     0,   1, bf16,     kk, "bwgemm_sm90_b16_64x64x32_direct"},
+    {b200,   4096,  4096,  4096,   1, bf16,     kk, "bwgemm_sm100_b16_256xNx64_2x1_pair"},
+    {b200,   4096,  4096,  4096,   1, f16,      mn, "bwgemm_sm100_b16_256xNx64_2x1_pair"},
+    {b200,    512,   512,   512,   1, bf16_f32, kn, "bwgemm_sm100_b16_256xNx64_2x1_pair"},
+    {b200,      1,  6144,  4096,   1, bf16,     kk, "bwgemm_sm100_b16_256xNx64_2x1_pair"},
+    {b200,   1024,  1024,   128,  64, f16,      mk, "bwgemm_sm100_b16_256xNx64_2x1_pair"},
+    {b200,   4093,  4091,  4099,   1, bf16,     kk, "bwgemm_sm100_b16_64x64x32_direct"},
+    {b200,      7,     5,     3,   1, f16,      kn, "bwgemm_sm100_b16_64x64x32_direct"},
+    {b200,   4096,  4096,     0,   1, bf16,     kk, "bwgemm_sm100_b16_64x64x32_direct"},
+};
+// clang-format on
+
+std::string chosen(const Golden& line) {
+  const Problem problem =
+      test::problem_of(line.m, line.n, line.k, line.majors, line.types, line.batch);
+  SelectOptions options;
+  options.workspace_bytes = 32 << 20;
+  const Choice choice = select(problem, line.facts, kernel_rows, options);
+  return std::string(kernel_name(kernel_rows[static_cast<std::size_t>(choice.row)]).view());
+}
+
+TEST(SelectGolden, ChoosesTheKernelOfTheLine) {
+  for (const Golden& line : golden)
+    EXPECT_EQ(chosen(line), line.kernel)
+        << line.m << "x" << line.n << "x" << line.k << " batch " << line.batch << " "
+        << name(line.types.input) << ">" << name(line.types.output);
+}
+
+TEST(SelectGolden, EveryRowIsChosenByALine) {
+  std::set<std::string> chosen_kernels;
+  for (const Golden& line : golden) chosen_kernels.insert(chosen(line));
+  for (const KernelConfig& row : kernel_rows) {
+    const std::string kernel(kernel_name(row).view());
+    EXPECT_TRUE(chosen_kernels.contains(kernel))
+        << "no golden line chooses " << kernel << ": add a golden line for it";
+  }
+}
+
+// The run-time tile of the pair kernel: as wide as keeps all pairs busy.
+TEST(SelectGolden, ChoosesTheRunTimeTile) {
+  const auto tile_n = [](std::int64_t m, std::int64_t n, std::int64_t k, test::Majors majors) {
+    return select(test::problem_of(m, n, k, majors), nominal_b200, kernel_rows, {}).tile_n;
+  };
+  EXPECT_EQ(tile_n(8192, 8192, 8192, kk), 256);
+  EXPECT_EQ(tile_n(4096, 4096, 4096, kk), 256);
+  EXPECT_EQ(tile_n(2048, 2048, 2048, kk), 256);
+  EXPECT_EQ(tile_n(1024, 1024, 1024, kk), 64);
+  EXPECT_EQ(tile_n(1024, 1024, 1024, kn), 128);  // N-major B: chunks of 64 per CTA
+  EXPECT_EQ(tile_n(256, 32, 4096, kk), 32);
+}
+
+}  // namespace
+}  // namespace bwgemm
