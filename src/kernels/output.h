@@ -2,13 +2,10 @@
 // The output role: one thread that moves slices between staging buffers and global memory, for both
 // architectures. The epilogue warps only compute.
 //
-// Pipeline per staging buffer     output thread -> epilogue warps    epilogue warps -> output
-// thread
-//   staging ring                  full: 1 arrival (+ bytes of C)     empty: 1 arrival per epilogue
-//   warp
-// Timeline  output    offer a buffer (with beta: C arrives in it) ... wait written -> TMA store ->
-// offer
-//           epilogue  wait full -> combine in place -> fence.proxy.async -> arrive on empty
+// Pipeline, per buffer   producer -> consumer   full arrives          empty arrives
+//   staging              output   -> epilogue   1 (+ TMA bytes of C)  1 per epilogue warp
+// Timeline   output    offer a buffer (with beta: C arrives in it) ... wait written -> TMA store
+//            epilogue  wait full -> combine in place -> fence.proxy.async -> arrive on empty
 #pragma once
 
 #include "kernels/ptx/cp_async_bulk.h"

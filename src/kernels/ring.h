@@ -19,12 +19,6 @@ struct Barrier {
     while (!ptx::mbarrier_try_wait_parity(address, parity)) {
     }
   }
-
-  // The same for arrivals from any CTA of the cluster.
-  BWGEMM_DEVICE void wait_cluster(std::uint32_t parity) const {
-    while (!ptx::mbarrier_try_wait_parity_cluster(address, parity)) {
-    }
-  }
 };
 
 // A position in a ring: the slot, and the parity of the slot's next `full` phase.
@@ -58,13 +52,9 @@ struct Ring {
   // Producer: waits until the slot's previous contents are consumed. A fresh barrier counts as
   // having completed the phase before its first, so the first round passes at once.
   BWGEMM_DEVICE void wait_empty(const Cursor& at) const { empty(at).wait(at.phase ^ 1); }
-  BWGEMM_DEVICE void wait_empty_cluster(const Cursor& at) const {
-    empty(at).wait_cluster(at.phase ^ 1);
-  }
 
   // Consumer: waits until the slot's contents have arrived.
   BWGEMM_DEVICE void wait_full(const Cursor& at) const { full(at).wait(at.phase); }
-  BWGEMM_DEVICE void wait_full_cluster(const Cursor& at) const { full(at).wait_cluster(at.phase); }
 };
 
 }  // namespace bwgemm

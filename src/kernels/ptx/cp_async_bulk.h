@@ -33,6 +33,18 @@ BWGEMM_DEVICE void cp_async_bulk_tensor_3d_multicast(std::uint32_t destination,
       : "memory");
 }
 
+// The barrier may lie in the destination's CTA or in its peer of the pair.
+BWGEMM_DEVICE void cp_async_bulk_tensor_3d_cta_group_2(std::uint32_t destination,
+                                                       const TensorMap& map, int c0, int c1, int c2,
+                                                       std::uint32_t barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.cta_group::"
+      "2 "
+      "[%0], [%1, {%2, %3, %4}], [%5];" ::"r"(destination),
+      "l"(&map), "r"(c0), "r"(c1), "r"(c2), "r"(barrier)
+      : "memory");
+}
+
 BWGEMM_DEVICE void cp_async_bulk_tensor_3d_store(const TensorMap& map, int c0, int c1, int c2,
                                                  std::uint32_t source) {
   asm volatile(

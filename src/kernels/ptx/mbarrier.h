@@ -14,8 +14,9 @@ BWGEMM_DEVICE void mbarrier_arrive(std::uint32_t barrier) {
   asm volatile("mbarrier.arrive.release.cta.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-BWGEMM_DEVICE void mbarrier_arrive_cluster(std::uint32_t cluster_barrier) {
-  asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(cluster_barrier)
+// Orders no memory of the caller, and so costs no fence.
+BWGEMM_DEVICE void mbarrier_arrive_relaxed_cluster(std::uint32_t cluster_barrier) {
+  asm volatile("mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [%0];" ::"r"(cluster_barrier)
                : "memory");
 }
 
@@ -25,9 +26,9 @@ BWGEMM_DEVICE void mbarrier_arrive_expect_tx(std::uint32_t barrier, std::uint32_
                : "memory");
 }
 
-BWGEMM_DEVICE void mbarrier_arrive_expect_tx_cluster(std::uint32_t cluster_barrier,
-                                                     std::uint32_t bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.release.cluster.shared::cluster.b64 _, [%0], %1;" ::"r"(
+BWGEMM_DEVICE void mbarrier_arrive_expect_tx_relaxed_cluster(std::uint32_t cluster_barrier,
+                                                             std::uint32_t bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.relaxed.cluster.shared::cluster.b64 _, [%0], %1;" ::"r"(
                    cluster_barrier),
                "r"(bytes)
                : "memory");
@@ -39,20 +40,6 @@ BWGEMM_DEVICE bool mbarrier_try_wait_parity(std::uint32_t barrier, std::uint32_t
       "{\n"
       " .reg .pred done;\n"
       " mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 done, [%1], %2;\n"
-      " selp.u32 %0, 1, 0, done;\n"
-      "}"
-      : "=r"(done)
-      : "r"(barrier), "r"(parity)
-      : "memory");
-  return done != 0;
-}
-
-BWGEMM_DEVICE bool mbarrier_try_wait_parity_cluster(std::uint32_t barrier, std::uint32_t parity) {
-  std::uint32_t done;
-  asm volatile(
-      "{\n"
-      " .reg .pred done;\n"
-      " mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%1], %2;\n"
       " selp.u32 %0, 1, 0, done;\n"
       "}"
       : "=r"(done)

@@ -26,6 +26,14 @@ BWGEMM_DEVICE void ld_shared_v4(std::uint32_t address, std::uint32_t (&value)[4]
                : "memory");
 }
 
+BWGEMM_DEVICE void st_shared_u16(std::uint32_t address, std::uint32_t value) {
+  asm volatile("st.shared.u16 [%0], %1;" ::"r"(address), "r"(value) : "memory");
+}
+
+BWGEMM_DEVICE void st_shared(std::uint32_t address, std::uint32_t value) {
+  asm volatile("st.shared.b32 [%0], %1;" ::"r"(address), "r"(value) : "memory");
+}
+
 BWGEMM_DEVICE void st_shared_v2(std::uint32_t address, std::uint32_t v0, std::uint32_t v1) {
   asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(address), "r"(v0), "r"(v1) : "memory");
 }

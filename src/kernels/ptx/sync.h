@@ -18,6 +18,11 @@ BWGEMM_DEVICE void barrier_cluster_arrive() {
   asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 }
 
+// Publishes nothing but what an earlier fence released.
+BWGEMM_DEVICE void barrier_cluster_arrive_relaxed() {
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
+}
+
 BWGEMM_DEVICE void barrier_cluster_wait() {
   asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
@@ -49,6 +54,14 @@ BWGEMM_DEVICE std::uint32_t cluster_ctarank() {
   std::uint32_t rank;
   asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
   return rank;
+}
+
+// threadIdx.x as a value that the compiler cannot compute earlier: what is derived from it is not
+// hoisted out of loops, where it would occupy registers.
+BWGEMM_DEVICE int tid_x() {
+  int thread;
+  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+  return thread;
 }
 
 BWGEMM_DEVICE std::uint32_t laneid() {
