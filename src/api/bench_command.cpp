@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/bench_command.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "core/text.h"
+
+namespace bwgemm {
+namespace {
+
+std::string number_text(float value) {
+  char digits[32];
+  const auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;
+  return {digits, end};
+}
+
+// What is unusual about a stored matrix of rows x columns.
+std::string oddities(char letter, const Matrix& matrix, std::int64_t rows, std::int64_t columns,
+                     std::int64_t batch) {
+  std::string odd;
+  const std::string_view name(&letter, 1);
+  if (matrix.ld != std::max<std::int64_t>(1, rows)) odd += text(",ld", name, "=", matrix.ld);
+  if (batch > 1 && matrix.batch_stride != matrix.ld * columns)
+    odd += text(",stride", name, "=", matrix.batch_stride);
+  const auto address = reinterpret_cast<std::uintptr_t>(matrix.data);
+  if (address % 16 != 0) odd += text(",align", name, "=", address & (~address + 1));
+  return odd;
+}
+
+}  // namespace
+
+std::string bench_command(const Problem& problem) {
+  // The column-major view: D^T = B^T A^T, so the caller's A is our B with its order flipped, and a
+  // row-order matrix of the caller is one to be transposed.
+  const Matrix &a = problem.b, &b = problem.a, &c = problem.d;
+  const std::int64_t m = problem.n, n = problem.m, k = problem.k, batch = problem.batch;
+  const bool transa = a.order == Order::column, transb = b.order == Order::column;
+
+  std::string command = text("bwgemm_bench --colmajor --problem \"m=", m, ",n=", n, ",k=", k);
+  command += text(",transa=", transa ? "T" : "N", ",transb=", transb ? "T" : "N");
+  command += text(",dtype=", name(a.type), ",out=", name(c.type), ",batch=", batch);
+  if (problem.alpha.device != nullptr || problem.beta.device != nullptr) {
+    command += ",scalars=device";
+  } else {
+    command += text(",beta=", number_text(problem.beta.value));
+    if (problem.alpha.value != 1) command += text(",alpha=", number_text(problem.alpha.value));
+  }
+  command += transa ? oddities('a', a, k, m, batch) : oddities('a', a, m, k, batch);
+  command += transb ? oddities('b', b, n, k, batch) : oddities('b', b, k, n, batch);
+  command += oddities('c', c, m, n, batch);
+  return command + "\"";
+}
+
+}  // namespace bwgemm

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// The C functions that take a handle. Each is a guard around steps that are done elsewhere; the
+// product itself is validated -> choose -> make_plan -> launch.
+#include "bwgemm/bwgemm.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "api/bench_command.h"
+#include "api/guard.h"
+#include "api/handle.h"
+#include "api/log.h"
+#include "api/options.h"
+#include "api/validate.h"
+#include "core/error.h"
+#include "core/text.h"
+#include "kernels/rows.h"
+#include "launch/launch.h"
+#include "plan/plan.h"
+#include "select/select.h"
+
+namespace bwgemm {
+namespace {
+
+void trace(const Plan& plan) {
+  const KernelName name = kernel_name(kernel_rows[static_cast<std::size_t>(plan.row)]);
+  log(Level::trace,
+      text(name.view(), ", grid ", plan.grid, ", cluster ", plan.cluster, ", ", plan.shape.threads,
+           " threads, ", plan.shape.smem_bytes, " bytes of shared memory"));
+}
+
+void multiply(Handle& handle, const GemmArguments& arguments) {
+  const Problem problem = validated(arguments, handle.pointer_mode);
+  if (logs(Level::info)) log(Level::info, bench_command(problem));
+  if (problem.empty()) return;
+  const ContextScope scope(handle.context);
+  const Choice choice = handle.choose(problem);
+  const LoadedKernel& kernel = handle.kernels.get(choice.row);
+  const Plan plan = make_plan(problem, kernel_rows[static_cast<std::size_t>(choice.row)], choice,
+                              handle.plan_context(problem, choice, kernel));
+  if (logs(Level::trace)) trace(plan);
+  launch(handle.driver, kernel, plan, handle.stream.stream());
+}
+
+bwgemmStatus_t gemm(const char* entry, bwgemmHandle_t handle, const GemmArguments& arguments) {
+  return guard(entry, [&] { multiply(checked(handle), arguments); });
+}
+
+std::size_t workspace_wanted(const Handle& handle, const Problem& problem) {
+  if (problem.empty()) return 0;
+  SelectOptions options = handle.select_options();
+  options.workspace_bytes = SIZE_MAX;
+  const Choice choice = select(problem, handle.facts, kernel_rows, options);
+  return workspace_bytes(problem, kernel_rows[static_cast<std::size_t>(choice.row)], choice);
+}
+
+std::string explanation(const Handle& handle, const Problem& problem) {
+  return explain(problem, handle.facts, kernel_rows, handle.select_options());
+}
+
+// Without a handle: of what a new one would do on the two chips.
+std::string nominal_explanation(const Problem& problem) {
+  const std::string forced_kernel = option_value(Option::force_kernel);
+  const SelectOptions options{.forced_kernel = forced_kernel,
+                              .workspace_bytes = ScratchPool::max_partials_bytes};
+  return "Nominal H200\n" + explain(problem, nominal_h200, kernel_rows, options) +
+         "\nNominal B200\n" + explain(problem, nominal_b200, kernel_rows, options);
+}
+
+void explain_to(bwgemmHandle_t c_handle, const GemmArguments& arguments, char* to,
+                std::size_t size) {
+  const Handle* handle = c_handle != nullptr ? &checked(c_handle) : nullptr;
+  const Problem problem =
+      validated(arguments, handle != nullptr ? handle->pointer_mode : BWGEMM_POINTER_MODE_HOST);
+  require(to != nullptr, "text is null but will be written");
+  require(size > 0, "size is 0 but must be at least 1");
+  const std::string report = problem.empty()     ? "nothing to launch: m, n or the batch is 0\n"
+                             : handle != nullptr ? explanation(*handle, problem)
+                                                 : nominal_explanation(problem);
+  const std::size_t kept = std::min(report.size(), size - 1);
+  std::memcpy(to, report.data(), kept);
+  to[kept] = '\0';
+}
+
+}  // namespace
+}  // namespace bwgemm
+
+using bwgemm::checked;
+using bwgemm::explain_to;
+using bwgemm::gemm;
+using bwgemm::GemmArguments;
+using bwgemm::guard;
+using bwgemm::Handle;
+using bwgemm::require;
+using bwgemm::workspace_wanted;
+
+const char* bwgemmGetLastErrorString(void) {
+  return bwgemm::last_error_text();
+}
+
+bwgemmStatus_t bwgemmCreate(bwgemmHandle_t* handle) {
+  return guard(__func__, [&] {
+    require(handle != nullptr, "handle is null but will be written");
+    const std::string path = bwgemm::option_value(bwgemm::Option::libcuda);
+    *handle = publish(std::make_unique<Handle>(bwgemm::open_driver(path.c_str())));
+  });
+}
+
+bwgemmStatus_t bwgemmDestroy(bwgemmHandle_t handle) {
+  if (handle == nullptr) return BWGEMM_STATUS_SUCCESS;
+  return guard(__func__, [&] { bwgemm::withdraw(handle)->close(); });
+}
+
+bwgemmStatus_t bwgemmGemmEx(bwgemmHandle_t handle, bwgemmOperation_t transa,
+                            bwgemmOperation_t transb, int64_t m, int64_t n, int64_t k,
+                            const void* alpha, const void* A, bwgemmDataType_t Atype, int64_t lda,
+                            const void* B, bwgemmDataType_t Btype, int64_t ldb, const void* beta,
+                            void* C, bwgemmDataType_t Ctype, int64_t ldc,
+                            bwgemmComputeType_t computeType, int algo) {
+  return gemm(__func__, handle,
+              {transa, transb, m, n,    k, alpha, A,   Atype, lda, 0,           B,
+               Btype,  ldb,    0, beta, C, Ctype, ldc, 0,     1,   computeType, algo});
+}
+
+bwgemmStatus_t bwgemmGemmStridedBatchedEx(bwgemmHandle_t handle, bwgemmOperation_t transa,
+                                          bwgemmOperation_t transb, int64_t m, int64_t n, int64_t k,
+                                          const void* alpha, const void* A, bwgemmDataType_t Atype,
+                                          int64_t lda, int64_t strideA, const void* B,
+                                          bwgemmDataType_t Btype, int64_t ldb, int64_t strideB,
+                                          const void* beta, void* C, bwgemmDataType_t Ctype,
+                                          int64_t ldc, int64_t strideC, int64_t batchCount,
+                                          bwgemmComputeType_t computeType, int algo) {
+  return gemm(
+      __func__, handle,
+      {transa, transb, m,       n,    k, alpha, A,   Atype,   lda,        strideA,     B,
+       Btype,  ldb,    strideB, beta, C, Ctype, ldc, strideC, batchCount, computeType, algo});
+}
+
+bwgemmStatus_t bwgemmBf16(bwgemmHandle_t handle, bwgemmOperation_t transa, bwgemmOperation_t transb,
+                          int64_t m, int64_t n, int64_t k, const float* alpha, const void* A,
+                          int64_t lda, const void* B, int64_t ldb, const float* beta, void* C,
+                          int64_t ldc) {
+  constexpr bwgemmDataType_t type = BWGEMM_R_16BF;
+  return gemm(__func__, handle, {transa, transb, m,    n,   k,    alpha, A,
+                                 type,   lda,    0,    B,   type, ldb,   0,
+                                 beta,   C,      type, ldc, 0,    1,     BWGEMM_COMPUTE_32F,
+                                 -1});
+}
+
+bwgemmStatus_t bwgemmF16(bwgemmHandle_t handle, bwgemmOperation_t transa, bwgemmOperation_t transb,
+                         int64_t m, int64_t n, int64_t k, const float* alpha, const void* A,
+                         int64_t lda, const void* B, int64_t ldb, const float* beta, void* C,
+                         int64_t ldc) {
+  constexpr bwgemmDataType_t type = BWGEMM_R_16F;
+  return gemm(__func__, handle, {transa, transb, m,    n,   k,    alpha, A,
+                                 type,   lda,    0,    B,   type, ldb,   0,
+                                 beta,   C,      type, ldc, 0,    1,     BWGEMM_COMPUTE_32F,
+                                 -1});
+}
+
+bwgemmStatus_t bwgemmGetWorkspaceSize(bwgemmHandle_t handle, bwgemmOperation_t transa,
+                                      bwgemmOperation_t transb, int64_t m, int64_t n, int64_t k,
+                                      const void* alpha, const void* A, bwgemmDataType_t Atype,
+                                      int64_t lda, const void* B, bwgemmDataType_t Btype,
+                                      int64_t ldb, const void* beta, void* C,
+                                      bwgemmDataType_t Ctype, int64_t ldc,
+                                      bwgemmComputeType_t computeType, int algo, size_t* size) {
+  return guard(__func__, [&] {
+    const Handle& of = checked(handle);
+    const GemmArguments arguments{transa, transb, m, n,     k,           alpha, A,    Atype,
+                                  lda,    0,      B, Btype, ldb,         0,     beta, C,
+                                  Ctype,  ldc,    0, 1,     computeType, algo};
+    const bwgemm::Problem problem = validated(arguments, of.pointer_mode);
+    require(size != nullptr, "size is null but will be written");
+    *size = workspace_wanted(of, problem);
+  });
+}
+
+bwgemmStatus_t bwgemmExplain(bwgemmHandle_t handle, bwgemmOperation_t transa,
+                             bwgemmOperation_t transb, int64_t m, int64_t n, int64_t k,
+                             const void* alpha, const void* A, bwgemmDataType_t Atype, int64_t lda,
+                             const void* B, bwgemmDataType_t Btype, int64_t ldb, const void* beta,
+                             void* C, bwgemmDataType_t Ctype, int64_t ldc,
+                             bwgemmComputeType_t computeType, int algo, char* text, size_t size) {
+  return guard(__func__, [&] {
+    explain_to(handle, {transa, transb, m, n,    k, alpha, A,   Atype, lda, 0,           B,
+                        Btype,  ldb,    0, beta, C, Ctype, ldc, 0,     1,   computeType, algo},
+               text, size);
+  });
+}

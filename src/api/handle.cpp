@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/handle.h"
+
+#include <array>
+#include <atomic>
+#include <mutex>
+#include <new>
+#include <pthread.h>
+
+#include "api/log.h"
+#include "api/options.h"
+#include "core/text.h"
+#include "kernels/rows.h"
+#include "launch/device.h"
+
+// What a bwgemmHandle_t points to: a place in the table below. Never freed, so that looking at the
+// place of a destroyed handle is defined; places are taken in turn, so that it stays empty for
+// long.
+struct bwgemmContext {
+  std::atomic<bwgemm::Handle*> handle;
+  std::atomic<unsigned> forks;  // how often this process was forked when the handle was made
+};
+
+namespace bwgemm {
+namespace {
+
+constexpr std::size_t max_handles = 8192;
+
+constinit std::array<bwgemmContext, max_handles> table{};
+constinit std::mutex publishing;
+constinit std::size_t next_place = 0;
+constinit std::atomic<unsigned> forks{0};  // between the first process of the library and this one
+
+// Counted by a fork handler, which dlclose removes: asking for the process id is a system call.
+void count_forks() {
+  static const int failed =
+      pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
+  if (failed != 0) throw std::bad_alloc();
+}
+
+// Null if the pointer is no place of the table.
+bwgemmContext* place_of(bwgemmHandle_t handle) {
+  const auto offset =
+      reinterpret_cast<std::uintptr_t>(handle) - reinterpret_cast<std::uintptr_t>(table.data());
+  return offset < sizeof table && offset % sizeof(bwgemmContext) == 0 ? handle : nullptr;
+}
+
+DeviceFacts facts_of(const Driver& driver, const Context& context) {
+  const ContextScope scope(context);
+  return device_facts(driver, context.get());
+}
+
+void log_cache(const TensorMapCache::Counters& maps) {
+  if (logs(Level::debug))
+    log(Level::debug, text("tensor maps: ", maps.hits, " hits, ", maps.misses, " misses, ",
+                           maps.evictions, " evictions"));
+}
+
+}  // namespace
+
+Handle::Handle(const Driver& driver)
+    : driver(driver),
+      context(driver),
+      facts(facts_of(driver, context)),
+      forced_kernel(option_value(Option::force_kernel)),
+      kernels(driver, facts),
+      maps_(driver.cuTensorMapEncodeTiled.get()),
+      scratch_(driver) {
+  const ContextScope scope(context);
+  try {
+    scratch_.open();
+  } catch (...) {
+    static_cast<void>(scratch_.release());  // the first failure is the one to report
+    throw;
+  }
+}
+
+Handle::~Handle() {
+  if (is_closed_) return;
+  try {
+    close();
+  } catch (const Error& error) {
+    log(Level::warning, error.what());
+  }
+}
+
+void Handle::close() {
+  struct Step {
+    const char* call;
+    CUresult result;
+  };
+  std::array<Step, 3> steps{};
+  is_closed_ = true;
+  log_cache(maps_.counters());
+  // With its context gone, device memory is gone too; libraries are the process's.
+  if (context.is_alive()) {
+    const ContextScope scope(context);
+    const CaptureRelaxer relaxer(driver);
+    if (kernels.any()) steps[0] = {driver.cuCtxSynchronize.name(), driver.cuCtxSynchronize()};
+    steps[1] = {driver.cuMemFree.name(), scratch_.release()};
+    steps[2] = {driver.cuLibraryUnload.name(), kernels.unload()};
+  } else {
+    static_cast<void>(kernels.unload());
+  }
+  for (const Step& step : steps)
+    if (step.result != CUDA_SUCCESS)
+      throw Error(status_of(step.result), driver.describe(step.call, step.result));
+}
+
+SelectOptions Handle::select_options() const {
+  return {.forced_kernel = forced_kernel,
+          .sm_count_target = sm_count_target,
+          .workspace_bytes = workspace.is_user ? workspace.size : ScratchPool::max_partials_bytes};
+}
+
+Choice Handle::choose(const Problem& problem) {
+  const ChoiceKey key = choice_key(problem);
+  if (const auto known = choices.find(key)) return *known;
+  const Choice choice = select(problem, facts, kernel_rows, select_options());
+  choices.insert(key, choice);
+  if (logs(Level::debug)) log(Level::debug, explain(problem, facts, kernel_rows, select_options()));
+  return choice;
+}
+
+PlanContext Handle::plan_context(const Problem& problem, const Choice& choice,
+                                 const LoadedKernel& kernel) {
+  PlanContext plan{.facts = facts,
+                   .sm_limit = sm_count_target,
+                   .resident_clusters = kernel.resident_clusters,
+                   .maps = &maps_,
+                   .scratch = {}};
+  if (choice.splits == 1) return plan;
+  const KernelConfig& config = kernel_rows[static_cast<std::size_t>(choice.row)];
+  const ScratchNeed need{workspace_bytes(problem, config, choice),
+                         arrival_count(problem, config, choice)};
+  plan.scratch = scratch_.acquire(stream, need, workspace.data);
+  return plan;
+}
+
+bwgemmHandle_t publish(std::unique_ptr<Handle> handle) {
+  count_forks();
+  const std::lock_guard lock(publishing);
+  for (std::size_t tried = 0; tried < max_handles; ++tried) {
+    bwgemmContext& place = table[next_place];
+    next_place = (next_place + 1) % max_handles;
+    if (place.handle.load(std::memory_order_relaxed) != nullptr) continue;
+    place.forks.store(forks.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    place.handle.store(handle.release(), std::memory_order_release);
+    return &place;
+  }
+  throw Error(BWGEMM_STATUS_ALLOC_FAILED, text("there are ", max_handles, " handles already"));
+}
+
+Handle& checked(bwgemmHandle_t handle) {
+  if (handle == nullptr) throw Error(BWGEMM_STATUS_NOT_INITIALIZED, "handle is null");
+  bwgemmContext* place = place_of(handle);
+  Handle* found = place != nullptr ? place->handle.load(std::memory_order_acquire) : nullptr;
+  if (found == nullptr)
+    throw Error(BWGEMM_STATUS_NOT_INITIALIZED,
+                "handle is not one that bwgemmCreate returned, or it was destroyed");
+  if (place->forks.load(std::memory_order_relaxed) != forks.load(std::memory_order_relaxed))
+    throw Error(BWGEMM_STATUS_NOT_INITIALIZED,
+                "handle was made before fork(), and CUDA does not work in a forked child");
+  return *found;
+}
+
+std::unique_ptr<Handle> withdraw(bwgemmHandle_t handle) {
+  Handle& found = checked(handle);
+  place_of(handle)->handle.store(nullptr, std::memory_order_release);
+  return std::unique_ptr<Handle>(&found);
+}
+
+}  // namespace bwgemm

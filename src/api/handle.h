@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Handle: what a bwgemmHandle_t stands for: a context, the settings made on it, and what calls on
+// it share. And the table of live handles, which tells a live one from any other pointer.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "api/choice_cache.h"
+#include "bwgemm/bwgemm.h"
+#include "core/device_facts.h"
+#include "launch/context.h"
+#include "launch/library.h"
+#include "launch/scratch.h"
+#include "plan/plan.h"
+#include "plan/tensor_map_cache.h"
+#include "select/select.h"
+
+namespace bwgemm {
+
+struct Workspace {
+  bool is_user = false;  // bwgemmSetWorkspace was called
+  void* data = nullptr;
+  std::size_t size = 0;
+};
+
+class Handle {
+ public:
+  explicit Handle(const Driver& driver);
+  ~Handle();
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+
+  // Waits for the kernels of the handle and gives back what it holds on the device. Goes on after a
+  // failure and throws the first. Nothing but destruction may follow.
+  void close();
+
+  SelectOptions select_options() const;
+  // The warm path of select(): answers from the cache if it can.
+  Choice choose(const Problem& problem);
+  // What make_plan needs for this choice. The handle's context must be current.
+  PlanContext plan_context(const Problem& problem, const Choice& choice,
+                           const LoadedKernel& kernel);
+
+  const Driver& driver;
+  const Context context;
+  const DeviceFacts facts;
+  const std::string forced_kernel;
+
+  // Settings. Their setters clear `choices` where select_options() depends on them.
+  StreamIdentity stream;
+  Workspace workspace;
+  bwgemmPointerMode_t pointer_mode = BWGEMM_POINTER_MODE_HOST;
+  bwgemmDeterminism_t determinism = BWGEMM_DETERMINISM_BITWISE;
+  int sm_count_target = 0;
+  int programmatic_launch = 0;
+
+  ChoiceCache choices;
+  LoadedKernels kernels;
+
+ private:
+  TensorMapCache maps_;
+  ScratchPool scratch_;
+  bool is_closed_ = false;
+};
+
+// Puts the handle into the table. Error(ALLOC_FAILED) if the table is full.
+bwgemmHandle_t publish(std::unique_ptr<Handle> handle);
+
+// Error(NOT_INITIALIZED) unless the handle is alive in this process: a forked child cannot use the
+// CUDA of its parent.
+Handle& checked(bwgemmHandle_t handle);
+
+// checked(), and out of the table.
+std::unique_ptr<Handle> withdraw(bwgemmHandle_t handle);
+
+}  // namespace bwgemm

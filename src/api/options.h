@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The environment variables that the library reads, in one table. Programs that run with more
+// rights than their user (AT_SECURE) do not obey them.
+#pragma once
+
+#include <array>
+#include <string>
+
+namespace bwgemm {
+
+enum class Option { libcuda, log_level, log_file, force_kernel };
+
+struct OptionRow {
+  Option option;
+  const char* variable;
+  const char* fallback;  // where the variable is not set, or empty
+  const char* meaning;
+};
+
+inline constexpr std::array option_rows = {
+    OptionRow{Option::libcuda, "BWGEMM_LIBCUDA", "libcuda.so.1",
+              "the CUDA driver library; read until a bwgemmCreate has opened one"},
+    OptionRow{Option::log_level, "BWGEMM_LOG_LEVEL", "off",
+              "off, error, warning, info (the bwgemm_bench command of every call), debug or trace; "
+              "read once"},
+    OptionRow{Option::log_file, "BWGEMM_LOG_FILE", "",
+              "a file to append the log to; default: standard error; read once"},
+    OptionRow{Option::force_kernel, "BWGEMM_FORCE_KERNEL", "",
+              "the kernel to use, whatever selection would choose; read by bwgemmCreate"},
+};
+
+constexpr bool rows_are_in_order() {
+  for (std::size_t i = 0; i < option_rows.size(); ++i)
+    if (option_rows[i].option != static_cast<Option>(i)) return false;
+  return true;
+}
+static_assert(rows_are_in_order(), "option_rows must be in the order of Option");
+
+// The variable's value as it is now, or the fallback.
+std::string option_value(Option option);
+
+}  // namespace bwgemm

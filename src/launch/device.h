@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// device_facts: what selection may know of the GPU behind the current context.
+#pragma once
+
+#include "core/device_facts.h"
+#include "launch/driver.h"
+
+namespace bwgemm {
+
+// Of the current context, which must be `context`. Error(ARCH_MISMATCH) names a GPU that no kernel
+// is made for.
+DeviceFacts device_facts(const Driver& driver, CUcontext context);
+
+}  // namespace bwgemm

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/launch.h"
+
+#include "kernels/rows.h"
+
+namespace bwgemm {
+
+LaunchConfig::LaunchConfig(const KernelShape& shape, int grid, int cluster, CUstream stream) {
+  config_.gridDimX = static_cast<unsigned>(grid);
+  config_.gridDimY = config_.gridDimZ = 1;
+  config_.blockDimX = static_cast<unsigned>(shape.threads);
+  config_.blockDimY = config_.blockDimZ = 1;
+  config_.sharedMemBytes = static_cast<unsigned>(shape.smem_bytes);
+  config_.hStream = stream;
+  if (cluster == 1) return;
+  cluster_.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+  cluster_.value.clusterDim.x = static_cast<unsigned>(cluster);
+  cluster_.value.clusterDim.y = cluster_.value.clusterDim.z = 1;
+  config_.attrs = &cluster_;
+  config_.numAttrs = 1;
+}
+
+void launch(const Driver& driver, const LoadedKernel& kernel, const Plan& plan, CUstream stream) {
+  const LaunchConfig config(plan.shape, plan.grid, plan.cluster, stream);
+  // The driver copies the parameters before it returns, and does not write them.
+  void* parameters[] = {const_cast<KernelParams*>(&plan.params)};
+  const CUresult result =
+      driver.cuLaunchKernelEx(config.get(), kernel.function, parameters, nullptr);
+  if (result == CUDA_SUCCESS) return;
+  const KernelName name = kernel_name(kernel_rows[static_cast<std::size_t>(plan.row)]);
+  throw Error(
+      BWGEMM_STATUS_EXECUTION_FAILED,
+      text(name.view(), " was not launched (grid ", plan.grid, ", cluster ", plan.cluster, ", ",
+           plan.shape.threads, " threads, ", plan.shape.smem_bytes,
+           " bytes of shared memory): ", driver.describe(driver.cuLaunchKernelEx.name(), result)));
+}
+
+}  // namespace bwgemm

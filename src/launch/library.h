@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// LoadedKernels: the kernels of one handle, each loaded into its context when it is first needed.
+// Loading is thread-safe; asking for a loaded kernel takes one atomic load.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <mutex>
+
+#include "core/device_facts.h"
+#include "kernels/rows.h"
+#include "launch/driver.h"
+
+namespace bwgemm {
+
+struct LoadedKernel {
+  CUfunction function = nullptr;
+  int resident_clusters = 0;  // that the context's SMs can hold at once
+};
+
+class LoadedKernels {
+ public:
+  LoadedKernels(const Driver& driver, const DeviceFacts& facts) : driver_(driver), facts_(facts) {}
+  LoadedKernels(const LoadedKernels&) = delete;
+  LoadedKernels& operator=(const LoadedKernels&) = delete;
+
+  // The handle's context must be current.
+  const LoadedKernel& get(int row) {
+    Slot& slot = slots_[static_cast<std::size_t>(row)];
+    if (!slot.is_loaded.load(std::memory_order_acquire)) load(row, slot);
+    return slot.kernel;
+  }
+
+  bool any() const { return is_any_loaded_.load(std::memory_order_acquire); }
+
+  // Returns the first failure, and goes on after it. No kernel of these may be running.
+  CUresult unload();
+
+ private:
+  struct Slot {
+    std::atomic<bool> is_loaded{false};
+    LoadedKernel kernel;
+    CUlibrary library = nullptr;
+  };
+
+  void load(int row, Slot& slot);
+  LoadedKernel loaded_from(CUlibrary library, const KernelConfig& config) const;
+
+  const Driver& driver_;
+  const DeviceFacts facts_;
+  std::mutex loading_;
+  std::atomic<bool> is_any_loaded_{false};
+  std::array<Slot, kernel_rows.size()> slots_;
+};
+
+}  // namespace bwgemm

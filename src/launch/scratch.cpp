@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/scratch.h"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+
+#include "launch/context.h"
+
+namespace bwgemm {
+namespace {
+
+constexpr StreamKey special = StreamKey{1} << 63;  // no id of a created stream is that large
+
+// Distinct for every thread that ever ran.
+StreamKey thread_ordinal() {
+  static constinit std::atomic<StreamKey> last{0};
+  thread_local const StreamKey mine = last.fetch_add(1, std::memory_order_relaxed) + 1;
+  return mine;
+}
+
+// A stream for the length of one memset, which orders it after nothing: not after the caller's
+// work, and not into a capture.
+class PrivateStream {
+ public:
+  explicit PrivateStream(const Driver& driver) : driver_(driver) {
+    driver.call(driver.cuStreamCreate, &stream_, CU_STREAM_NON_BLOCKING);
+  }
+  ~PrivateStream() { static_cast<void>(driver_.cuStreamDestroy(stream_)); }
+  PrivateStream(const PrivateStream&) = delete;
+  PrivateStream& operator=(const PrivateStream&) = delete;
+
+  CUstream get() const { return stream_; }
+
+ private:
+  const Driver& driver_;
+  CUstream stream_ = nullptr;
+};
+
+bool is_capturing(const Driver& driver, CUstream stream) {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  driver.call(driver.cuStreamIsCapturing, stream, &status);
+  return status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+}  // namespace
+
+StreamIdentity::StreamIdentity(const Driver& driver, CUstream stream) : stream_(stream) {
+  if (stream == nullptr || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD) return;
+  unsigned long long id = 0;
+  driver.call(driver.cuStreamGetId, stream, &id);
+  id_ = id;
+}
+
+StreamKey StreamIdentity::key() const {
+  if (stream_ == CU_STREAM_PER_THREAD) return special | thread_ordinal();
+  return stream_ == nullptr || stream_ == CU_STREAM_LEGACY ? special : id_;
+}
+
+void ScratchPool::open() {
+  free_counters_ = zeroed_counters(counters_per_chunk);
+  free_counters_count_ = counters_per_chunk;
+}
+
+Scratch ScratchPool::acquire(const StreamIdentity& stream, const ScratchNeed& need,
+                             void* workspace) {
+  const bool is_captured = is_capturing(driver_, stream.stream());
+  const std::lock_guard lock(mutex_);
+  Slot* slot = is_captured ? nullptr : &slot_of(stream.key());
+  Scratch scratch{static_cast<float*>(workspace), nullptr};
+  if (workspace == nullptr && need.partials_bytes > 0)
+    scratch.partials = reinterpret_cast<float*>(
+        is_captured ? allocate(need.partials_bytes) : partials_of(*slot, need.partials_bytes));
+  if (need.arrivals > 0)
+    scratch.arrivals = reinterpret_cast<std::uint32_t*>(
+        is_captured ? take_arrivals(need.arrivals) : arrivals_of(*slot, need.arrivals));
+  return scratch;
+}
+
+ScratchPool::Slot& ScratchPool::slot_of(StreamKey key) {
+  const auto found =
+      std::find_if(slots_.begin(), slots_.end(), [&](const Slot& slot) { return slot.key == key; });
+  if (found != slots_.end()) return *found;
+  slots_.push_back({.key = key});
+  return slots_.back();
+}
+
+CUdeviceptr ScratchPool::partials_of(Slot& slot, std::size_t bytes) {
+  for (std::size_t step = 0; step < partials_steps.size(); ++step) {
+    if (partials_steps[step] < bytes) continue;
+    if (slot.partials[step] == 0) slot.partials[step] = allocate(partials_steps[step]);
+    return slot.partials[step];
+  }
+  throw Error(
+      BWGEMM_STATUS_INTERNAL_ERROR,
+      text("a launch asks for ", bytes, " bytes of workspace; the limit is ", max_partials_bytes));
+}
+
+CUdeviceptr ScratchPool::arrivals_of(Slot& slot, std::size_t count) {
+  if (slot.arrivals_capacity < count) {
+    const std::size_t capacity = std::max(counters_per_slot, std::bit_ceil(count));
+    slot.arrivals = take_arrivals(capacity);
+    slot.arrivals_capacity = capacity;
+  }
+  return slot.arrivals;
+}
+
+// Slices are multiples of 128 bytes, so that no two slots share a cache line.
+CUdeviceptr ScratchPool::take_arrivals(std::size_t count) {
+  count = (count + 31) / 32 * 32;
+  if (free_counters_count_ < count) {
+    const std::size_t chunk = std::max(count, counters_per_chunk);
+    free_counters_ = zeroed_counters(chunk);
+    free_counters_count_ = chunk;
+  }
+  const CUdeviceptr taken = free_counters_;
+  free_counters_ += count * sizeof(std::uint32_t);
+  free_counters_count_ -= count;
+  return taken;
+}
+
+// The host waits for the memset, and for nothing else: the first launch that uses the counters may
+// come from any stream or graph, and no event could be put in front of all of them.
+CUdeviceptr ScratchPool::zeroed_counters(std::size_t count) {
+  const CaptureRelaxer relaxer(driver_);
+  const PrivateStream stream(driver_);
+  const CUdeviceptr counters = allocate(count * sizeof(std::uint32_t));
+  driver_.call(driver_.cuMemsetD32Async, counters, 0U, count, stream.get());
+  driver_.call(driver_.cuStreamSynchronize, stream.get());
+  return counters;
+}
+
+CUdeviceptr ScratchPool::allocate(std::size_t bytes) {
+  const CaptureRelaxer relaxer(driver_);
+  allocations_.push_back(0);  // first, so that no allocation can go unrecorded
+  const CUresult result = driver_.cuMemAlloc(&allocations_.back(), bytes);
+  if (result == CUDA_SUCCESS) return allocations_.back();
+  allocations_.pop_back();
+  throw Error(status_of(result), text(driver_.describe(driver_.cuMemAlloc.name(), result), " for ",
+                                      bytes, " bytes of scratch memory"));
+}
+
+CUresult ScratchPool::release() {
+  CUresult first = CUDA_SUCCESS;
+  for (const CUdeviceptr memory : allocations_) {
+    const CUresult result = driver_.cuMemFree(memory);
+    if (first == CUDA_SUCCESS) first = result;
+  }
+  allocations_.clear();
+  slots_.clear();
+  free_counters_ = 0;
+  free_counters_count_ = 0;
+  return first;
+}
+
+}  // namespace bwgemm
