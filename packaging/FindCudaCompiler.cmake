@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Finds the CUDA 13 compiler: nvcc, ptxas, fatbinary and the folder of cuda.h.
 # The CUDA language is not enabled: nvcc is called by custom commands.
 #

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Makes a bare Debian or Ubuntu machine able to build, test and check bwgemm.
 #
 # Owns: the list of system packages, build/cuda (a CUDA 13.0 compiler from PyPI
@@ -62,6 +63,7 @@ missing_packages() {
   [ -e /etc/ssl/certs/ca-certificates.crt ] || echo ca-certificates
   python >/dev/null || printf '%s\n' python3 python3-venv python3-pip
   { has_header gtest/gtest.h && has_library libgtest.a; } || echo libgtest-dev
+  { has_header gmock/gmock.h && has_library libgmock.a; } || echo libgmock-dev
   # spdlog has its own copy of fmt, or (Debian, Ubuntu) depends on libfmt-dev.
   { has_header spdlog/spdlog.h &&
     { has_header fmt/format.h || has_header spdlog/fmt/bundled/format.h; }; } || echo libspdlog-dev

@@ -2,9 +2,11 @@
 #include "api/guard.h"
 
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <initializer_list>
 #include <new>
+#include <pthread.h>
 #include <string_view>
 
 #include "api/log.h"
@@ -13,19 +15,55 @@
 namespace bwgemm {
 namespace {
 
-// Of fixed size and without a destructor: it must hold "out of memory" without memory, and a
-// thread-local destructor would keep the library from being unloaded while the thread lives.
-constinit thread_local std::array<char, 8192> last_error{};
+using ErrorText = std::array<char, 8192>;
+
+// Each thread's text, held by a key of the C library. A thread_local would make the library need
+// the dynamic linker by name, and its destructor would keep the library loaded while the thread
+// lives; `free` is there after an unload too.
+class LastErrors {
+ public:
+  LastErrors() : has_key_(pthread_key_create(&key_, std::free) == 0) {}
+  ~LastErrors() {
+    if (!has_key_) return;
+    std::free(pthread_getspecific(key_));
+    pthread_key_delete(key_);
+  }
+  LastErrors(const LastErrors&) = delete;
+  LastErrors& operator=(const LastErrors&) = delete;
+
+  // Null if the thread has none.
+  ErrorText* find() const {
+    return has_key_ ? static_cast<ErrorText*>(pthread_getspecific(key_)) : nullptr;
+  }
+
+  // Null if memory is exhausted.
+  ErrorText* find_or_make() const {
+    if (ErrorText* text = find()) return text;
+    void* memory = has_key_ ? std::calloc(1, sizeof(ErrorText)) : nullptr;
+    if (memory == nullptr || pthread_setspecific(key_, memory) == 0)
+      return static_cast<ErrorText*>(memory);
+    std::free(memory);
+    return nullptr;
+  }
+
+ private:
+  pthread_key_t key_{};
+  bool has_key_;
+};
+
+const LastErrors last_errors;
 
 std::string_view set_last_error(std::initializer_list<std::string_view> parts) noexcept {
+  ErrorText* text = last_errors.find_or_make();
+  if (text == nullptr) return "no memory for the text of an error";
   std::size_t size = 0;
   for (std::string_view part : parts) {
-    part = part.substr(0, last_error.size() - 1 - size);
-    std::memcpy(last_error.data() + size, part.data(), part.size());
+    part = part.substr(0, text->size() - 1 - size);
+    std::memcpy(text->data() + size, part.data(), part.size());
     size += part.size();
   }
-  last_error[size] = '\0';
-  return {last_error.data(), size};
+  (*text)[size] = '\0';
+  return {text->data(), size};
 }
 
 bwgemmStatus_t failed(const char* entry, bwgemmStatus_t status, std::string_view why) noexcept {
@@ -50,7 +88,8 @@ bwgemmStatus_t status_of_current_exception(const char* entry) noexcept {
 }
 
 const char* last_error_text() noexcept {
-  return last_error.data();
+  const ErrorText* text = last_errors.find();
+  return text != nullptr ? text->data() : "";
 }
 
 }  // namespace bwgemm

@@ -152,6 +152,7 @@ constexpr const char* invalid_because(int tile_n, Major b) {
 namespace direct {
 
 inline constexpr int threads = 128;
+inline constexpr int ctas_per_sm = 4;  // launch bound: 128 registers, 16 KiB of shared memory each
 
 constexpr const char* invalid_because(const KernelConfig& config) {
   if (config.tile != Tile{64, 64, 32}) return "tile must be 64x64x32";

@@ -25,11 +25,15 @@ struct StridedMatrix {
 };
 
 struct KernelParams {
-  // TMA families. Maps have three dimensions, the last is the batch. c_map equals d_map if C is D.
+  // TMA families: maps of three dimensions, the last is the batch. c_map equals d_map if C is D.
   TensorMap a_map, b_map, c_map, d_map;
+
+  // All families.
   std::int32_t tiles_m, tiles_n;  // output tiles of one batch, in tiles of a whole cluster
   std::int32_t raster_group;      // tile rows that are walked together, see raster.h
   std::int32_t k_blocks;  // tile.k-deep steps of the main loop; 0 if A and B are not to be read
+
+  // TMA families.
   std::int32_t a_batch_step, b_batch_step;  // 0 repeats batch 0 of the operand
   std::int32_t tile_n, stages;              // where the config leaves them to the launch
 

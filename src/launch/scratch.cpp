@@ -12,10 +12,12 @@ namespace {
 
 constexpr StreamKey special = StreamKey{1} << 63;  // no id of a created stream is that large
 
-// Distinct for every thread that ever ran.
+// Distinct for every thread that ever ran. With initial-exec storage the library does not need the
+// dynamic linker by name; a few bytes of it are there for libraries that are opened late.
 StreamKey thread_ordinal() {
   static constinit std::atomic<StreamKey> last{0};
-  thread_local const StreamKey mine = last.fetch_add(1, std::memory_order_relaxed) + 1;
+  [[gnu::tls_model("initial-exec")]] static constinit thread_local StreamKey mine = 0;
+  if (mine == 0) mine = last.fetch_add(1, std::memory_order_relaxed) + 1;
   return mine;
 }
 

@@ -23,7 +23,7 @@ BWGEMM_DEVICE void ldmatrix_m8n8_x4_trans(std::uint32_t address, std::uint32_t (
 // Predicated, so that two input types share one straight run of code: with a branch instead, every
 // accumulator gets a second register. The condition is the same in the whole warp.
 BWGEMM_DEVICE void mma_m16n8k16_bf16_if(bool condition, float (&d)[4], const std::uint32_t (&a)[4],
-                                         std::uint32_t b0, std::uint32_t b1) {
+                                        std::uint32_t b0, std::uint32_t b1) {
   asm volatile(
       "{\n"
       " .reg .pred condition;\n"
@@ -37,7 +37,7 @@ BWGEMM_DEVICE void mma_m16n8k16_bf16_if(bool condition, float (&d)[4], const std
 }
 
 BWGEMM_DEVICE void mma_m16n8k16_f16_if(bool condition, float (&d)[4], const std::uint32_t (&a)[4],
-                                        std::uint32_t b0, std::uint32_t b1) {
+                                       std::uint32_t b0, std::uint32_t b1) {
   asm volatile(
       "{\n"
       " .reg .pred condition;\n"

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs when the kernels are configured: writes one <name>.cu per row of kernels/rows.h into the
+// folder given, and prints one line per row for CMake: name, source folder, threads, cluster size,
+// compilation targets (separated by commas). Files whose text is unchanged are not touched, so that
+// a new row compiles only itself.
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+#include <string>
+#include <string_view>
+
+#include "core/dtype.h"
+#include "core/kernel_config.h"
+#include "kernels/rows.h"
+#include "kernels/shape.h"
+
+namespace {
+
+using bwgemm::Family;
+using bwgemm::Input;
+using bwgemm::KernelConfig;
+using bwgemm::Major;
+
+std::string_view folder(Family family) {
+  switch (family) {
+    case Family::cooperative: return "sm90";
+    case Family::pair: return "sm100";
+    case Family::direct: return "direct";
+  }
+  return "?";
+}
+
+std::string_view enumerator(Family family) {
+  switch (family) {
+    case Family::cooperative: return "cooperative";
+    case Family::pair: return "pair";
+    case Family::direct: return "direct";
+  }
+  return "?";
+}
+
+std::string_view enumerator(Input input) {
+  switch (input) {
+    case Input::bf16: return "bf16";
+    case Input::f16: return "f16";
+    case Input::any16: return "any16";
+  }
+  return "?";
+}
+
+std::string_view enumerator(Major major) {
+  switch (major) {
+    case Major::k: return "k";
+    case Major::mn: return "mn";
+    case Major::any: return "any";
+  }
+  return "?";
+}
+
+// Blackwell kernels twice: the arch-specific image for 10.0 and the family image for 10.3.
+std::string_view targets(const KernelConfig& config) {
+  return config.arch == bwgemm::Arch::sm90 ? "sm_90a" : "sm_100a,sm_100f";
+}
+
+int threads(const KernelConfig& config) {
+  const int any_tile_n = 256;  // the number of threads does not depend on what the launch chooses
+  return bwgemm::kernel_shape(config, any_tile_n, bwgemm::Dtype::bf16).threads;
+}
+
+// CTAs that must fit on one multiprocessor; the ring of the TMA families fills all of it.
+int resident_ctas(const KernelConfig& config) {
+  return config.family == Family::direct ? bwgemm::direct::ctas_per_sm : 1;
+}
+
+std::string source(const KernelConfig& config) {
+  std::ostringstream text;
+  text << "// Written by packaging/list_kernels.cpp from a row of kernels/rows.h.\n"
+       << "#include \"kernels/" << folder(config.family) << "/gemm.cuh\"\n\n"
+       << "inline constexpr bwgemm::KernelConfig config{\n"
+       << "    bwgemm::Arch::" << name(config.arch)
+       << ", bwgemm::Family::" << enumerator(config.family)
+       << ", bwgemm::Input::" << enumerator(config.input)
+       << ", bwgemm::Major::" << enumerator(config.a) << ", bwgemm::Major::" << enumerator(config.b)
+       << ",\n    {" << config.tile.m << ", " << config.tile.n << ", " << config.tile.k << "}, {"
+       << config.cluster.m << ", " << config.cluster.n << "}, " << config.stages << "};\n\n"
+       << "extern \"C\" __global__ void __launch_bounds__(" << threads(config) << ", "
+       << resident_ctas(config) << ")";
+  if (config.cluster.size() > 1) text << " __cluster_dims__(" << config.cluster.size() << ", 1, 1)";
+  text << "\n    " << kernel_name(config).view()
+       << "(const __grid_constant__ bwgemm::KernelParams params) {\n"
+       << "  bwgemm::" << folder(config.family) << "::gemm<config>(params);\n}\n";
+  return text.str();
+}
+
+bool write_if_changed(const std::filesystem::path& file, const std::string& text) {
+  std::ostringstream present;
+  present << std::ifstream(file).rdbuf();
+  if (present.str() == text) return true;
+  return static_cast<bool>(std::ofstream(file) << text << std::flush);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::cerr << "usage: list_kernels FOLDER\n";
+    return 2;
+  }
+  for (const KernelConfig& row : bwgemm::kernel_rows) {
+    const bwgemm::KernelName kernel = kernel_name(row);
+    const std::filesystem::path file =
+        std::filesystem::path(argv[1]) / (std::string(kernel.view()) + ".cu");
+    if (!write_if_changed(file, source(row))) {
+      std::cerr << "list_kernels: cannot write " << file << '\n';
+      return 1;
+    }
+    std::cout << kernel.view() << ' ' << folder(row.family) << ' ' << threads(row) << ' '
+              << row.cluster.size() << ' ' << targets(row) << '\n';
+  }
+  return 0;
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernel that serves every problem, on both architectures: ordinary loads of any alignment,
+// mma.sync, no workspace unless k is split. Persistent over units of (batch, tile, split).
+//
+// Roles (128 threads)   all threads load, multiply (four warps, 2x2, 32x32 each) and store
+// Shared memory         two slabs of A and two of B; between main loops the same bytes stage D
+// Timeline, per unit    k: load slab i to registers | multiply slab i-1 | store slab i, barrier
+//                       split: partial out, arrive; all but the last CTA of the tile go on
+//                       accumulators -> staging, barrier, C -> combine -> D, barrier
+#pragma once
+
+#include "kernels/direct/output_tile.h"
+#include "kernels/direct/slab.h"
+#include "kernels/direct/split.h"
+
+namespace bwgemm::direct {
+
+inline constexpr int stage_bytes = 2 * slab_bytes;  // A, then B
+inline constexpr int stages = 2;
+static_assert(staging_bytes <= stages * stage_bytes);
+
+// Steps [begin, end) of the main loop that one split takes.
+struct SlabRange {
+  int begin, end;
+};
+
+BWGEMM_DEVICE SlabRange slabs_of_split(const KernelParams& params, int slabs, int splits,
+                                       int split) {
+  if (splits == 1) return {0, slabs};
+  const std::int64_t per_split = params.k_per_split / slab_depth;
+  const std::int64_t begin = split * per_split, end = begin + per_split;
+  return {static_cast<int>(begin < slabs ? begin : slabs),
+          static_cast<int>(end < slabs ? end : slabs)};
+}
+
+// One slab of A times one of B.
+BWGEMM_DEVICE void multiply(const FragmentReader& a, const FragmentReader& b, std::uint32_t slabs,
+                            Dtype type, Accumulators& accumulators) {
+  const bool is_bf16 = type == Dtype::bf16;
+  __syncwarp();  // loads at the edges may have parted the lanes; ldmatrix needs them together
+#pragma unroll
+  for (int step = 0; step < slab_depth / 16; ++step) {
+    std::uint32_t a_fragments[2][4], b_fragments[2][4];
+#pragma unroll
+    for (int i = 0; i < 2; ++i) a.read(slabs, i, step, a_fragments[i]);
+#pragma unroll
+    for (int i = 0; i < 2; ++i) b.read(slabs + slab_bytes, i, step, b_fragments[i]);
+#pragma unroll
+    for (int i = 0; i < Accumulators::rows; ++i)
+#pragma unroll
+      for (int j = 0; j < Accumulators::columns; ++j) {
+        // A 16x16 block of B is two operands of 8 columns: its 8x8 blocks 0 and 2, 1 and 3.
+        const std::uint32_t b0 = b_fragments[j / 2][j % 2], b1 = b_fragments[j / 2][j % 2 + 2];
+        ptx::mma_m16n8k16_bf16_if(is_bf16, accumulators.block[i][j], a_fragments[i], b0, b1);
+        ptx::mma_m16n8k16_f16_if(!is_bf16, accumulators.block[i][j], a_fragments[i], b0, b1);
+      }
+  }
+}
+
+// The product over `range`, whose first slab is where the loaders stand. Ends with a barrier after
+// the last read of shared memory.
+BWGEMM_DEVICE void run_main_loop(const KernelParams& params, SlabRange range, SlabLoader& a_loader,
+                                 SlabLoader& b_loader, const FragmentReader& a,
+                                 const FragmentReader& b, std::uint32_t shared,
+                                 Accumulators& accumulators) {
+  std::uint32_t filled = shared, free = shared + stage_bytes;
+  for (int slab = range.begin; slab <= range.end; ++slab) {
+    const bool loads = slab < range.end;
+    const std::int64_t left = params.k - static_cast<std::int64_t>(slab) * slab_depth;
+    const int depth = left < slab_depth ? static_cast<int>(left) : slab_depth;
+    SlabWords a_words, b_words;
+    if (loads) {
+      a_loader.load(depth, a_words);
+      b_loader.load(depth, b_words);
+    }
+    if (slab > range.begin) multiply(a, b, filled, params.input_type, accumulators);
+    if (loads) {
+      a_loader.store(free, depth, a_words);
+      b_loader.store(free + slab_bytes, depth, b_words);
+    }
+    __syncthreads();  // orders these stores before the next reads, these reads before the next
+                      // stores
+    const std::uint32_t swapped = filled;
+    filled = free;
+    free = swapped;
+  }
+}
+
+template <KernelConfig config>
+BWGEMM_DEVICE void gemm(const KernelParams& params) {
+  static_assert(invalid_because(config) == nullptr);
+  static_assert(config.tile == Tile{tile_rows, tile_columns, slab_depth});
+  alignas(1024) __shared__ std::uint8_t memory[stages * stage_bytes];
+  const std::uint32_t shared = static_cast<std::uint32_t>(__cvta_generic_to_shared(memory));
+
+  const Scaling scaling = load_scaling(params);
+  const int slabs = k_blocks_to_run(params, scaling);
+  const int splits = slabs > 0 ? params.splits : 1;  // beta * C is not a sum
+  const std::int64_t tiles_per_batch = static_cast<std::int64_t>(params.tiles_m) * params.tiles_n;
+  const std::int64_t tiles = tiles_per_batch * params.batch;
+
+  SlabLoader a_loader(params.a, params.m, params.k, params.batch);
+  SlabLoader b_loader(params.b, params.n, params.k, params.batch);
+  const WarpTile warp(threadIdx.x);
+  const FragmentReader a(lines_along_k(params.a), warp.row);
+  const FragmentReader b(lines_along_k(params.b), warp.column);
+
+  for (std::int64_t unit = blockIdx.x; unit < tiles * splits; unit += gridDim.x) {
+    const std::int64_t tile = unit / splits;
+    const int split = static_cast<int>(unit - tile * splits);
+    const std::int64_t batch = tile / tiles_per_batch;
+    TileIndex at = tile_at(static_cast<std::uint32_t>(tile - batch * tiles_per_batch),
+                           params.tiles_m, params.tiles_n, params.raster_group);
+    at.batch = static_cast<std::int32_t>(batch);
+
+    const SlabRange range = slabs_of_split(params, slabs, splits, split);
+    const std::int64_t first_k = static_cast<std::int64_t>(range.begin) * slab_depth;
+    a_loader.seek(first_row(at), first_k, batch, clipped(params.m - first_row(at), tile_rows));
+    b_loader.seek(first_column(at), first_k, batch,
+                  clipped(params.n - first_column(at), tile_columns));
+    Accumulators accumulators{};
+    run_main_loop(params, range, a_loader, b_loader, a, b, shared, accumulators);
+    if (splits > 1 && !sum_splits(params, tiles, tile, split, accumulators)) continue;
+
+    stage(shared, accumulators);
+    __syncthreads();  // orders the staged values before the reads of other threads
+    OutputTile(at).write(params, scaling, shared);
+    __syncthreads();  // orders those reads before the slabs of the next unit
+  }
+}
+
+}  // namespace bwgemm::direct

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The build gives the same bytes from every folder: a copy of the tree elsewhere is compared.
+
+Quick: two kernels, compiled in two copies, and the library's host code around the kernels of
+this build. Full (nightly): everything."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import environment
+
+PARTS = ("CMakeLists.txt", "include", "src", "packaging", "LICENSE")
+SMALL_KERNELS = "^bwgemm_sm90_(b16_64x64x32_direct|bf16_kk_128x128x64_s6_coop)$"
+
+
+def copy_of_the_tree(folder):
+    os.makedirs(folder)
+    for part in PARTS:
+        source, copy = os.path.join(environment.SOURCE, part), os.path.join(folder, part)
+        (shutil.copytree if os.path.isdir(source) else shutil.copy)(source, copy)
+    return folder
+
+
+def cached(variable):
+    for line in environment.read(os.path.join(environment.BUILD, "CMakeCache.txt")).splitlines():
+        if line.startswith(f"{variable}:"):
+            return line.split("=", 1)[1]
+    return ""
+
+
+def revision():
+    header = environment.read(os.path.join(environment.BUILD, "generated", "build_info.h"))
+    return header.split("source_revision[] = \"")[1].split('"')[0]
+
+
+def sha256(path):
+    return hashlib.sha256(environment.read(path, "rb")).hexdigest()
+
+
+def build_library(tree, kernels):
+    """Configured like this build; returns the library."""
+    build = os.path.join(tree, "out")
+    same = [f"-D{variable}={cached(variable)}" for variable in
+            ("CMAKE_BUILD_TYPE", "CMAKE_CXX_COMPILER", "CMAKE_C_COMPILER", "CMAKE_CXX_FLAGS")]
+    run(environment.CMAKE, "-G", "Ninja", "-S", tree, "-B", build, *same,
+        "-DBWGEMM_TESTS=OFF", "-DBWGEMM_BENCH=OFF", f"-DBWGEMM_KERNEL_DIR={kernels}",
+        f"-DBWGEMM_CUDA_ROOT={environment.CUDA_ROOT}", f"-DBWGEMM_SOURCE_REVISION={revision()}",
+        f"-DPython3_EXECUTABLE={cached('_Python3_EXECUTABLE')}")
+    run(environment.CMAKE, "--build", build, "--target", "bwgemm")
+    return os.path.join(build, "lib", "libbwgemm.so.1")
+
+
+def build_kernels(tree, only=""):
+    """Returns the folder of the kernels."""
+    kernels = os.path.join(tree, "kernels")
+    run(environment.CMAKE, f"-DBUILD={kernels}", f"-DCUDA_ROOT={environment.CUDA_ROOT}",
+        f"-DPYTHON={cached('_Python3_EXECUTABLE')}", f"-DONLY={only}",
+        "-P", os.path.join(tree, "packaging", "build_kernels.cmake"))
+    return kernels
+
+
+def run(*command):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          check=False)
+    if done.returncode != 0:
+        raise AssertionError(f"{' '.join(command)}\n{done.stdout}")
+
+
+class Quick(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="bwgemm-")
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def test_two_kernels(self):
+        here = build_kernels(copy_of_the_tree(os.path.join(self.folder, "a")), SMALL_KERNELS)
+        there = build_kernels(
+            copy_of_the_tree(os.path.join(self.folder, "another", "longer folder")), SMALL_KERNELS)
+        for artefact in ("archive", "index", "csv"):
+            file = f"kernels.{artefact}"
+            self.assertEqual(sha256(os.path.join(here, file)), sha256(os.path.join(there, file)))
+        lines = environment.read(os.path.join(here, "kernels.index")).splitlines()
+        self.assertEqual(len(lines), 2)
+        for ptx in (line.split()[1] for line in lines):
+            self.assertEqual(sha256(os.path.join(here, ptx)), sha256(os.path.join(there, ptx)))
+
+    def test_host_code(self):
+        tree = copy_of_the_tree(os.path.join(self.folder, "some", "other folder"))
+        shutil.copytree(environment.KERNELS, os.path.join(tree, "kernels"),
+                        ignore=lambda _, names: [n for n in names if not n.startswith("kernels.")])
+        # The archive of this build stands in for the kernels: nothing to compile.
+        write(os.path.join(tree, "packaging", "build_kernels.cmake"), "")
+        library = build_library(tree, os.path.join(tree, "kernels"))
+        self.assertEqual(sha256(library), sha256(environment.LIBRARY))
+
+
+class Full(unittest.TestCase):
+    def test_everything(self):
+        with tempfile.TemporaryDirectory(prefix="bwgemm-") as folder:
+            tree = copy_of_the_tree(os.path.join(folder, "some", "other folder"))
+            kernels = build_kernels(tree)
+            for artefact in ("archive", "index", "csv"):
+                file = f"kernels.{artefact}"
+                self.assertEqual(sha256(os.path.join(kernels, file)),
+                                 sha256(os.path.join(environment.KERNELS, file)))
+            for _, ptx in environment.index():
+                self.assertEqual(sha256(os.path.join(kernels, os.path.basename(ptx))), sha256(ptx))
+            self.assertEqual(sha256(build_library(tree, kernels)), sha256(environment.LIBRARY))
+
+
+def write(path, text):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+if __name__ == "__main__":
+    unittest.main()
