@@ -17,15 +17,16 @@ struct ArchCosts {
   double memory_bytes_per_us;  // device memory, whole chip
   double overlap_loss;         // part of the shorter of compute and memory that is not hidden
   double fill_us;              // the ring runs empty between two waves
-  double sm_flop_per_us;       // tensor cores of one SM, sustained; unused where clocks are known
-  double mma_clocks_per_us;    // sustained clock, for kernels costed in clocks
-  double sm_bytes_per_us;      // operand delivery to one SM that has the chip for itself
-  double chip_bytes_per_us;    // operand delivery to all SMs together
-  double multicast_bytes_per_us;  // the same, counted at the SMs, when clusters share loads
-  double epilogue_bytes_per_us;   // output (and C) of one SM through its staging buffers
-  double direct_step_us;          // one step of a direct CTA, its SM full
-  int direct_ctas_per_sm;
-  double direct_merge_us;  // adding one slice of one tile
+  double
+      sm_flop_per_us;  // tensor cores of one SM with power to spare; unused where clocks are known
+  double powered_flop_per_us;   // what the chip's power would sustain if only products cost energy,
+  double powered_bytes_per_us;  // and if only delivery of operands did
+  double mma_clocks_per_us;     // sustained clock, for kernels costed in clocks
+  double sm_bytes_per_us;       // operand delivery to one SM
+  double epilogue_bytes_per_us;  // output (and C) of one SM through its staging buffers
+  double direct_step_us;         // one step of a direct CTA, its SM full
+  double direct_narrow_step_us;  // the same with operands that cannot be read 16 bytes at a time
+  double direct_merge_us;        // adding one slice of one tile
 };
 
 // clang-format off
@@ -34,14 +35,14 @@ constexpr ArchCosts h200_costs = {
     .memory_bytes_per_us = 4.2e6,      // measured 2026-11-21, H200: copy 4.3 TB/s, cuBLAS at m = 1 4.15 TB/s
     .overlap_loss = 0.05,              // placeholder
     .fill_us = 0.1,                    // placeholder
-    .sm_flop_per_us = 860e6 / 132,     // measured 2026-11-21, H200: wgmma alone, sustained, 860 TFLOP/s
+    .sm_flop_per_us = 7.0e6,           // measured 2026-11-21, H200: 128x128 tiles on 32 and 64 SMs
+    .powered_flop_per_us = 780e6,      // fitted 2026-11-21, H200: 128x128 and 128x256 tiles at 4096^3,
+    .powered_bytes_per_us = 108e6,     // 655 and 686 TFLOP/s sustained
     .mma_clocks_per_us = 0,            // not used
-    .sm_bytes_per_us = 75e3,           // measured 2026-11-21, H200: main loop on 2-8 SMs, 73-77 GB/s
-    .chip_bytes_per_us = 5.7e6,        // measured 2026-11-21, H200: the same on 132 SMs, 42-44 GB/s each
-    .multicast_bytes_per_us = 7.2e6,   // measured 2026-11-21, H200: clusters of 2, 54 GB/s each
+    .sm_bytes_per_us = 104e3,          // measured 2026-11-21, H200: loads alone, all SMs at once
     .epilogue_bytes_per_us = 100e3,    // public models say 0.4-0.8 us for a 128 x 256 tile of 16-bit output
-    .direct_step_us = 1.4,             // placeholder: about 100 TFLOP/s on the whole chip
-    .direct_ctas_per_sm = 4,           // 128 threads of at most 128 registers
+    .direct_step_us = 1.5,             // measured 2026-11-21, H200: 4096^3 in 1550 us
+    .direct_narrow_step_us = 2.45,     // measured 2026-11-21, H200: 4093x4091x4099 in 2515 us
     .direct_merge_us = 0.35,           // 16 KiB at 50 GB/s: one SM reading L2
 };
 
@@ -52,13 +53,13 @@ constexpr ArchCosts b200_costs = {
     .overlap_loss = 0.05,              // placeholder
     .fill_us = 0.8,                    // TMA latency and first block, 1000-1500 clocks
     .sm_flop_per_us = 0,               // not used
+    .powered_flop_per_us = 0,          // unknown: in mma_clocks_per_us
+    .powered_bytes_per_us = 0,         // unknown
     .mma_clocks_per_us = 1400,         // cuBLAS sustains 1400-1600 of the 2250 TFLOP/s at 1.855 GHz
     .sm_bytes_per_us = 90e3,           // 64 bytes per clock, as on Hopper; not established
-    .chip_bytes_per_us = 13.3e6,       // no chip-wide limit known below that of the SMs
-    .multicast_bytes_per_us = 13.3e6,  // as above
     .epilogue_bytes_per_us = 46e3,     // 128 rows x 64 columns of 16 bits in 500 clocks
-    .direct_step_us = 1.4,             // as H200
-    .direct_ctas_per_sm = 4,           // as H200
+    .direct_step_us = 1.5,             // as H200
+    .direct_narrow_step_us = 2.45,     // as H200
     .direct_merge_us = 0.35,           // as H200
 };
 // clang-format on
@@ -79,7 +80,7 @@ double pair_mma_clocks(int tile_n) {
 
 double mma_us(const ArchCosts& costs, const KernelConfig& config, int tile_n) {
   if (config.family == Family::pair)
-    return config.tile.k / 16 * pair_mma_clocks(tile_n) / costs.mma_clocks_per_us;
+    return config.tile.k / 16.0 * pair_mma_clocks(tile_n) / costs.mma_clocks_per_us;
   return 2.0 * config.tile.m * tile_n * config.tile.k / costs.sm_flop_per_us;
 }
 
@@ -90,12 +91,22 @@ double block_bytes(const KernelConfig& config, int tile_n) {
   return 2.0 * rows * config.tile.k;
 }
 
-double delivery_us(const ArchCosts& costs, const KernelConfig& config, int tile_n,
-                   std::int64_t active_ctas) {
-  const bool shares_loads = config.family == Family::cooperative && config.cluster.size() > 1;
-  const double chip = shares_loads ? costs.multicast_bytes_per_us : costs.chip_bytes_per_us;
-  const double rate = std::min(costs.sm_bytes_per_us, chip / static_cast<double>(active_ctas));
-  return block_bytes(config, tile_n) / rate;
+// Power is shared: with all SMs at work, products and deliveries cost time in proportion to their
+// energy, however fast each could be alone.
+double power_us(const ArchCosts& costs, const KernelConfig& config, int tile_n,
+                std::int64_t active_ctas) {
+  if (costs.powered_flop_per_us == 0) return 0;
+  const double flop = 2.0 * config.tile.m * tile_n * config.tile.k;
+  return static_cast<double>(active_ctas) *
+         (flop / costs.powered_flop_per_us +
+          block_bytes(config, tile_n) / costs.powered_bytes_per_us);
+}
+
+double block_us(const ArchCosts& costs, const KernelConfig& config, int tile_n,
+                std::int64_t active_ctas) {
+  return std::max({mma_us(costs, config, tile_n),
+                   block_bytes(config, tile_n) / costs.sm_bytes_per_us,
+                   power_us(costs, config, tile_n, active_ctas)});
 }
 
 int output_bytes_per_element(const Problem& problem) {
@@ -123,9 +134,7 @@ double tma_compute_us(const Problem& problem, const DeviceFacts& facts, const Ke
   // The pair computes the next tile during an epilogue, having two accumulators.
   const bool hides_epilogue = config.family == Family::pair;
   const auto wave_us = [&](std::int64_t clusters) {
-    const double block =
-        std::max(mma_us(costs, config, shape.tile_n),
-                 delivery_us(costs, config, shape.tile_n, clusters * config.cluster.size()));
+    const double block = block_us(costs, config, shape.tile_n, clusters * config.cluster.size());
     return static_cast<double>(k_steps(problem, config)) * block + costs.fill_us +
            (hides_epilogue ? 0 : epilogue);
   };
@@ -137,6 +146,19 @@ double tma_compute_us(const Problem& problem, const DeviceFacts& facts, const Ke
          (hides_epilogue ? epilogue : 0);
 }
 
+// Whether an operand can be read 16 bytes at a time.
+bool is_wide(const Matrix& matrix) {
+  constexpr std::int64_t wide = 16;
+  const std::int64_t element_bytes = size_bytes(matrix.type);
+  return reinterpret_cast<std::uintptr_t>(matrix.data) % wide == 0 &&
+         matrix.ld * element_bytes % wide == 0 && matrix.batch_stride * element_bytes % wide == 0;
+}
+
+double direct_step_us(const Problem& problem, const ArchCosts& costs) {
+  return is_wide(problem.a) && is_wide(problem.b) ? costs.direct_step_us
+                                                  : costs.direct_narrow_step_us;
+}
+
 double direct_compute_us(const Problem& problem, const DeviceFacts& facts,
                          const KernelConfig& config, int splits, const ArchCosts& costs) {
   const std::int64_t tiles = tile_counts(problem, config.tile.m, config.tile.n).total();
@@ -144,17 +166,17 @@ double direct_compute_us(const Problem& problem, const DeviceFacts& facts,
   const std::int64_t steps = ceil_div(k_steps(problem, config), splits);
   const double epilogue = static_cast<double>(config.tile.m) * config.tile.n *
                           output_bytes_per_element(problem) / costs.epilogue_bytes_per_us *
-                          costs.direct_ctas_per_sm;
+                          direct::ctas_per_sm;
   const double merge = splits > 1 ? splits * costs.direct_merge_us : 0;
-  return static_cast<double>(waves) *
-             (static_cast<double>(steps) * costs.direct_step_us + costs.fill_us + epilogue) +
+  return static_cast<double>(waves) * (static_cast<double>(steps) * direct_step_us(problem, costs) +
+                                       costs.fill_us + epilogue) +
          merge;
 }
 
 }  // namespace
 
 std::int64_t resident_clusters(const DeviceFacts& facts, const KernelConfig& config) {
-  const int per_sm = config.family == Family::direct ? costs_of(config.arch).direct_ctas_per_sm : 1;
+  const int per_sm = config.family == Family::direct ? direct::ctas_per_sm : 1;
   return std::max(1, per_sm * facts.sm_count / config.cluster.size());
 }
 
@@ -167,8 +189,8 @@ int direct_splits(const Problem& problem, const DeviceFacts& facts, const Kernel
                                   static_cast<std::size_t>(config.tile.n) *
                                   static_cast<std::size_t>(tiles);
   // With s slices a tile takes steps / s * step + s * merge: least at the square root.
-  const double worthwhile =
-      std::sqrt(static_cast<double>(steps) * costs.direct_step_us / costs.direct_merge_us);
+  const double worthwhile = std::sqrt(static_cast<double>(steps) * direct_step_us(problem, costs) /
+                                      costs.direct_merge_us);
   const std::int64_t splits =
       std::min({resident_clusters(facts, config) / tiles, steps / min_steps_per_split,
                 static_cast<std::int64_t>(worthwhile),

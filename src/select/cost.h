@@ -6,8 +6,9 @@
 //   time    = launch + max(compute, memory) + overlap_loss * min(compute, memory)
 //   memory  = bytes of A, B, D (and C), each moved once, at the rate of device memory
 //   compute = waves * (k blocks * block + fill) + epilogues that nothing hides; the last wave may
-//             be smaller, and is delivered to faster
-//   block   = max(time of the tensor cores, bytes of the operands / delivery rate of an SM)
+//             be smaller, and has more power for each SM
+//   block   = max(time of the tensor cores, bytes of the operands / delivery rate of an SM,
+//             active SMs * energy of products and deliveries / power)
 #pragma once
 
 #include <cstddef>

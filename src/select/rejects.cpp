@@ -127,6 +127,10 @@ const char* matrix_rejects(const Problem& problem) {
   if (const char* reason = tma_rejects(problem.a, a_outer, problem.batch, a_texts)) return reason;
   if (const char* reason = tma_rejects(problem.b, b_outer, problem.batch, b_texts)) return reason;
   if (const char* reason = tma_rejects(problem.d, problem.m, problem.batch, d_texts)) return reason;
+  // TMA stores clip at 16-byte units: they write zeros into what follows a row inside its last unit
+  // (seen on an H200, 2026-11-21). Loads clip at elements.
+  if (problem.n * size_bytes(problem.d.type) % tma_alignment_bytes != 0)
+    return "rows of D do not end at a multiple of 16 bytes, where TMA stores would";
   if (!problem.reads_c()) return nullptr;
   if (problem.batch > 1 && problem.c.batch_stride == 0) return "C is repeated over the batch";
   return tma_rejects(problem.c, problem.m, problem.batch, c_texts);

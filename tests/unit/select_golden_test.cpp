@@ -52,7 +52,7 @@ const Golden golden[] = {
     {h200,    512,   512,   512,   1, f16_f32,  mn, "bwgemm_sm90_f16_mn_128x128x64_s6_coop"},
     {h200,      1,  6144,  4096,   1, bf16,     kk, "bwgemm_sm90_bf16_kk_128x128x64_s6_coop"},
     {h200,     64, 28672,  4096,   1, bf16,     kk, "bwgemm_sm90_bf16_kk_128x128x64_s6_coop"},
-    {h200,    512,  4096,  4096,   1, bf16,     kk, "bwgemm_sm90_bf16_kk_128x256x64_2x1_s4_coop"},
+    {h200,    512,  4096,  4096,   1, bf16,     kk, "bwgemm_sm90_bf16_kk_128x128x64_s6_coop"},
     {h200,   8192,  8192,   128,   1, bf16,     kk, "bwgemm_sm90_bf16_kk_128x256x64_2x1_s4_coop"},
     {h200,    256,   256, 65536,   1, bf16,     kk, "bwgemm_sm90_b16_64x64x32_direct"},
     {h200,    128,   128,    64, 512, bf16,     kk, "bwgemm_sm90_bf16_kk_128x128x64_s6_coop"},

@@ -167,6 +167,15 @@ TEST(Rejects, AlignmentOfEveryMatrix) {
   }
 }
 
+TEST(Rejects, RowsOfTheOutputThatTmaWouldOverstep) {
+  Problem problem = problem_of(256, 252, 256);  // 252 elements of 2 bytes end inside 16 bytes
+  problem.d.ld = problem.c.ld = 264;
+  EXPECT_THAT(reason(problem), HasSubstr("rows of D do not end at a multiple of 16 bytes"));
+  EXPECT_EQ(reason(problem, direct90), "");
+  problem.d.type = problem.c.type = Dtype::f32;  // of 4 bytes they do not
+  EXPECT_EQ(reason(problem), "");
+}
+
 TEST(Rejects, WhatIsNotReadIsNotJudged) {
   Problem problem = problem_of(256, 256, 256);
   problem.a.batch_stride = problem.b.batch_stride = problem.d.batch_stride = 3;  // one batch
@@ -313,7 +322,7 @@ TEST(Explain, SaysWhatMatters) {
   const std::string report = explain(problem, nominal_h200, kernel_rows, options);
   EXPECT_THAT(report, HasSubstr("m 4096 n 4096 k 4096 batch 1"));
   EXPECT_THAT(report, HasSubstr("100 of 132 SMs"));
-  EXPECT_THAT(report, HasSubstr("grid 100, cluster 2, threads 384"));
+  EXPECT_THAT(report, HasSubstr("grid 100, cluster 1, threads 384"));
   EXPECT_THAT(report, HasSubstr("beta 0.5"));
   EXPECT_THAT(report, HasSubstr("needs compute capability 10.x"));
   EXPECT_THAT(report, HasSubstr("takes A contiguous along m"));

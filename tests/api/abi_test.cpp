@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// The binary interface of version 1 as numbers that never change: enumerators (those of cuBLAS and
+// cudaDataType), sizes, and the signatures of every function. Symbols and their version node are
+// checked on the file, in build/library_test.py.
+#include <gtest/gtest.h>
+#include <map>
+#include <string>
+#include <type_traits>
+
+#include "api/abi_header_c.h"
+#include "bwgemm/bwgemm.h"
+
+namespace {
+
+const std::map<std::string, long> golden = {
+    {"BWGEMM_STATUS_SUCCESS", 0},
+    {"BWGEMM_STATUS_NOT_INITIALIZED", 1},
+    {"BWGEMM_STATUS_ALLOC_FAILED", 3},
+    {"BWGEMM_STATUS_INVALID_VALUE", 7},
+    {"BWGEMM_STATUS_ARCH_MISMATCH", 8},
+    {"BWGEMM_STATUS_MAPPING_ERROR", 11},
+    {"BWGEMM_STATUS_EXECUTION_FAILED", 13},
+    {"BWGEMM_STATUS_INTERNAL_ERROR", 14},
+    {"BWGEMM_STATUS_NOT_SUPPORTED", 15},
+    {"BWGEMM_STATUS_LICENSE_ERROR", 16},
+    {"BWGEMM_STATUS_NO_DRIVER", 100},
+    {"BWGEMM_STATUS_DRIVER_TOO_OLD", 101},
+    {"BWGEMM_STATUS_NO_DEVICE", 102},
+    {"BWGEMM_OP_N", 0},
+    {"BWGEMM_OP_T", 1},
+    {"BWGEMM_OP_C", 2},
+    {"BWGEMM_R_32F", 0},
+    {"BWGEMM_R_16F", 2},
+    {"BWGEMM_R_16BF", 14},
+    {"BWGEMM_R_8F_E4M3", 28},
+    {"BWGEMM_R_8F_E5M2", 29},
+    {"BWGEMM_COMPUTE_32F", 68},
+    {"BWGEMM_POINTER_MODE_HOST", 0},
+    {"BWGEMM_POINTER_MODE_DEVICE", 1},
+    {"BWGEMM_DETERMINISM_BITWISE", 0},
+    {"sizeof bwgemmStatus_t", 4},
+    {"sizeof bwgemmOperation_t", 4},
+    {"sizeof bwgemmDataType_t", 4},
+    {"sizeof bwgemmComputeType_t", 4},
+    {"sizeof bwgemmPointerMode_t", 4},
+    {"sizeof bwgemmDeterminism_t", 4},
+    {"sizeof bwgemmHandle_t", 8},
+    {"BWGEMM_VERSION_MAJOR", 1},
+};
+
+TEST(Abi, ValuesAsACompilerOfCSeesThem) {
+  EXPECT_EQ(static_cast<std::size_t>(bwgemm_abi_value_count), golden.size());
+  for (int i = 0; i < bwgemm_abi_value_count; ++i) {
+    const auto found = golden.find(bwgemm_abi_values[i].name);
+    ASSERT_NE(found, golden.end()) << bwgemm_abi_values[i].name;
+    EXPECT_EQ(bwgemm_abi_values[i].value, found->second) << found->first;
+  }
+}
+
+// The types by which callers were compiled. A changed one is a new function, not a new signature.
+using Status = bwgemmStatus_t;
+using Handle = bwgemmHandle_t;
+using Stream = CUstream_st*;
+
+static_assert(std::is_same_v<decltype(bwgemmCreate), Status(Handle*)>);
+static_assert(std::is_same_v<decltype(bwgemmDestroy), Status(Handle)>);
+static_assert(std::is_same_v<decltype(bwgemmSetStream), Status(Handle, Stream)>);
+static_assert(std::is_same_v<decltype(bwgemmGetStream), Status(Handle, Stream*)>);
+static_assert(std::is_same_v<decltype(bwgemmSetWorkspace), Status(Handle, void*, size_t)>);
+static_assert(std::is_same_v<decltype(bwgemmGetWorkspace), Status(Handle, void**, size_t*)>);
+static_assert(std::is_same_v<decltype(bwgemmSetPointerMode), Status(Handle, bwgemmPointerMode_t)>);
+static_assert(std::is_same_v<decltype(bwgemmGetPointerMode), Status(Handle, bwgemmPointerMode_t*)>);
+static_assert(std::is_same_v<decltype(bwgemmSetSmCountTarget), Status(Handle, int)>);
+static_assert(std::is_same_v<decltype(bwgemmGetSmCountTarget), Status(Handle, int*)>);
+static_assert(std::is_same_v<decltype(bwgemmSetDeterminism), Status(Handle, bwgemmDeterminism_t)>);
+static_assert(std::is_same_v<decltype(bwgemmGetDeterminism), Status(Handle, bwgemmDeterminism_t*)>);
+static_assert(std::is_same_v<decltype(bwgemmSetProgrammaticLaunch), Status(Handle, int)>);
+static_assert(std::is_same_v<decltype(bwgemmGetProgrammaticLaunch), Status(Handle, int*)>);
+static_assert(std::is_same_v<decltype(bwgemmGetVersion), int()>);
+static_assert(std::is_same_v<decltype(bwgemmGetBuildInfo), const char*()>);
+static_assert(std::is_same_v<decltype(bwgemmStatusName), const char*(Status)>);
+static_assert(std::is_same_v<decltype(bwgemmStatusString), const char*(Status)>);
+static_assert(std::is_same_v<decltype(bwgemmGetLastErrorString), const char*()>);
+static_assert(std::is_same_v<decltype(bwgemmKernelCount), int()>);
+static_assert(std::is_same_v<decltype(bwgemmKernelName), const char*(int)>);
+
+using Op = bwgemmOperation_t;
+using Type = bwgemmDataType_t;
+using Int = int64_t;
+using Typed = Status(Handle, Op, Op, Int, Int, Int, const float*, const void*, Int, const void*,
+                     Int, const float*, void*, Int);
+static_assert(std::is_same_v<decltype(bwgemmBf16), Typed>);
+static_assert(std::is_same_v<decltype(bwgemmF16), Typed>);
+static_assert(std::is_same_v<decltype(bwgemmGemmEx),
+                             Status(Handle, Op, Op, Int, Int, Int, const void*, const void*, Type,
+                                    Int, const void*, Type, Int, const void*, void*, Type, Int,
+                                    bwgemmComputeType_t, int)>);
+static_assert(std::is_same_v<decltype(bwgemmGetWorkspaceSize),
+                             Status(Handle, Op, Op, Int, Int, Int, const void*, const void*, Type,
+                                    Int, const void*, Type, Int, const void*, void*, Type, Int,
+                                    bwgemmComputeType_t, int, size_t*)>);
+static_assert(std::is_same_v<decltype(bwgemmExplain),
+                             Status(Handle, Op, Op, Int, Int, Int, const void*, const void*, Type,
+                                    Int, const void*, Type, Int, const void*, void*, Type, Int,
+                                    bwgemmComputeType_t, int, char*, size_t)>);
+static_assert(std::is_same_v<decltype(bwgemmGemmStridedBatchedEx),
+                             Status(Handle, Op, Op, Int, Int, Int, const void*, const void*, Type,
+                                    Int, Int, const void*, Type, Int, Int, const void*, void*, Type,
+                                    Int, Int, Int, bwgemmComputeType_t, int)>);
+
+}  // namespace

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// Captures under the driver's rules as the test double enforces them: first uses keep captures
+// valid, and scratch memory is never shared by launches that may overlap.
+#include <algorithm>
+#include <gtest/gtest.h>
+#include <set>
+#include <thread>
+
+#include "support/fake_gemm.h"
+
+namespace bwgemm::test {
+namespace {
+
+constexpr CUstreamCaptureMode modes[] = {CU_STREAM_CAPTURE_MODE_GLOBAL,
+                                         CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
+                                         CU_STREAM_CAPTURE_MODE_RELAXED};
+
+void begin(const Stream& stream, CUstreamCaptureMode mode) {
+  check(driver().stream_begin_capture(stream.get(), mode), "cuStreamBeginCapture");
+}
+
+// Ends a capture that must be valid.
+std::unique_ptr<Graph> end(const Stream& stream) {
+  CUgraph captured = nullptr;
+  EXPECT_EQ(driver().stream_end_capture(stream.get(), &captured), CUDA_SUCCESS)
+      << "the capture was invalidated";
+  return captured != nullptr ? std::make_unique<Graph>(captured) : nullptr;
+}
+
+using Captures = FakeHandleTest;
+
+// The double must see what it is there to see.
+TEST_F(Captures, TheDoubleInvalidatesThem) {
+  const Stream stream;
+  for (const CUstreamCaptureMode mode : modes) {
+    begin(stream, mode);
+    CUdeviceptr memory = 0;
+    const CUresult allocated = driver().mem_alloc(&memory, 16);
+    CUgraph graph = nullptr;
+    const CUresult ended = driver().stream_end_capture(stream.get(), &graph);
+    const bool is_relaxed = mode == CU_STREAM_CAPTURE_MODE_RELAXED;
+    EXPECT_EQ(allocated == CUDA_SUCCESS, is_relaxed);
+    EXPECT_EQ(ended == CUDA_SUCCESS, is_relaxed);
+    if (memory != 0) driver().mem_free(memory);
+    if (graph != nullptr) driver().graph_destroy(graph);
+  }
+}
+
+TEST_F(Captures, TheFirstUseKeepsThemValid) {
+  for (const CUstreamCaptureMode mode : modes)
+    for (const unsigned flags : {unsigned{CU_STREAM_DEFAULT}, unsigned{CU_STREAM_NON_BLOCKING}})
+      for (const GemmArguments& gemm :
+           {GemmArguments{}, GemmArguments::split(), GemmArguments::unaligned()}) {
+        bwgemmHandle_t fresh = nullptr;
+        ASSERT_EQ(bwgemmCreate(&fresh), BWGEMM_STATUS_SUCCESS);
+        {
+          const Stream stream(flags);
+          ASSERT_EQ(bwgemmSetStream(fresh, stream.get()), BWGEMM_STATUS_SUCCESS);
+          begin(stream, mode);
+          fake_cuda().reset();
+          EXPECT_EQ(gemm_ex(fresh, gemm), BWGEMM_STATUS_SUCCESS) << bwgemmGetLastErrorString();
+          EXPECT_TRUE(only_launch().is_captured);
+          EXPECT_EQ(fake_cuda().capture_mode(), CU_STREAM_CAPTURE_MODE_GLOBAL)
+              << "the thread's capture mode was not restored";
+          const auto graph = end(stream);
+          ASSERT_NE(graph, nullptr);
+          fake_cuda().reset();
+          graph->launch(stream.get());
+          EXPECT_TRUE(only_launch().is_replayed)
+              << "a replay runs what was captured, and only that";
+        }
+        EXPECT_EQ(bwgemmDestroy(fresh), BWGEMM_STATUS_SUCCESS);
+      }
+}
+
+TEST_F(Captures, OfOtherStreamsAndThreadsStayValidToo) {
+  const Stream captured, used;
+  ASSERT_EQ(bwgemmSetStream(handle(), used.get()), BWGEMM_STATUS_SUCCESS);
+  begin(captured, CU_STREAM_CAPTURE_MODE_GLOBAL);
+  EXPECT_EQ(gemm_ex(handle(), GemmArguments::split()), BWGEMM_STATUS_SUCCESS)
+      << bwgemmGetLastErrorString();
+  std::thread([&] {
+    EXPECT_EQ(gemm_ex(handle(), GemmArguments::unaligned()), BWGEMM_STATUS_SUCCESS)
+        << bwgemmGetLastErrorString();
+  }).join();
+  EXPECT_NE(end(captured), nullptr);
+}
+
+TEST_F(Captures, SettersAndQueriesKeepThemValid) {
+  const Stream stream;
+  begin(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+  std::size_t size = 0;
+  char text[64];
+  GemmArguments gemm = GemmArguments::split();
+  gemm.workspace_size = &size, gemm.text = text, gemm.text_size = sizeof text;
+  EXPECT_EQ(bwgemmSetStream(handle(), stream.get()), BWGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(bwgemmSetWorkspace(handle(), nullptr, 0), BWGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(bwgemmSetSmCountTarget(handle(), 10), BWGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(workspace_size(handle(), gemm), BWGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(explain(handle(), gemm), BWGEMM_STATUS_SUCCESS);
+  EXPECT_NE(end(stream), nullptr);
+}
+
+TEST_F(Captures, ARefusedCallKeepsThemValid) {
+  const Stream stream;
+  ASSERT_EQ(bwgemmSetStream(handle(), stream.get()), BWGEMM_STATUS_SUCCESS);
+  begin(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+  GemmArguments gemm;
+  gemm.lda = 1;
+  EXPECT_EQ(gemm_ex(handle(), gemm), BWGEMM_STATUS_INVALID_VALUE);
+  EXPECT_NE(end(stream), nullptr);
+}
+
+// ---- scratch ------------------------------------------------------------------------------------
+
+struct Scratch {
+  const float* partials;
+  const std::uint32_t* arrivals;
+};
+
+class ScratchOwners : public FakeHandleTest {
+ protected:
+  // Scratch of a split call on the handle's stream now.
+  Scratch used() {
+    fake_cuda().reset();
+    EXPECT_EQ(gemm_ex(handle(), GemmArguments::split()), BWGEMM_STATUS_SUCCESS)
+        << bwgemmGetLastErrorString();
+    const FakeLaunch& launch = only_launch();
+    EXPECT_GT(launch.params.splits, 1) << "the problem is not split: " << launch.kernel;
+    EXPECT_NE(launch.params.arrivals, nullptr);
+    return {launch.params.partials, launch.params.arrivals};
+  }
+  Scratch used_on(CUstream stream) {
+    EXPECT_EQ(bwgemmSetStream(handle(), stream), BWGEMM_STATUS_SUCCESS);
+    return used();
+  }
+
+  // Floats and counters of one such launch, which no two owners may share any of.
+  static void expect_apart(const std::vector<Scratch>& owners) {
+    const FakeLaunch& launch = *fake_cuda().launch(0);
+    const std::int64_t tiles = 1;  // 64 x 64
+    const std::int64_t floats = launch.params.splits * tiles * 64 * 64;
+    for (std::size_t i = 0; i < owners.size(); ++i)
+      for (std::size_t j = 0; j < i; ++j) {
+        EXPECT_GE(std::abs(owners[i].partials - owners[j].partials), floats) << i << " and " << j;
+        EXPECT_GE(std::abs(owners[i].arrivals - owners[j].arrivals), tiles) << i << " and " << j;
+      }
+  }
+};
+
+TEST_F(ScratchOwners, CountersAreZeroAtFirst) {
+  const Scratch scratch = used();  // device memory of the double is host memory
+  EXPECT_EQ(scratch.arrivals[0], 0u);
+}
+
+TEST_F(ScratchOwners, OneStreamKeepsItsOwn) {
+  const Stream stream, other;
+  const Scratch first = used_on(stream.get());
+  used_on(other.get());
+  const Scratch again = used_on(stream.get());
+  EXPECT_EQ(first.partials, again.partials);
+  EXPECT_EQ(first.arrivals, again.arrivals);
+}
+
+TEST_F(ScratchOwners, StreamsDoNotShare) {
+  const Stream one, two;
+  std::vector<Scratch> owners = {used_on(nullptr), used_on(one.get()), used_on(two.get()),
+                                 used_on(CU_STREAM_PER_THREAD)};
+  const Scratch legacy = used_on(CU_STREAM_LEGACY);
+  EXPECT_EQ(legacy.partials, owners[0].partials) << "null and the legacy stream are the same";
+  std::thread([&] { owners.push_back(used_on(CU_STREAM_PER_THREAD)); }).join();
+  std::thread([&] { owners.push_back(used_on(CU_STREAM_PER_THREAD)); }).join();
+  expect_apart(owners);
+}
+
+// A stream that was destroyed and one that got its place are different streams.
+TEST_F(ScratchOwners, ANewStreamMayUseAnything) {
+  for (int i = 0; i < 20; ++i) {
+    const Stream stream;
+    EXPECT_NE(used_on(stream.get()).partials, nullptr);
+  }
+}
+
+TEST_F(ScratchOwners, CapturedLaunchesHaveTheirOwn) {
+  const Stream stream;
+  std::vector<Scratch> owners = {used_on(stream.get())};
+  std::vector<std::unique_ptr<Graph>> graphs;
+  for (int i = 0; i < 3; ++i) {
+    begin(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+    owners.push_back(used());
+    owners.push_back(used());
+    graphs.push_back(end(stream));
+  }
+  const Scratch after = used();
+  EXPECT_EQ(after.partials, owners.front().partials);
+  expect_apart(owners);
+}
+
+TEST_F(ScratchOwners, TheUsersWorkspaceHoldsPartialSumsButNoCounters) {
+  const DeviceMemory workspace(32 << 20);
+  ASSERT_EQ(bwgemmSetWorkspace(handle(), workspace.as<>(), 32 << 20), BWGEMM_STATUS_SUCCESS);
+  const Scratch scratch = used();
+  const auto* first = workspace.as<const char>();
+  const auto* partials = reinterpret_cast<const char*>(scratch.partials);
+  const auto* arrivals = reinterpret_cast<const char*>(scratch.arrivals);
+  EXPECT_TRUE(partials >= first && partials < first + (32 << 20));
+  EXPECT_FALSE(arrivals >= first && arrivals < first + (32 << 20));
+}
+
+TEST_F(ScratchOwners, WithoutWorkspaceNothingIsSplit) {
+  ASSERT_EQ(bwgemmSetWorkspace(handle(), nullptr, 0), BWGEMM_STATUS_SUCCESS);
+  fake_cuda().reset();
+  EXPECT_EQ(gemm_ex(handle(), GemmArguments::split()), BWGEMM_STATUS_SUCCESS)
+      << bwgemmGetLastErrorString();
+  EXPECT_LE(only_launch().params.splits, 1);
+}
+
+TEST_F(ScratchOwners, ASmallWorkspaceIsNotExceeded) {
+  const DeviceMemory workspace(1 << 20);
+  for (const std::size_t size : {std::size_t{256}, std::size_t{40000}, std::size_t{1} << 20}) {
+    ASSERT_EQ(bwgemmSetWorkspace(handle(), workspace.as<>(), size), BWGEMM_STATUS_SUCCESS);
+    fake_cuda().reset();
+    EXPECT_EQ(gemm_ex(handle(), GemmArguments::split()), BWGEMM_STATUS_SUCCESS)
+        << bwgemmGetLastErrorString();
+    const auto& params = only_launch().params;
+    const std::size_t bytes =
+        params.splits > 1 ? static_cast<std::size_t>(params.splits) * 64 * 64 * 4 : 0;
+    EXPECT_LE(bytes, size);
+    if (params.splits > 1) {
+      EXPECT_EQ(params.partials, workspace.as<float>());
+    }
+  }
+}
+
+TEST_F(ScratchOwners, TheAnnouncedSizeIsEnoughAndUsed) {
+  GemmArguments gemm = GemmArguments::split();
+  std::size_t size = 0;
+  gemm.workspace_size = &size;
+  ASSERT_EQ(workspace_size(handle(), gemm), BWGEMM_STATUS_SUCCESS);
+  ASSERT_GT(size, 0u);
+  fake_cuda().reset();
+  const DeviceMemory workspace(size);
+  ASSERT_EQ(bwgemmSetWorkspace(handle(), workspace.as<>(), size), BWGEMM_STATUS_SUCCESS);
+  fake_cuda().reset();
+  EXPECT_EQ(gemm_ex(handle(), gemm), BWGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(static_cast<std::size_t>(only_launch().params.splits) * 64 * 64 * 4, size);
+}
+
+}  // namespace
+}  // namespace bwgemm::test

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// After the first call of a shape class a call takes no heap, loads and allocates nothing in the
+// driver and does not synchronize. malloc and its relatives are interposed by this program.
+#include <atomic>
+#include <cstdlib>
+#include <gtest/gtest.h>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "support/fake_gemm.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define BWGEMM_TEST_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define BWGEMM_TEST_SANITIZED 1
+#endif
+#endif
+
+namespace {
+
+constinit thread_local bool is_counting = false;
+constinit std::atomic<long> heap_calls{0};
+
+}  // namespace
+
+#if !defined(BWGEMM_TEST_SANITIZED)
+namespace {
+
+void count_heap_call() {
+  if (is_counting) heap_calls.fetch_add(1, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+extern "C" {
+
+void* __libc_malloc(std::size_t);
+void* __libc_calloc(std::size_t, std::size_t);
+void* __libc_realloc(void*, std::size_t);
+void* __libc_memalign(std::size_t, std::size_t);
+void __libc_free(void*);
+
+__attribute__((visibility("default"))) void* malloc(std::size_t size) {
+  count_heap_call();
+  return __libc_malloc(size);
+}
+__attribute__((visibility("default"))) void* calloc(std::size_t count, std::size_t size) {
+  count_heap_call();
+  return __libc_calloc(count, size);
+}
+__attribute__((visibility("default"))) void* realloc(void* memory, std::size_t size) {
+  count_heap_call();
+  return __libc_realloc(memory, size);
+}
+__attribute__((visibility("default"))) void* aligned_alloc(std::size_t alignment,
+                                                           std::size_t size) {
+  count_heap_call();
+  return __libc_memalign(alignment, size);
+}
+__attribute__((visibility("default"))) int posix_memalign(void** memory, std::size_t alignment,
+                                                          std::size_t size) {
+  count_heap_call();
+  *memory = __libc_memalign(alignment, size);
+  return *memory != nullptr ? 0 : 12;
+}
+__attribute__((visibility("default"))) void free(void* memory) {
+  count_heap_call();
+  __libc_free(memory);
+}
+
+}  // extern "C"
+#endif
+
+namespace bwgemm::test {
+namespace {
+
+template <class Body>
+long heap_calls_of(const Body& body) {
+  heap_calls = 0;
+  is_counting = true;
+  body();
+  is_counting = false;
+  return heap_calls;
+}
+
+struct ShapeClass {
+  const char* name;
+  GemmArguments gemm;
+  bool has_batch = false, has_device_scalars = false;
+};
+
+std::vector<ShapeClass> shape_classes() {
+  std::vector<ShapeClass> classes = {{"tma", {}},
+                                     {"split", GemmArguments::split()},
+                                     {"unaligned", GemmArguments::unaligned()},
+                                     {"batched", {}, true},
+                                     {"device scalars", {}, false, true}};
+  GemmArguments other;
+  other.transa = BWGEMM_OP_N, other.transb = BWGEMM_OP_T;
+  other.c_type = BWGEMM_R_32F;
+  other.beta = &GemmArguments::one;
+  classes.push_back({"f32 with beta", other});
+  other.alpha = &GemmArguments::zero;
+  classes.push_back({"scale only", other});
+  other.m = 0;
+  classes.push_back({"empty", other});
+  return classes;
+}
+
+// What a warm call may ask of the driver.
+bool is_allowed(std::string_view entry, bool pointers_are_new) {
+  static const std::set<std::string_view> entries = {"cuCtxGetId",          "cuCtxGetCurrent",
+                                                     "cuCtxPushCurrent",    "cuCtxPopCurrent",
+                                                     "cuStreamIsCapturing", "cuLaunchKernelEx"};
+  return entries.count(entry) > 0 || (pointers_are_new && entry == "cuTensorMapEncodeTiled");
+}
+
+class HotPath : public FakeHandleTest {
+ protected:
+  void SetUp() override {
+#if defined(BWGEMM_TEST_SANITIZED)
+    GTEST_SKIP() << "sanitizers bring a malloc of their own";
+#endif
+    FakeHandleTest::SetUp();
+  }
+  void TearDown() override {
+    if (!IsSkipped()) FakeHandleTest::TearDown();
+  }
+
+  bwgemmStatus_t call(const ShapeClass& shape) const {
+    return shape.has_batch ? gemm_batched(handle(), shape.gemm) : gemm_ex(handle(), shape.gemm);
+  }
+
+  void set_scalars(ShapeClass& shape) const {
+    ASSERT_EQ(bwgemmSetPointerMode(handle(), shape.has_device_scalars ? BWGEMM_POINTER_MODE_DEVICE
+                                                                      : BWGEMM_POINTER_MODE_HOST),
+              BWGEMM_STATUS_SUCCESS);
+    if (!shape.has_device_scalars) return;
+    shape.gemm.alpha = device_pointer(0x7f0030000000);
+    shape.gemm.beta = device_pointer(0x7f0030000100);
+  }
+
+  void expect_warm_call(const ShapeClass& shape, bool pointers_are_new) const {
+    fake_cuda().reset();
+    bwgemmStatus_t status = BWGEMM_STATUS_INTERNAL_ERROR;
+    const long heap = heap_calls_of([&] { status = call(shape); });
+    EXPECT_EQ(status, BWGEMM_STATUS_SUCCESS) << shape.name;
+    EXPECT_EQ(heap, 0) << shape.name << ": calls of malloc, free and their relatives";
+    for (long n = 1; n <= fake_cuda().calls(nullptr); ++n)
+      EXPECT_TRUE(is_allowed(fake_cuda().call_name(n), pointers_are_new))
+          << shape.name << " calls " << fake_cuda().call_name(n);
+    EXPECT_EQ(fake_cuda().launches(), shape.gemm.m > 0 ? 1 : 0) << shape.name;
+  }
+};
+
+TEST_F(HotPath, TheInterposerCounts) {
+  bwgemmHandle_t other = nullptr;
+  EXPECT_GT(heap_calls_of([&] { bwgemmCreate(&other); }), 0) << "the library's heap is not seen";
+  EXPECT_EQ(bwgemmDestroy(other), BWGEMM_STATUS_SUCCESS);
+}
+
+TEST_F(HotPath, TheSameCallAgain) {
+  for (ShapeClass& shape : shape_classes()) {
+    set_scalars(shape);
+    ASSERT_EQ(call(shape), BWGEMM_STATUS_SUCCESS) << shape.name << bwgemmGetLastErrorString();
+    for (int i = 0; i < 3; ++i) expect_warm_call(shape, false);
+  }
+}
+
+TEST_F(HotPath, OtherPointersOfTheSameShape) {
+  for (ShapeClass& shape : shape_classes()) {
+    set_scalars(shape);
+    ASSERT_EQ(call(shape), BWGEMM_STATUS_SUCCESS) << shape.name;
+    for (std::uintptr_t i = 1; i <= 2000; i = 3 * i + 1) {  // some beyond the capacity of caches
+      shape.gemm.a = device_pointer(0x7f0100000000 + 4096 * i);
+      shape.gemm.b = device_pointer(0x7f0200000000 + 4096 * i);
+      shape.gemm.c = device_pointer(0x7f0300000000 + 4096 * i);
+      expect_warm_call(shape, true);
+    }
+  }
+}
+
+TEST_F(HotPath, TwoShapesInTurn) {
+  std::vector<ShapeClass> shapes = shape_classes();
+  for (const ShapeClass& shape : shapes)
+    if (!shape.has_device_scalars) {
+      ASSERT_EQ(call(shape), BWGEMM_STATUS_SUCCESS);
+    }
+  for (int i = 0; i < 3; ++i)
+    for (const ShapeClass& shape : shapes)
+      if (!shape.has_device_scalars) expect_warm_call(shape, false);
+}
+
+TEST_F(HotPath, FromAThreadWithoutContext) {
+  const ShapeClass split{"split", GemmArguments::split()};
+  ASSERT_EQ(call(split), BWGEMM_STATUS_SUCCESS);
+  std::thread([&] { expect_warm_call(split, false); }).join();
+}
+
+TEST_F(HotPath, OnAnotherStreamOnceKnown) {
+  const Stream stream;
+  const ShapeClass split{"split", GemmArguments::split()};
+  ASSERT_EQ(call(split), BWGEMM_STATUS_SUCCESS);
+  ASSERT_EQ(bwgemmSetStream(handle(), stream.get()), BWGEMM_STATUS_SUCCESS);
+  ASSERT_EQ(call(split), BWGEMM_STATUS_SUCCESS);
+  ASSERT_EQ(bwgemmSetStream(handle(), nullptr), BWGEMM_STATUS_SUCCESS);
+  expect_warm_call(split, false);
+  ASSERT_EQ(bwgemmSetStream(handle(), stream.get()), BWGEMM_STATUS_SUCCESS);
+  expect_warm_call(split, false);
+}
+
+}  // namespace
+}  // namespace bwgemm::test

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// dlopen, use, dlclose: the library really goes, and comes back working. A copy of it is used,
+// since this program itself is linked to the original.
+#include <dlfcn.h>
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <string>
+#include <thread>
+#include <unistd.h>
+
+#include "support/fake_gemm.h"
+
+namespace bwgemm::test {
+namespace {
+
+class LibraryCopy {
+ public:
+  LibraryCopy() {
+    Dl_info original{};
+    dladdr(reinterpret_cast<void*>(&bwgemmGetVersion), &original);
+    path_ =
+        std::filesystem::temp_directory_path() / ("libbwgemm_" + std::to_string(getpid()) + ".so");
+    std::filesystem::copy_file(original.dli_fname, path_,
+                               std::filesystem::copy_options::overwrite_existing);
+  }
+  ~LibraryCopy() { std::filesystem::remove(path_); }
+  LibraryCopy(const LibraryCopy&) = delete;
+
+  std::string path() const { return path_.string(); }
+  bool is_mapped() const {
+    std::ifstream maps("/proc/self/maps");
+    for (std::string line; std::getline(maps, line);)
+      if (line.find(path()) != std::string::npos) return true;
+    return false;
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+template <class Function>
+Function* symbol(void* library, const char* name, Function*) {
+  void* found = dlsym(library, name);
+  EXPECT_NE(found, nullptr) << name;
+  return reinterpret_cast<Function*>(found);
+}
+
+void use(void* library, bool fails) {
+  const auto create = symbol(library, "bwgemmCreate", &bwgemmCreate);
+  const auto destroy = symbol(library, "bwgemmDestroy", &bwgemmDestroy);
+  const auto gemm = symbol(library, "bwgemmBf16", &bwgemmBf16);
+  const auto last_error = symbol(library, "bwgemmGetLastErrorString", &bwgemmGetLastErrorString);
+  bwgemmHandle_t handle = nullptr;
+  ASSERT_EQ(create(&handle), BWGEMM_STATUS_SUCCESS) << last_error();
+  const GemmArguments g;
+  const std::int64_t lda = fails ? 1 : g.lda;
+  EXPECT_EQ(gemm(handle, g.transa, g.transb, g.m, g.n, g.k, &g.one, g.a, lda, g.b, g.ldb, &g.zero,
+                 g.c, g.ldc),
+            fails ? BWGEMM_STATUS_INVALID_VALUE : BWGEMM_STATUS_SUCCESS)
+      << last_error();
+  EXPECT_EQ(destroy(handle), BWGEMM_STATUS_SUCCESS) << last_error();
+}
+
+using Reload = FakeTest;
+
+TEST_F(Reload, OpenAndClose) {
+  const LibraryCopy copy;
+  for (int i = 0; i < 5; ++i) {
+    void* library = dlopen(copy.path().c_str(), RTLD_NOW | RTLD_LOCAL);
+    ASSERT_NE(library, nullptr) << dlerror();
+    EXPECT_TRUE(copy.is_mapped());
+    EXPECT_EQ(dlclose(library), 0);
+    ASSERT_FALSE(copy.is_mapped()) << "dlclose did not unload the library";
+  }
+}
+
+TEST_F(Reload, UseAndClose) {
+  const LibraryCopy copy;
+  for (int i = 0; i < 5; ++i) {
+    void* library = dlopen(copy.path().c_str(), RTLD_NOW | RTLD_LOCAL);
+    ASSERT_NE(library, nullptr) << dlerror();
+    use(library, false);
+    use(library, true);
+    std::thread([&] { use(library, i % 2 == 0); }).join();
+    EXPECT_EQ(dlclose(library), 0);
+    ASSERT_FALSE(copy.is_mapped()) << "dlclose did not unload the library";
+  }
+}
+
+// A thread that made calls and lives on holds nothing back, and ends without harm.
+TEST_F(Reload, WhileAThreadThatUsedItLives) {
+  const LibraryCopy copy;
+  void* library = dlopen(copy.path().c_str(), RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(library, nullptr) << dlerror();
+  int to_thread[2], to_main[2];
+  ASSERT_EQ(pipe(to_thread), 0);
+  ASSERT_EQ(pipe(to_main), 0);
+  char token = 'x';
+  std::thread thread([&] {
+    use(library, true);
+    EXPECT_EQ(write(to_main[1], &token, 1), 1);
+    EXPECT_EQ(read(to_thread[0], &token, 1), 1);  // the library is gone by then
+  });
+  EXPECT_EQ(read(to_main[0], &token, 1), 1);
+  EXPECT_EQ(dlclose(library), 0);
+  EXPECT_FALSE(copy.is_mapped()) << "a live thread kept the library";
+  EXPECT_EQ(write(to_thread[1], &token, 1), 1);
+  thread.join();
+  for (const int end : {to_thread[0], to_thread[1], to_main[0], to_main[1]}) close(end);
+}
+
+}  // namespace
+}  // namespace bwgemm::test

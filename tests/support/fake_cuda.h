@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What tests ask the test double of libcuda (fake_libcuda*.cpp): what was called and launched, what
+// is still alive, what was misused, and which calls are to fail. The double computes nothing:
+// device memory is host memory, a launch is an entry in a log.
+//
+// Variables: FAKE_CUDA_DEVICE = h200 (default), b200, b300, a100, none; FAKE_CUDA_VERSION = 13000;
+// FAKE_CUDA_MISSING = an entry point that the driver is to lack.
+#pragma once
+
+#include <cuda.h>
+
+#include "kernels/params.h"
+
+namespace bwgemm::test {
+
+struct FakeLaunch {
+  char kernel[96];
+  unsigned grid, threads, cluster, smem_bytes;
+  CUstream stream;
+  CUcontext context;
+  bool is_captured;  // recorded into a graph, not run
+  bool is_replayed;  // run by cuGraphLaunch
+  KernelParams params;
+};
+
+enum class Live : int { memory, streams, libraries, contexts, primary_references, graphs };
+
+// The functions that the double exports beside the driver's, as fake_cuda_<member>.
+struct FakeCuda {
+  // Forgets log, counts, misuses, faults and the thread's capture mode. What is alive stays alive.
+  void (*reset)();
+
+  long (*calls)(const char* entry);  // since reset; null: all entries together
+  const char* (*call_name)(long n);  // of the n-th call since reset, from 1; null if there is none
+
+  // A failing call has no effect, except that one which releases something does so and fails.
+  void (*fail_call)(long n, CUresult result);              // the n-th from now on, from 1
+  void (*fail_entry)(const char* entry, CUresult result);  // a literal; every call of it
+
+  long (*launches)();
+  const FakeLaunch* (*launch)(long n);  // from 0
+
+  // How the calling thread is to treat captures: global unless somebody changed it.
+  CUstreamCaptureMode (*capture_mode)();
+
+  long (*live)(Live what);
+  const char* (*misuse)(long n);  // from 0; null if there is none
+};
+
+// The double, which must be what BWGEMM_LIBCUDA names; throws if it is not.
+const FakeCuda& fake_cuda();
+
+}  // namespace bwgemm::test

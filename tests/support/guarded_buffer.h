@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// GuardedBuffer: a Matrix in device memory between two guard bands of poison, optionally displaced
+// by some elements. Reading poison gives NaN; writing to it is found by damage().
+#pragma once
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "support/driver.h"
+#include "support/matrix.h"
+
+namespace bwgemm::test {
+
+class GuardedBuffer {
+ public:
+  explicit GuardedBuffer(const Matrix& matrix, std::int64_t displacement = 0)
+      : matrix_(matrix),
+        start_(guard_bytes + static_cast<std::size_t>(displacement * size_bytes(matrix.type()))),
+        image_(start_ + matrix.bytes().size() + guard_bytes),
+        memory_(image_.size()) {
+    fill_with_poison(image_.data(), image_.size());
+    std::memcpy(image_.data() + start_, matrix.bytes().data(), matrix.bytes().size());
+    upload();
+  }
+
+  void* pointer() const { return reinterpret_cast<void*>(memory_.address() + start_); }
+
+  // Restores what the constructor uploaded, on the device.
+  void upload() {
+    check(driver().memcpy_htod(memory_.address(), image_.data(), image_.size()), "cuMemcpyHtoD");
+    synchronize();  // a copy from pageable memory may return before it has arrived
+  }
+
+  // Waits for the device and returns the matrix as it is there now.
+  const Matrix& download() {
+    synchronize();
+    seen_.resize(image_.size());
+    check(driver().memcpy_dtoh(seen_.data(), memory_.address(), seen_.size()), "cuMemcpyDtoH");
+    std::memcpy(matrix_.bytes().data(), seen_.data() + start_, matrix_.bytes().size());
+    return matrix_;
+  }
+
+  // After download(): empty if only elements of the matrix changed, else where another byte did.
+  std::string damage() const {
+    std::vector<std::byte> allowed = image_;
+    Matrix expected = matrix_;
+    std::memcpy(expected.bytes().data(), image_.data() + start_, expected.bytes().size());
+    expected.copy_elements_from(matrix_);
+    std::memcpy(allowed.data() + start_, expected.bytes().data(), expected.bytes().size());
+    if (allowed == seen_) return "";
+    const auto at = std::mismatch(seen_.begin(), seen_.end(), allowed.begin()).first;
+    const std::int64_t byte = (at - seen_.begin()) - static_cast<std::int64_t>(start_);
+    const std::int64_t element = byte / size_bytes(matrix_.type());
+    return "memory that is no element was written: element offset " + std::to_string(element) +
+           " of a " + std::to_string(matrix_.rows()) + " x " + std::to_string(matrix_.columns()) +
+           " matrix with leading dimension " + std::to_string(matrix_.ld());
+  }
+
+  // After download(): true if nothing changed at all.
+  bool untouched() const { return seen_ == image_; }
+
+ private:
+  static constexpr std::size_t guard_bytes = 64 << 10;
+
+  Matrix matrix_;
+  std::size_t start_;             // of the first element
+  std::vector<std::byte> image_;  // what was uploaded
+  std::vector<std::byte> seen_;   // what was downloaded
+  DeviceMemory memory_;
+};
+
+}  // namespace bwgemm::test
