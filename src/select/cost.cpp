@@ -22,7 +22,8 @@ struct ArchCosts {
   double powered_flop_per_us;   // what the chip's power would sustain if only products cost energy,
   double powered_bytes_per_us;  // and if only delivery of operands did
   double mma_clocks_per_us;     // sustained clock, for kernels costed in clocks
-  double sm_bytes_per_us;       // operand delivery to one SM
+  double sm_bytes_per_us;       // operand delivery to one SM that has the chip for itself
+  double chip_bytes_per_us;     // operand delivery to all SMs together
   double epilogue_bytes_per_us;  // output (and C) of one SM through its staging buffers
   double direct_step_us;         // one step of a direct CTA, its SM full
   double direct_narrow_step_us;  // the same with operands that cannot be read 16 bytes at a time
@@ -35,13 +36,14 @@ constexpr ArchCosts h200_costs = {
     .memory_bytes_per_us = 4.2e6,      // measured 2026-11-21, H200: copy 4.3 TB/s, cuBLAS at m = 1 4.15 TB/s
     .overlap_loss = 0.05,              // placeholder
     .fill_us = 0.1,                    // placeholder
-    .sm_flop_per_us = 7.0e6,           // measured 2026-11-21, H200: 128x128 tiles on 32 and 64 SMs
+    .sm_flop_per_us = 7.2e6,           // measured 2026-11-21, H200: 64 to 256 wide tiles on 2-8 SMs
     .powered_flop_per_us = 780e6,      // fitted 2026-11-21, H200: 128x128 and 128x256 tiles at 4096^3,
     .powered_bytes_per_us = 108e6,     // 655 and 686 TFLOP/s sustained
     .mma_clocks_per_us = 0,            // not used
-    .sm_bytes_per_us = 104e3,          // measured 2026-11-21, H200: loads alone, all SMs at once
+    .sm_bytes_per_us = 140e3,          // measured 2026-11-21, H200: 128x64 tiles on 64 SMs, 137 GB/s
+    .chip_bytes_per_us = 13.5e6,       // measured 2026-11-21, H200: loads alone 13.7 TB/s, sustained
     .epilogue_bytes_per_us = 100e3,    // public models say 0.4-0.8 us for a 128 x 256 tile of 16-bit output
-    .direct_step_us = 1.5,             // measured 2026-11-21, H200: 4096^3 in 1550 us
+    .direct_step_us = 1.47,            // measured 2026-11-21, H200: 4096^3 in 1498 us
     .direct_narrow_step_us = 2.45,     // measured 2026-11-21, H200: 4093x4091x4099 in 2515 us
     .direct_merge_us = 0.35,           // 16 KiB at 50 GB/s: one SM reading L2
 };
@@ -57,6 +59,7 @@ constexpr ArchCosts b200_costs = {
     .powered_bytes_per_us = 0,         // unknown
     .mma_clocks_per_us = 1400,         // cuBLAS sustains 1400-1600 of the 2250 TFLOP/s at 1.855 GHz
     .sm_bytes_per_us = 90e3,           // 64 bytes per clock, as on Hopper; not established
+    .chip_bytes_per_us = 13.3e6,       // no chip-wide limit known below that of the SMs
     .epilogue_bytes_per_us = 46e3,     // 128 rows x 64 columns of 16 bits in 500 clocks
     .direct_step_us = 1.5,             // as H200
     .direct_narrow_step_us = 2.45,     // as H200
@@ -104,9 +107,10 @@ double power_us(const ArchCosts& costs, const KernelConfig& config, int tile_n,
 
 double block_us(const ArchCosts& costs, const KernelConfig& config, int tile_n,
                 std::int64_t active_ctas) {
-  return std::max({mma_us(costs, config, tile_n),
-                   block_bytes(config, tile_n) / costs.sm_bytes_per_us,
-                   power_us(costs, config, tile_n, active_ctas)});
+  return std::max(
+      {mma_us(costs, config, tile_n), block_bytes(config, tile_n) / costs.sm_bytes_per_us,
+       static_cast<double>(active_ctas) * block_bytes(config, tile_n) / costs.chip_bytes_per_us,
+       power_us(costs, config, tile_n, active_ctas)});
 }
 
 int output_bytes_per_element(const Problem& problem) {

@@ -7,7 +7,7 @@
 //   memory  = bytes of A, B, D (and C), each moved once, at the rate of device memory
 //   compute = waves * (k blocks * block + fill) + epilogues that nothing hides; the last wave may
 //             be smaller, and has more power for each SM
-//   block   = max(time of the tensor cores, bytes of the operands / delivery rate of an SM,
+//   block   = max(time of the tensor cores, bytes of the operands / delivery to an SM or the chip,
 //             active SMs * energy of products and deliveries / power)
 #pragma once
 
