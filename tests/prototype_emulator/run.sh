@@ -1,13 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs every TMA kernel of PTX_DIR (<kernel name>.ptx, or <kernel name>.<target>.ptx as the build
-# writes them) on the prototype emulator of EMULATOR_DIR (sim.h, exec.cpp) and prints one line per
+# writes them) on the prototype emulator of EMULATOR_DIR (sim.h, exec.cpp; after emulator.patch of
+# this folder) and prints one line per
 # kernel: runs, runs that failed, findings. Failures are printed in full above the table.
 # Usage: run.sh EMULATOR_DIR PTX_DIR [FILTER]     FILTER: only kernels whose name contains it
 set -euo pipefail
 
 if [[ $# -lt 2 ]]; then
-  sed -n '3,6s/^# //p' "$0"
+  sed -n '3,7s/^# //p' "$0"
   exit 2
 fi
 emulator=$(realpath "$1") ptx=$(realpath "$2") filter=${3:-}
