@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <limits>
+#include <vector>
 
 #include "support/fake_gemm.h"
 
@@ -214,6 +215,36 @@ TEST_F(BadArguments, BatchesOfCThatDoNotOverlapAreLegalHoweverTheyLie) {
     gemm.stride_c = stride, gemm.batch_count = count;
     EXPECT_EQ(gemm_batched(handle(), gemm), BWGEMM_STATUS_INVALID_VALUE) << "strideC " << stride;
   }
+}
+
+// Against marking every element, for all small cases.
+TEST_F(BadArguments, BatchesOfCOverlapExactlyIfAnElementIsInTwo) {
+  const auto overlap = [](int m, int n, int ldc, int stride, int batch) {
+    std::vector<bool> taken(static_cast<std::size_t>((batch - 1) * stride + n * ldc));
+    for (int z = 0; z < batch; ++z)
+      for (int j = 0; j < n; ++j)
+        for (int i = 0; i < m; ++i) {
+          const auto at = static_cast<std::size_t>(z * stride + j * ldc + i);
+          if (taken[at]) return true;
+          taken[at] = true;
+        }
+    return false;
+  };
+  GemmArguments gemm = legal();
+  gemm.k = 0;
+  for (int m = 1; m <= 4; ++m)
+    for (int n = 1; n <= 4; ++n)
+      for (int ldc = m; ldc <= 9; ++ldc)
+        for (int stride = 0; stride <= 30; ++stride)
+          for (int batch = 2; batch <= 5; ++batch) {
+            gemm.m = m, gemm.n = n, gemm.ldc = ldc, gemm.stride_c = stride,
+            gemm.batch_count = batch;
+            ASSERT_EQ(gemm_batched(handle(), gemm), overlap(m, n, ldc, stride, batch)
+                                                        ? BWGEMM_STATUS_INVALID_VALUE
+                                                        : BWGEMM_STATUS_SUCCESS)
+                << m << " x " << n << ", ldc " << ldc << ", strideC " << stride << ", batches "
+                << batch;
+          }
 }
 
 TEST_F(BadArguments, InputsMayBeBroadcast) {

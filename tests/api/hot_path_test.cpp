@@ -9,14 +9,7 @@
 #include <thread>
 
 #include "support/fake_gemm.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define BWGEMM_TEST_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define BWGEMM_TEST_SANITIZED 1
-#endif
-#endif
+#include "support/sanitized.h"
 
 namespace {
 
@@ -25,7 +18,7 @@ constinit std::atomic<long> heap_calls{0};
 
 }  // namespace
 
-#if !defined(BWGEMM_TEST_SANITIZED)
+#if !BWGEMM_TEST_SANITIZED
 namespace {
 
 void count_heap_call() {
@@ -120,9 +113,7 @@ bool is_allowed(std::string_view entry, bool pointers_are_new) {
 class HotPath : public FakeHandleTest {
  protected:
   void SetUp() override {
-#if defined(BWGEMM_TEST_SANITIZED)
-    GTEST_SKIP() << "sanitizers bring a malloc of their own";
-#endif
+    if (BWGEMM_TEST_SANITIZED) GTEST_SKIP() << "sanitizers bring a malloc of their own";
     FakeHandleTest::SetUp();
   }
   void TearDown() override {

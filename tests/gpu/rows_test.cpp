@@ -216,7 +216,7 @@ TEST_P(Memcheck, TwoSmallProblems) {
   EXPECT_GT(run_all(gemm), 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, Memcheck, ::testing::Range(0, bwgemmKernelCount()), kernel_of);
+INSTANTIATE_TEST_SUITE_P(, Memcheck, ::testing::Range(0, bwgemmKernelCount()), kernel_of);
 
 }  // namespace
 }  // namespace bwgemm::test

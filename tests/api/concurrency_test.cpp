@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Many threads at once over the test double: what is done once is done once, whoever comes first.
+#include <atomic>
+#include <gtest/gtest.h>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "support/fake_gemm.h"
+
+namespace bwgemm::test {
+namespace {
+
+constexpr int threads = 8;
+
+// All threads begin at the same moment.
+template <class Body>
+void on_all_threads(const Body& body) {
+  std::atomic<int> waiting{threads};
+  std::vector<std::thread> running;
+  for (int thread = 0; thread < threads; ++thread)
+    running.emplace_back([&, thread] {
+      for (--waiting; waiting > 0;) std::this_thread::yield();
+      body(thread);
+    });
+  for (std::thread& one : running) one.join();
+}
+
+using Concurrency = FakeTest;
+
+TEST_F(Concurrency, FirstUsesLoadAndEncodeOnce) {
+  for (int round = 0; round < 50; ++round) {
+    bwgemmHandle_t handle = nullptr;
+    ASSERT_EQ(bwgemmCreate(&handle), BWGEMM_STATUS_SUCCESS);
+    fake_cuda().reset();
+    on_all_threads([&](int) {
+      EXPECT_EQ(gemm_ex(handle, {}), BWGEMM_STATUS_SUCCESS) << bwgemmGetLastErrorString();
+    });
+    EXPECT_EQ(fake_cuda().launches(), threads);
+    EXPECT_EQ(fake_cuda().calls("cuLibraryLoadData"), 1);
+    EXPECT_LE(fake_cuda().calls("cuTensorMapEncodeTiled"), 4);  // of A, B, C and D at most
+    EXPECT_EQ(bwgemmDestroy(handle), BWGEMM_STATUS_SUCCESS);
+  }
+}
+
+TEST_F(Concurrency, PerThreadStreamsNeverShareScratch) {
+  bwgemmHandle_t handle = nullptr;
+  ASSERT_EQ(bwgemmCreate(&handle), BWGEMM_STATUS_SUCCESS);
+  ASSERT_EQ(bwgemmSetStream(handle, CU_STREAM_PER_THREAD), BWGEMM_STATUS_SUCCESS);
+  fake_cuda().reset();
+  on_all_threads([&](int) {
+    for (int i = 0; i < 3; ++i)
+      EXPECT_EQ(gemm_ex(handle, GemmArguments::split()), BWGEMM_STATUS_SUCCESS);
+  });
+  std::set<const float*> partials;
+  std::set<const std::uint32_t*> arrivals;
+  for (long n = 0; n < fake_cuda().launches(); ++n) {
+    partials.insert(fake_cuda().launch(n)->params.partials);
+    arrivals.insert(fake_cuda().launch(n)->params.arrivals);
+  }
+  EXPECT_EQ(partials.size(), static_cast<std::size_t>(threads));
+  EXPECT_EQ(arrivals.size(), static_cast<std::size_t>(threads));
+  EXPECT_EQ(bwgemmDestroy(handle), BWGEMM_STATUS_SUCCESS);
+}
+
+TEST_F(Concurrency, HandlesComeAndGo) {
+  on_all_threads([](int thread) {
+    for (int i = 0; i < 30; ++i) {
+      bwgemmHandle_t handle = nullptr;
+      ASSERT_EQ(bwgemmCreate(&handle), BWGEMM_STATUS_SUCCESS) << bwgemmGetLastErrorString();
+      EXPECT_EQ(gemm_ex(handle, thread % 2 == 0 ? GemmArguments{} : GemmArguments::split()),
+                BWGEMM_STATUS_SUCCESS);
+      EXPECT_EQ(bwgemmDestroy(handle), BWGEMM_STATUS_SUCCESS);
+    }
+  });
+}
+
+// Each thread fails in its own way and reads its own text.
+TEST_F(Concurrency, ErrorsStayOnTheirThread) {
+  bwgemmHandle_t handle = nullptr;
+  ASSERT_EQ(bwgemmCreate(&handle), BWGEMM_STATUS_SUCCESS);
+  on_all_threads([&](int thread) {
+    GemmArguments gemm;
+    gemm.algo = 1000 + thread;
+    for (int i = 0; i < 100; ++i) {
+      EXPECT_EQ(gemm_ex(handle, gemm), BWGEMM_STATUS_INVALID_VALUE);
+      EXPECT_NE(std::string(bwgemmGetLastErrorString()).find(std::to_string(gemm.algo)),
+                std::string::npos);
+    }
+  });
+  EXPECT_EQ(bwgemmDestroy(handle), BWGEMM_STATUS_SUCCESS);
+}
+
+}  // namespace
+}  // namespace bwgemm::test
