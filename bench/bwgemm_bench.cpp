@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // bwgemm_bench: checks and times bwgemm on one problem or a list, next to cuBLASLt where it is
 // installed. Without a GPU it shows what would be chosen and says what is missing.
-#include <chrono>
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -11,37 +11,17 @@
 #include <vector>
 
 #include "bwgemm/bwgemm.h"
+#include "call.h"
 #include "cublaslt.h"
 #include "gpu.h"
 #include "measure.h"
 #include "options.h"
 #include "problem.h"
 #include "report.h"
+#include "sensors.h"
 
 namespace bwgemm::bench {
 namespace {
-
-// A handle on the benchmark's stream; `kernel`, if not empty, is forced.
-class Handle {
- public:
-  Handle(const Gpu& gpu, const std::string& kernel) {
-    if (kernel.empty())
-      unsetenv("BWGEMM_FORCE_KERNEL");
-    else
-      setenv("BWGEMM_FORCE_KERNEL", kernel.c_str(), 1);
-    if (bwgemmCreate(&handle_) != BWGEMM_STATUS_SUCCESS ||
-        bwgemmSetStream(handle_, gpu.stream()) != BWGEMM_STATUS_SUCCESS)
-      throw std::runtime_error(bwgemmGetLastErrorString());
-  }
-  ~Handle() { bwgemmDestroy(handle_); }
-  Handle(const Handle&) = delete;
-  Handle& operator=(const Handle&) = delete;
-
-  bwgemmHandle_t get() const { return handle_; }
-
- private:
-  bwgemmHandle_t handle_ = nullptr;
-};
 
 std::vector<BenchProblem> problems_of(const Options& options) {
   std::vector<BenchProblem> all;
@@ -55,76 +35,120 @@ std::vector<BenchProblem> problems_of(const Options& options) {
   return mine;
 }
 
-// Pointers of the alignment that an allocation has, for explanations that touch no memory.
-std::string explain_nominally(const BenchProblem& problem) {
-  const auto aligned = [](std::uintptr_t address) { return reinterpret_cast<void*>(address); };
-  return explain(nullptr, problem, aligned(1 << 20), aligned(2 << 20), aligned(3 << 20));
-}
-
-int explain_without_gpu(const std::vector<BenchProblem>& problems, const std::string& missing) {
-  for (const BenchProblem& problem : problems) {
-    std::printf("== %s ==\n%s\n", problem.name.c_str(),
-                problem.unsupported.empty()
-                    ? explain_nominally(problem).c_str()
-                    : ("not supported yet: " + problem.unsupported).c_str());
-  }
-  if (!missing.empty()) std::printf("Nothing was computed: %s\n", missing.c_str());
-  return 0;
-}
-
-// Kernels to measure a problem with: the chosen one (""), or all in turn.
+// Kernels to measure a problem with: all in turn, a forced one, or the chosen one ("").
 std::vector<std::string> kernels_of(const Options& options) {
-  if (!options.sweep) return {options.kernel};
-  std::vector<std::string> names;
-  for (int i = 0; i < bwgemmKernelCount(); ++i) names.emplace_back(bwgemmKernelName(i));
-  return names;
+  std::vector<std::string> names = kernel_names();
+  if (options.sweep) return names;
+  const char* variable = std::getenv("BWGEMM_FORCE_KERNEL");
+  std::string forced = options.kernel;
+  if (forced.empty() && variable != nullptr) forced = variable;
+  if (!forced.empty() && std::find(names.begin(), names.end(), forced) == names.end()) {
+    std::string known;
+    for (const std::string& name : names) known += "\n  " + name;
+    throw std::runtime_error("no kernel is called " + forced + "; there are:" + known);
+  }
+  return {forced};
+}
+
+// Why there is nothing to run; "" if there is.
+std::string obstacle(const BenchProblem& problem) {
+  if (!problem.unsupported.empty()) return "not supported yet: " + problem.unsupported;
+  return problem.empty() ? "nothing to launch: m, n or batch is 0" : "";
+}
+
+// What would be done with a problem, for one kernel or the chosen one.
+std::string prospect(const BenchProblem& problem, const std::string& kernel, bool sweep) {
+  try {
+    const std::string text = explain_nominally(problem);
+    return sweep ? kernel + "  " + verdict(text, kernel) : text;
+  } catch (const NotSupported& error) {
+    return std::string("not supported: ") + error.what();
+  }
+}
+
+void show(const Options& options, const std::vector<BenchProblem>& problems,
+          const std::vector<std::string>& kernels) {
+  for (const BenchProblem& problem : problems) {
+    std::printf("== %s ==\n", problem.name.c_str());
+    if (const std::string why = obstacle(problem); !why.empty()) {
+      std::printf("%s\n", why.c_str());
+      continue;
+    }
+    if (problem.batch > 1)
+      std::printf("one of %lld batches\n", static_cast<long long>(problem.batch));
+    for (const std::string& kernel : kernels) {
+      force_kernel(kernel);
+      std::printf("%s\n", prospect(problem, kernel, options.sweep).c_str());
+    }
+  }
+}
+
+struct Machine {
+  Gpu gpu;
+  Sensors sensors{gpu.pci_address()};
+  std::unique_ptr<CublasLt> cublaslt;  // may be null
+};
+
+void run_one(const Options& options, const Machine& machine, const Handle& handle,
+             const BenchProblem& problem, const std::string& kernel, Report& report) {
+  if (report.resumes(problem, kernel)) return;
+  if (options.budget_seconds > 0 && report.seconds() > options.budget_seconds)
+    return report.skip(problem, "the time budget is spent");
+  if (const std::string why = obstacle(problem); !why.empty()) return report.skip(problem, why);
+  try {
+    report.add(problem, kernel,
+               measure(machine.gpu, machine.sensors, handle.get(), machine.cublaslt.get(), problem,
+                       options.measure));
+  } catch (const NotSupported& error) {
+    if (kernel.empty())
+      report.fail(problem, error.what());
+    else
+      report.skip(problem, error.what());
+  } catch (const std::exception& error) {
+    report.fail(problem, error.what());
+  }
 }
 
 // False if a result was wrong or a call failed that should not.
-bool run(const Options& options, const std::vector<BenchProblem>& problems, const Gpu& gpu) {
+bool run(const Options& options, const std::vector<BenchProblem>& problems,
+         const std::vector<std::string>& kernels) {
+  Machine machine;
   std::string no_cublaslt = "not asked for";
-  const std::unique_ptr<CublasLt> cublaslt =
-      options.compare ? CublasLt::open(no_cublaslt) : nullptr;
-  std::printf("%s; %s; cuBLASLt: %s\n", bwgemmGetBuildInfo(), gpu.name().c_str(),
-              cublaslt != nullptr ? "compared" : no_cublaslt.c_str());
-  Report report(options.csv, options.json, options.resume);
-  const auto begin = std::chrono::steady_clock::now();
-  bool good = true;
-  for (const std::string& kernel : kernels_of(options)) {
-    const Handle handle(gpu, kernel);
-    for (const BenchProblem& problem : problems) {
-      const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
-      if (options.budget_seconds > 0 && elapsed.count() > options.budget_seconds) {
-        report.skip(problem, "the time budget is spent");
-        continue;
-      }
-      if (!problem.unsupported.empty()) {
-        report.skip(problem, "not supported yet: " + problem.unsupported);
-        continue;
-      }
-      if (report.has(problem, kernel)) continue;
-      try {
-        const Measurement result =
-            measure(gpu, handle.get(), cublaslt.get(), problem, options.measure);
-        report.add(problem, kernel, result);
-        good = good && (result.check == "ok" || !options.measure.check);
-      } catch (const std::exception& error) {
-        report.skip(problem, error.what());
-        good = good && options.sweep;  // in a sweep most kernels cannot serve most problems
-      }
-    }
+  if (options.compare) machine.cublaslt = CublasLt::open(no_cublaslt);
+  std::printf("%s; %s; cuBLASLt: %s; clocks: %s\n", bwgemmGetBuildInfo(),
+              machine.gpu.name().c_str(),
+              machine.cublaslt != nullptr ? "compared" : no_cublaslt.c_str(),
+              machine.sensors.present() ? "from NVML" : "unknown, no NVML");
+  Report report(options.csv, options.json, options.resume, problems.size() * kernels.size());
+  for (const std::string& kernel : kernels) {
+    force_kernel(kernel);
+    const Handle handle(machine.gpu.stream());
+    for (const BenchProblem& problem : problems)
+      run_one(options, machine, handle, problem, kernel, report);
   }
-  return good;
+  report.summarize(kernels.size());
+  return report.all_good();
 }
 
 int benchmark(const Options& options) {
+  if (options.help) {
+    std::fputs(usage().c_str(), stdout);
+    return 0;
+  }
   const std::vector<BenchProblem> problems = problems_of(options);
-  if (options.explain) return explain_without_gpu(problems, "");
-  bwgemmHandle_t probe = nullptr;
-  if (bwgemmCreate(&probe) != BWGEMM_STATUS_SUCCESS)
-    return explain_without_gpu(problems, bwgemmGetLastErrorString());
-  bwgemmDestroy(probe);
-  return run(options, problems, Gpu()) ? 0 : 1;
+  const std::vector<std::string> kernels = kernels_of(options);
+  std::string missing;
+  if (!options.explain) {
+    bwgemmHandle_t probe = nullptr;
+    if (bwgemmCreate(&probe) == BWGEMM_STATUS_SUCCESS) {
+      bwgemmDestroy(probe);
+      return run(options, problems, kernels) ? 0 : 1;
+    }
+    missing = bwgemmGetLastErrorString();
+  }
+  show(options, problems, kernels);
+  if (!missing.empty()) std::printf("Nothing was computed: %s\n", missing.c_str());
+  return 0;
 }
 
 }  // namespace

@@ -10,17 +10,28 @@ namespace bwgemm::bench {
 namespace {
 
 // Values of the enumerators in cublasLt.h, by their names there.
+constexpr int matmul_desc_pointer_mode = 2;
 constexpr int matmul_desc_transa = 3;
 constexpr int matmul_desc_transb = 4;
 constexpr int matrix_layout_batch_count = 5;
 constexpr int matrix_layout_strided_batch_offset = 6;
 constexpr int matmul_pref_max_workspace_bytes = 1;
+constexpr int matmul_pref_min_alignment_a_bytes = 5;
+constexpr int matmul_pref_min_alignment_b_bytes = 6;
+constexpr int matmul_pref_min_alignment_c_bytes = 7;
+constexpr int matmul_pref_min_alignment_d_bytes = 8;
 constexpr int compute_32f = 68;
 constexpr int real_32f = 0;
 
 void require(int status, const char* call) {
   if (status != 0)
     throw std::runtime_error(std::string(call) + " returned status " + std::to_string(status));
+}
+
+// Of the matrix's first element, as far as cuBLASLt asks.
+std::uint32_t alignment(const BenchMatrix& matrix) {
+  const auto bytes = static_cast<std::uint32_t>(matrix.displace);
+  return bytes == 0 ? 256 : bytes & (~bytes + 1);
 }
 
 template <class Function>
@@ -63,35 +74,21 @@ CublasLt::~CublasLt() {
 }
 
 CublasLtProblem::CublasLtProblem(const CublasLt& library, const BenchProblem& problem)
-    : library_(library), beta_(problem.beta) {
+    : library_(library) {
   const auto& entry = library.entries_;
   require(entry.operation_create(&operation_, compute_32f, real_32f), "cublasLtMatmulDescCreate");
-  const int transa = problem.transa ? BWGEMM_OP_T : BWGEMM_OP_N;
-  const int transb = problem.transb ? BWGEMM_OP_T : BWGEMM_OP_N;
-  require(entry.operation_set(operation_, matmul_desc_transa, &transa, sizeof transa), "transa");
-  require(entry.operation_set(operation_, matmul_desc_transb, &transb, sizeof transb), "transb");
-  const auto rows_columns = [](bool transposed, std::int64_t rows, std::int64_t columns) {
-    return transposed ? std::pair{columns, rows} : std::pair{rows, columns};
+  const auto set = [&](int attribute, std::int32_t value, const char* what) {
+    require(entry.operation_set(operation_, attribute, &value, sizeof value), what);
   };
-  const auto [a_rows, a_columns] = rows_columns(problem.transa, problem.m, problem.k);
-  const auto [b_rows, b_columns] = rows_columns(problem.transb, problem.k, problem.n);
-  a_ = layout(problem.input, a_rows, a_columns, problem.lda(), problem.batch);
-  b_ = layout(problem.input, b_rows, b_columns, problem.ldb(), problem.batch);
-  c_ = layout(problem.output, problem.m, problem.n, problem.ldc(), problem.batch);
-
-  void* preference = nullptr;
-  require(entry.preference_create(&preference), "cublasLtMatmulPreferenceCreate");
-  const std::size_t workspace = cublaslt_workspace_bytes;
-  require(entry.preference_set(preference, matmul_pref_max_workspace_bytes, &workspace,
-                               sizeof workspace),
-          "cublasLtMatmulPreferenceSetAttribute");
-  results_.resize(cublaslt_results);
-  int returned = 0;
-  const int status = entry.heuristic(library.handle_, operation_, a_, b_, c_, c_, preference,
-                                     cublaslt_results, results_.data(), &returned);
-  entry.preference_destroy(preference);
-  results_.resize(status == 0 ? static_cast<std::size_t>(returned) : 0);
-  std::erase_if(results_, [](const Result& result) { return result.state != 0; });
+  set(matmul_desc_transa, problem.transa ? BWGEMM_OP_T : BWGEMM_OP_N, "transa");
+  set(matmul_desc_transb, problem.transb ? BWGEMM_OP_T : BWGEMM_OP_N, "transb");
+  set(matmul_desc_pointer_mode,
+      problem.device_scalars ? BWGEMM_POINTER_MODE_DEVICE : BWGEMM_POINTER_MODE_HOST,
+      "pointer mode");
+  a_ = layout(problem.a, problem.batch);
+  b_ = layout(problem.b, problem.batch);
+  c_ = layout(problem.c, problem.batch);
+  find_algorithms(problem);
 }
 
 CublasLtProblem::~CublasLtProblem() {
@@ -99,28 +96,49 @@ CublasLtProblem::~CublasLtProblem() {
   library_.entries_.operation_destroy(operation_);
 }
 
-void* CublasLtProblem::layout(bwgemmDataType_t type, std::int64_t rows, std::int64_t columns,
-                              std::int64_t ld, std::int64_t batch) const {
+void* CublasLtProblem::layout(const BenchMatrix& matrix, std::int64_t batch) const {
   const auto& entry = library_.entries_;
   void* made = nullptr;
-  require(entry.layout_create(&made, type, static_cast<std::uint64_t>(rows),
-                              static_cast<std::uint64_t>(columns), ld),
+  require(entry.layout_create(&made, matrix.type, static_cast<std::uint64_t>(matrix.rows),
+                              static_cast<std::uint64_t>(matrix.columns), matrix.ld),
           "cublasLtMatrixLayoutCreate");
   const auto count = static_cast<std::int32_t>(batch);
-  const std::int64_t stride = ld * columns;
   require(entry.layout_set(made, matrix_layout_batch_count, &count, sizeof count), "batch count");
-  require(entry.layout_set(made, matrix_layout_strided_batch_offset, &stride, sizeof stride),
+  require(entry.layout_set(made, matrix_layout_strided_batch_offset, &matrix.stride,
+                           sizeof matrix.stride),
           "batch stride");
   return made;
 }
 
-void CublasLtProblem::run(int algorithm, const void* a, const void* b, void* c,
-                          CUstream stream) const {
+void CublasLtProblem::find_algorithms(const BenchProblem& problem) {
+  const auto& entry = library_.entries_;
+  void* preference = nullptr;
+  require(entry.preference_create(&preference), "cublasLtMatmulPreferenceCreate");
+  const auto set = [&](int attribute, auto value) {
+    require(entry.preference_set(preference, attribute, &value, sizeof value),
+            "cublasLtMatmulPreferenceSetAttribute");
+  };
+  set(matmul_pref_max_workspace_bytes, cublaslt_workspace_bytes);
+  set(matmul_pref_min_alignment_a_bytes, alignment(problem.a));
+  set(matmul_pref_min_alignment_b_bytes, alignment(problem.b));
+  set(matmul_pref_min_alignment_c_bytes, alignment(problem.c));
+  set(matmul_pref_min_alignment_d_bytes, alignment(problem.c));
+  results_.resize(cublaslt_results);
+  int returned = 0;
+  const int status = entry.heuristic(library_.handle_, operation_, a_, b_, c_, c_, preference,
+                                     cublaslt_results, results_.data(), &returned);
+  entry.preference_destroy(preference);
+  results_.resize(status == 0 ? static_cast<std::size_t>(returned) : 0);
+  std::erase_if(results_, [](const Result& result) { return result.state != 0; });
+}
+
+void CublasLtProblem::run(int algorithm, const Pointers& at, CUstream stream) const {
   const Result& result = results_[static_cast<std::size_t>(algorithm)];
-  require(library_.entries_.matmul(library_.handle_, operation_, &alpha_, a, a_, b, b_, &beta_, c,
-                                   c_, c, c_, result.algorithm, library_.workspace_->pointer(),
-                                   library_.workspace_->bytes(), stream),
-          "cublasLtMatmul");
+  require(
+      library_.entries_.matmul(library_.handle_, operation_, at.alpha, at.a, a_, at.b, b_, at.beta,
+                               at.c, c_, at.c, c_, result.algorithm, library_.workspace_->pointer(),
+                               library_.workspace_->bytes(), stream),
+      "cublasLtMatmul");
 }
 
 }  // namespace bwgemm::bench

@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "call.h"
 #include "gpu.h"
 #include "problem.h"
 
@@ -27,7 +28,7 @@ class CublasLtProblem {
   CublasLtProblem& operator=(const CublasLtProblem&) = delete;
 
   int algorithms() const { return static_cast<int>(results_.size()); }
-  void run(int algorithm, const void* a, const void* b, void* c, CUstream stream) const;
+  void run(int algorithm, const Pointers& pointers, CUstream stream) const;
 
  private:
   struct Result {  // cublasLtMatmulHeuristicResult_t
@@ -38,11 +39,10 @@ class CublasLtProblem {
     int reserved[4];
   };
 
-  void* layout(bwgemmDataType_t type, std::int64_t rows, std::int64_t columns, std::int64_t ld,
-               std::int64_t batch) const;
+  void* layout(const BenchMatrix& matrix, std::int64_t batch) const;
+  void find_algorithms(const BenchProblem& problem);
 
   const CublasLt& library_;
-  float alpha_ = 1, beta_;
   void* operation_ = nullptr;
   void *a_ = nullptr, *b_ = nullptr, *c_ = nullptr;
   std::vector<Result> results_;

@@ -2,9 +2,11 @@
 #include "gpu.h"
 
 #include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <dlfcn.h>
 #include <stdexcept>
+#include <vector>
 
 namespace bwgemm::bench {
 
@@ -15,6 +17,11 @@ template <class Function>
 void bind(void* library, const char* symbol, Function& entry) {
   entry = reinterpret_cast<Function>(dlsym(library, symbol));
   if (entry == nullptr) throw std::runtime_error(std::string("the CUDA driver lacks ") + symbol);
+}
+
+template <class Function>
+void bind_if_there(void* library, const char* symbol, Function& entry) {
+  entry = reinterpret_cast<Function>(dlsym(library, symbol));
 }
 
 DriverApi open_driver() {
@@ -48,7 +55,27 @@ DriverApi open_driver() {
   bind(library, "cuEventRecord", api.cuEventRecord);
   bind(library, "cuEventSynchronize", api.cuEventSynchronize);
   bind(library, "cuEventElapsedTime_v2", api.cuEventElapsedTime);
+  bind_if_there(library, "cuGraphGetNodes", api.cuGraphGetNodes);
+  bind_if_there(library, "cuGraphNodeGetType", api.cuGraphNodeGetType);
+  bind_if_there(library, "cuGraphKernelNodeGetParams_v2", api.cuGraphKernelNodeGetParams);
+  bind_if_there(library, "cuFuncGetName", api.cuFuncGetName);
   return api;
+}
+
+int attribute(CUdevice device, CUdevice_attribute which) {
+  int value = 0;
+  check(driver().cuDeviceGetAttribute(&value, which, device), "cuDeviceGetAttribute");
+  return value;
+}
+
+// As NVML takes it.
+std::string pci_address_of(CUdevice device) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%08x:%02x:%02x.0",
+                static_cast<unsigned>(attribute(device, CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID)),
+                static_cast<unsigned>(attribute(device, CU_DEVICE_ATTRIBUTE_PCI_BUS_ID)),
+                static_cast<unsigned>(attribute(device, CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID)));
+  return text.data();
 }
 
 }  // namespace
@@ -73,10 +100,8 @@ Gpu::Gpu() {
   std::array<char, 128> name{};
   check(api.cuDeviceGetName(name.data(), name.size(), device), "cuDeviceGetName");
   name_ = name.data();
-  int l2 = 0;
-  check(api.cuDeviceGetAttribute(&l2, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, device),
-        "cuDeviceGetAttribute");
-  l2_bytes_ = static_cast<std::size_t>(l2);
+  pci_address_ = pci_address_of(device);
+  l2_bytes_ = static_cast<std::size_t>(attribute(device, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE));
   CUcontext context = nullptr;
   check(api.cuDevicePrimaryCtxRetain(&context, device), "cuDevicePrimaryCtxRetain");
   check(api.cuCtxSetCurrent(context), "cuCtxSetCurrent");
@@ -103,6 +128,34 @@ void Graph::finish() {
   check(driver().cuStreamEndCapture(stream_, &graph_), "cuStreamEndCapture");
   check(driver().cuGraphInstantiateWithFlags(&executable_, graph_, 0),
         "cuGraphInstantiateWithFlags");
+}
+
+void Graph::abandon() const {
+  CUgraph unfinished = nullptr;
+  driver().cuStreamEndCapture(stream_, &unfinished);
+  if (unfinished != nullptr) driver().cuGraphDestroy(unfinished);
+}
+
+std::string Graph::kernel(const std::string& prefix) const {
+  const DriverApi& api = driver();
+  if (api.cuGraphGetNodes == nullptr || api.cuGraphNodeGetType == nullptr ||
+      api.cuGraphKernelNodeGetParams == nullptr || api.cuFuncGetName == nullptr)
+    return "";
+  std::size_t count = 0;
+  if (api.cuGraphGetNodes(graph_, nullptr, &count) != CUDA_SUCCESS) return "";
+  std::vector<CUgraphNode> nodes(count);
+  if (api.cuGraphGetNodes(graph_, nodes.data(), &count) != CUDA_SUCCESS) return "";
+  for (const CUgraphNode node : nodes) {
+    CUgraphNodeType type{};
+    CUDA_KERNEL_NODE_PARAMS params{};
+    const char* name = nullptr;
+    if (api.cuGraphNodeGetType(node, &type) == CUDA_SUCCESS && type == CU_GRAPH_NODE_TYPE_KERNEL &&
+        api.cuGraphKernelNodeGetParams(node, &params) == CUDA_SUCCESS && params.func != nullptr &&
+        api.cuFuncGetName(&name, params.func) == CUDA_SUCCESS && name != nullptr &&
+        std::string(name).starts_with(prefix))
+      return name;
+  }
+  return "";
 }
 
 Graph::~Graph() {

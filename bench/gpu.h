@@ -37,6 +37,11 @@ struct DriverApi {
   decltype(&::cuEventRecord) cuEventRecord;
   decltype(&::cuEventSynchronize) cuEventSynchronize;
   decltype(&::cuEventElapsedTime) cuEventElapsedTime;
+  // Null in drivers that lack them: then graphs cannot name their kernels.
+  decltype(&::cuGraphGetNodes) cuGraphGetNodes;
+  decltype(&::cuGraphNodeGetType) cuGraphNodeGetType;
+  decltype(&::cuGraphKernelNodeGetParams) cuGraphKernelNodeGetParams;
+  decltype(&::cuFuncGetName) cuFuncGetName;
 };
 
 const DriverApi& driver();  // opened by the first Gpu
@@ -49,6 +54,7 @@ class Gpu {
 
   CUstream stream() const { return stream_; }
   const std::string& name() const { return name_; }
+  const std::string& pci_address() const { return pci_address_; }
   std::size_t l2_bytes() const { return l2_bytes_; }
   std::size_t free_bytes() const;
 
@@ -67,7 +73,7 @@ class Gpu {
  private:
   CUstream stream_ = nullptr;
   CUevent begin_ = nullptr, end_ = nullptr;
-  std::string name_;
+  std::string name_, pci_address_;
   std::size_t l2_bytes_ = 0;
 };
 
@@ -94,7 +100,12 @@ class Graph {
   Graph(const Gpu& gpu, const Submit& submit) : stream_(gpu.stream()) {
     check(driver().cuStreamBeginCapture(stream_, CU_STREAM_CAPTURE_MODE_RELAXED),
           "cuStreamBeginCapture");
-    submit();
+    try {
+      submit();
+    } catch (...) {
+      abandon();
+      throw;
+    }
     finish();
   }
   ~Graph();
@@ -103,8 +114,12 @@ class Graph {
 
   void launch() const { check(driver().cuGraphLaunch(executable_, stream_), "cuGraphLaunch"); }
 
+  // The first kernel whose name begins with `prefix`; "" if there is none or the driver cannot say.
+  std::string kernel(const std::string& prefix) const;
+
  private:
   void finish();
+  void abandon() const;  // ends the capture, so that the stream can be used
 
   CUstream stream_;
   CUgraph graph_ = nullptr;

@@ -6,9 +6,9 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <vector>
 
+#include "call.h"
 #include "operands.h"
 
 namespace bwgemm::bench {
@@ -81,10 +81,20 @@ int fastest(const Gpu& gpu, const Operands& operands, const CublasLtProblem& lt,
   return best;
 }
 
+Sensors::Reading under_load(const Gpu& gpu, const Sensors& sensors, const Series& series) {
+  Sensors::Reading reading;
+  gpu.milliseconds([&] {
+    series.graph.launch();
+    reading = sensors.read();
+  });
+  return reading;
+}
+
 // Alternates the order within each pair, so that neither side always runs first.
-void sample(const Gpu& gpu, const MeasureOptions& options, const Series& ours, const Series* first,
-            const Series* best, Measurement& result) {
+void sample(const Gpu& gpu, const Sensors& sensors, const MeasureOptions& options,
+            const Series& ours, const Series* first, const Series* best, Measurement& result) {
   for (double ms = 0; ms < options.warm_ms;) ms += ours.microseconds(gpu) * ours.calls * 1e-3;
+  result.warm = under_load(gpu, sensors, ours);
   std::vector<double> our_us, first_us, best_us, over_first, over_best;
   for (int pair = 0; pair < options.pairs; ++pair) {
     double mine = 0, lt = 0, top = 0;
@@ -111,47 +121,27 @@ void sample(const Gpu& gpu, const MeasureOptions& options, const Series& ours, c
   result.best_us = spread(best_us).median;
   result.over_first = spread(over_first);
   result.over_best = spread(over_best);
+  result.end = under_load(gpu, sensors, ours);
+}
+
+// The kernel that a call ran, else the one that the library announces.
+std::string kernel_of(const Series& series, bwgemmHandle_t handle, const BenchProblem& problem,
+                      const Pointers& pointers) {
+  const std::string kernel = series.graph.kernel("bwgemm_");
+  return kernel.empty() ? chosen_kernel(explain(handle, problem, pointers)) : kernel;
 }
 
 }  // namespace
 
-void run_bwgemm(bwgemmHandle_t handle, const BenchProblem& p, const void* a, const void* b,
-                void* c) {
-  const float alpha = 1;
-  const auto op = [](bool transposed) { return transposed ? BWGEMM_OP_T : BWGEMM_OP_N; };
-  const bwgemmStatus_t status = bwgemmGemmStridedBatchedEx(
-      handle, op(p.transa), op(p.transb), p.m, p.n, p.k, &alpha, a, p.input, p.lda(), p.m * p.k, b,
-      p.input, p.ldb(), p.n * p.k, &p.beta, c, p.output, p.ldc(), p.m * p.n, p.batch,
-      BWGEMM_COMPUTE_32F, -1);
-  if (status != BWGEMM_STATUS_SUCCESS) throw std::runtime_error(bwgemmGetLastErrorString());
-}
-
-std::string explain(bwgemmHandle_t handle, const BenchProblem& p, const void* a, const void* b,
-                    void* c) {
-  const float alpha = 1;
-  const auto op = [](bool transposed) { return transposed ? BWGEMM_OP_T : BWGEMM_OP_N; };
-  std::string text(32768, '\0');
-  const bwgemmStatus_t status = bwgemmExplain(
-      handle, op(p.transa), op(p.transb), p.m, p.n, p.k, &alpha, a, p.input, p.lda(), b, p.input,
-      p.ldb(), &p.beta, c, p.output, p.ldc(), BWGEMM_COMPUTE_32F, -1, text.data(), text.size());
-  if (status != BWGEMM_STATUS_SUCCESS) throw std::runtime_error(bwgemmGetLastErrorString());
-  text.resize(text.find('\0'));
-  return text;
-}
-
-Measurement measure(const Gpu& gpu, bwgemmHandle_t handle, const CublasLt* cublaslt,
-                    const BenchProblem& problem, const MeasureOptions& options) {
+Measurement measure(const Gpu& gpu, const Sensors& sensors, bwgemmHandle_t handle,
+                    const CublasLt* cublaslt, const BenchProblem& problem,
+                    const MeasureOptions& options) {
   Measurement result;
   const Operands operands(gpu, problem);
   result.operand_sets = operands.sets();
-  const Call ours = [&](int set) {
-    run_bwgemm(handle, problem, operands.a(set), operands.b(set), operands.c(set));
-  };
-
-  const std::string report = explain(handle, problem, operands.a(0), operands.b(0), operands.c(0));
-  const std::size_t start = report.find("bwgemm_");
-  if (start != std::string::npos)
-    result.kernel = report.substr(start, report.find_first_of(" \n,:;)", start) - start);
+  bwgemmSetPointerMode(
+      handle, problem.device_scalars ? BWGEMM_POINTER_MODE_DEVICE : BWGEMM_POINTER_MODE_HOST);
+  const Call ours = [&](int set) { run_bwgemm(handle, problem, operands.pointers(set)); };
 
   if (options.check) {
     if (problem.beta == 0) operands.poison_c(0);
@@ -162,14 +152,13 @@ Measurement measure(const Gpu& gpu, bwgemmHandle_t handle, const CublasLt* cubla
   }
 
   const auto our_series = make_series(gpu, operands, options.graph_ms, ours);
+  result.kernel = kernel_of(*our_series, handle, problem, operands.pointers(0));
   std::optional<CublasLtProblem> lt;
-  if (cublaslt != nullptr) lt.emplace(*cublaslt, problem);
+  if (cublaslt != nullptr && problem.k > 0) lt.emplace(*cublaslt, problem);
   std::unique_ptr<Series> first, best;
   if (lt && lt->algorithms() > 0) {
     const std::function<Call(int)> call_of = [&](int algorithm) -> Call {
-      return [&, algorithm](int set) {
-        lt->run(algorithm, operands.a(set), operands.b(set), operands.c(set), gpu.stream());
-      };
+      return [&, algorithm](int set) { lt->run(algorithm, operands.pointers(set), gpu.stream()); };
     };
     result.algorithms = lt->algorithms();
     result.best_algorithm = fastest(gpu, operands, *lt, call_of);
@@ -179,7 +168,7 @@ Measurement measure(const Gpu& gpu, bwgemmHandle_t handle, const CublasLt* cubla
     if (options.host_cost) result.cublaslt_host_ns = submit_ns(gpu, operands, call_of(0));
   }
   if (options.host_cost) result.bwgemm_host_ns = submit_ns(gpu, operands, ours);
-  sample(gpu, options, *our_series, first.get(), best.get(), result);
+  sample(gpu, sensors, options, *our_series, first.get(), best.get(), result);
   return result;
 }
 

@@ -10,6 +10,7 @@
 #include "cublaslt.h"
 #include "gpu.h"
 #include "problem.h"
+#include "sensors.h"
 
 namespace bwgemm::bench {
 
@@ -33,18 +34,13 @@ struct Measurement {
   int best_algorithm = 0, algorithms = 0;
   double bwgemm_host_ns = 0, cublaslt_host_ns = 0;  // per call, submitting only
   int operand_sets = 0;
+  Sensors::Reading warm, end;  // under our kernel: after warming up, after the last sample
 };
 
-// `cublaslt` may be null. Throws std::runtime_error.
-Measurement measure(const Gpu& gpu, bwgemmHandle_t handle, const CublasLt* cublaslt,
-                    const BenchProblem& problem, const MeasureOptions& options);
-
-// Calls bwgemm once. Throws std::runtime_error with the last-error text.
-void run_bwgemm(bwgemmHandle_t handle, const BenchProblem& problem, const void* a, const void* b,
-                void* c);
-
-// The report of bwgemmExplain; `handle` may be null.
-std::string explain(bwgemmHandle_t handle, const BenchProblem& problem, const void* a,
-                    const void* b, void* c);
+// `cublaslt` may be null, and may have no algorithm: then only ours is timed. Throws NotSupported
+// or std::runtime_error.
+Measurement measure(const Gpu& gpu, const Sensors& sensors, bwgemmHandle_t handle,
+                    const CublasLt* cublaslt, const BenchProblem& problem,
+                    const MeasureOptions& options);
 
 }  // namespace bwgemm::bench

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t pool_elements = (1 << 24) - 3;  // odd, so that repeats do not align with rows
 constexpr std::size_t most_sets = 1024;
-constexpr std::size_t c_start = 1000;  // byte of the pool at which C begins
+constexpr std::size_t c_in_pool = 1000;  // byte of the pool at which C begins
 
 // Round to nearest even; the pool has no NaN and no overflow.
 std::uint16_t narrow(float value, bwgemmDataType_t type) {
@@ -33,9 +33,13 @@ std::uint16_t narrow(float value, bwgemmDataType_t type) {
   return static_cast<std::uint16_t>(sign | (((exponent + 13) << 10) + scaled));
 }
 
-std::size_t padded(std::int64_t elements, bwgemmDataType_t type) {
-  const std::size_t bytes = static_cast<std::size_t>(elements * size_bytes(type));
-  return (bytes + 1023) / 1024 * 1024;
+std::size_t bytes_of(const BenchMatrix& matrix, std::int64_t batch) {
+  return static_cast<std::size_t>(matrix.span(batch) * size_bytes(matrix.type));
+}
+
+// Where the next matrix may begin, if this one begins at `start`.
+std::size_t behind(std::size_t start, const BenchMatrix& matrix, std::int64_t batch) {
+  return (start + bytes_of(matrix, batch) + 1023) / 1024 * 1024;
 }
 
 // Copies the pool over and over; each operand starts elsewhere in it.
@@ -55,10 +59,14 @@ void fill(CUdeviceptr destination, std::size_t bytes, const void* pool, std::siz
 
 Operands::Operands(const Gpu& gpu, const BenchProblem& problem)
     : problem_(problem),
-      a_bytes_(padded(problem.m * problem.k * problem.batch, problem.input)),
-      b_bytes_(padded(problem.n * problem.k * problem.batch, problem.input)),
-      c_bytes_(padded(problem.m * problem.n * problem.batch, problem.output)),
-      set_bytes_(a_bytes_ + b_bytes_ + c_bytes_) {
+      a_start_(static_cast<std::size_t>(problem.a.displace)),
+      b_start_(behind(a_start_, problem.a, problem.batch) +
+               static_cast<std::size_t>(problem.b.displace)),
+      c_start_(behind(b_start_, problem.b, problem.batch) +
+               static_cast<std::size_t>(problem.c.displace)),
+      set_bytes_(behind(c_start_, problem.c, problem.batch)),
+      c_bytes_(bytes_of(problem.c, problem.batch)),
+      scalars_(2 * sizeof(float)) {
   const std::size_t rotation = 3 * gpu.l2_bytes();
   const std::size_t wanted = std::clamp<std::size_t>(rotation / set_bytes_ + 1, 2, most_sets);
   const std::size_t room = gpu.free_bytes() / 10 * 9 / set_bytes_;
@@ -71,43 +79,50 @@ Operands::Operands(const Gpu& gpu, const BenchProblem& problem)
   std::vector<float> quantiles(1 << 16);
   for (float& value : quantiles) value = normal(random);
   pool_.resize(pool_elements);
-  pool_f32_.resize(problem.output == BWGEMM_R_32F ? pool_elements : 0);
+  pool_f32_.resize(problem.c.type == BWGEMM_R_32F ? pool_elements : 0);
   for (std::size_t i = 0; i < pool_elements; ++i) {
     const float value = quantiles[random() >> 48];
-    pool_[i] = narrow(value, problem.input);
+    pool_[i] = narrow(value, problem.a.type);
     if (!pool_f32_.empty()) pool_f32_[i] = value;
   }
   for (int set = 0; set < sets_; ++set) {
     const auto start = static_cast<std::size_t>(set) * 7919 * 2;
     const std::size_t pool_bytes = pool_elements * 2;
-    fill(memory_->address(offset(set)), a_bytes_ + b_bytes_, pool_.data(), pool_bytes,
-         start % pool_bytes);
+    fill(memory_->address(offset(set)), c_start_, pool_.data(), pool_bytes, start % pool_bytes);
     reset_c(set);
   }
+  const float scalars[] = {problem.alpha, problem.beta};
+  check(driver().cuMemcpyHtoD(scalars_.address(), scalars, sizeof scalars), "cuMemcpyHtoD");
+}
+
+Pointers Operands::pointers(int set) const {
+  Pointers pointers{reinterpret_cast<void*>(a(set)), reinterpret_cast<void*>(b(set)),
+                    reinterpret_cast<void*>(c(set)), &problem_.alpha, &problem_.beta};
+  if (problem_.device_scalars) {
+    pointers.alpha = scalars_.pointer();
+    pointers.beta = scalars_.pointer(sizeof(float));
+  }
+  return pointers;
 }
 
 void Operands::reset_c(int set) const {
-  const CUdeviceptr c = memory_->address(offset(set) + a_bytes_ + b_bytes_);
   if (pool_f32_.empty())
-    fill(c, c_bytes_, pool_.data(), pool_elements * 2, c_start);
+    fill(c(set), c_bytes_, pool_.data(), pool_elements * 2, c_in_pool);
   else
-    fill(c, c_bytes_, pool_f32_.data(), pool_elements * 4, c_start);
+    fill(c(set), c_bytes_, pool_f32_.data(), pool_elements * 4, c_in_pool);
 }
 
 void Operands::poison_c(int set) const {
-  check(driver().cuMemsetD8(memory_->address(offset(set) + a_bytes_ + b_bytes_), 0xff, c_bytes_),
-        "cuMemsetD8");
+  check(driver().cuMemsetD8(c(set), 0xff, c_bytes_), "cuMemsetD8");
 }
 
 std::string Operands::verify(int set) const {
   const auto c_before = [this](std::int64_t index) -> double {
     const auto at = static_cast<std::size_t>(index);
-    return pool_f32_.empty() ? widen(pool_[(at + c_start / 2) % pool_elements], problem_.input)
-                             : pool_f32_[(at + c_start / 4) % pool_elements];
+    return pool_f32_.empty() ? widen(pool_[(at + c_in_pool / 2) % pool_elements], problem_.c.type)
+                             : pool_f32_[(at + c_in_pool / 4) % pool_elements];
   };
-  return bench::verify(problem_, memory_->address(offset(set)),
-                       memory_->address(offset(set) + a_bytes_),
-                       memory_->address(offset(set) + a_bytes_ + b_bytes_), c_before);
+  return bench::verify(problem_, a(set), b(set), c(set), c_before);
 }
 
 }  // namespace bwgemm::bench

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "call.h"
 #include "gpu.h"
 #include "problem.h"
 
@@ -20,9 +21,7 @@ class Operands {
   Operands(const Gpu& gpu, const BenchProblem& problem);
 
   int sets() const { return sets_; }
-  const void* a(int set) const { return memory_->pointer(offset(set)); }
-  const void* b(int set) const { return memory_->pointer(offset(set) + a_bytes_); }
-  void* c(int set) const { return memory_->pointer(offset(set) + a_bytes_ + b_bytes_); }
+  Pointers pointers(int set) const;
 
   // Fills C of the set with the numbers it had at first (beta reads them).
   void reset_c(int set) const;
@@ -35,11 +34,16 @@ class Operands {
 
  private:
   std::size_t offset(int set) const { return static_cast<std::size_t>(set) * set_bytes_; }
+  CUdeviceptr a(int set) const { return memory_->address(offset(set) + a_start_); }
+  CUdeviceptr b(int set) const { return memory_->address(offset(set) + b_start_); }
+  CUdeviceptr c(int set) const { return memory_->address(offset(set) + c_start_); }
 
   BenchProblem problem_;
-  std::size_t a_bytes_, b_bytes_, c_bytes_, set_bytes_;
+  std::size_t a_start_, b_start_, c_start_, set_bytes_;  // of the first elements, within a set
+  std::size_t c_bytes_;                                  // from C's first element to its last
   int sets_ = 0;
   std::unique_ptr<DeviceBuffer> memory_;
+  DeviceBuffer scalars_;             // alpha and beta
   std::vector<std::uint16_t> pool_;  // normal numbers of the input type
   std::vector<float> pool_f32_;      // of the output type, if that is f32
 };

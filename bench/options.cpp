@@ -1,38 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "options.h"
 
-#include <cstdio>
 #include <functional>
 #include <map>
 #include <stdexcept>
 
+#include "fields.h"
+#include "problem.h"
+
 namespace bwgemm::bench {
 
-const char* const usage =
-    "bwgemm_bench: checks and times bwgemm against cuBLASLt\n"
-    "  --problem TEXT      "
-    "m=512,n=512,k=512[,transa=N][,transb=T][,dtype=bf16][,out=bf16][,batch=1][,beta=0]\n"
-    "  --list FILE.csv     columns name,M,N,K,transA,transB,dtype,out_dtype,epilogue,batch\n"
-    "  --colmajor          sizes and letters are the C API's (column-major); default: row-major "
-    "view\n"
-    "  --kernel NAME       use this kernel instead of the chosen one\n"
-    "  --sweep             measure every kernel that can serve, one line each\n"
-    "  --csv FILE          write one row a measurement; --json FILE likewise\n"
-    "  --resume            skip measurements that the CSV already holds\n"
-    "  --budget-seconds S  start no new problem after S seconds\n"
-    "  --shard I/N         only every N-th problem, starting with I (0-based)\n"
-    "  --pairs N  --warm-ms X  --graph-ms X   sampling (defaults 15, 150, 8)\n"
-    "  --no-check  --no-cublaslt  --explain\n";
+namespace {
 
-Options parse_options(int count, char** arguments) {
-  Options options;
-  const auto number = [](const std::string& text) {
-    std::size_t used = 0;
-    const double value = std::stod(text, &used);
-    if (used != text.size()) throw std::runtime_error("'" + text + "' is not a number");
-    return value;
-  };
-  const std::map<std::string, std::function<void()>> flags = {
+using Flags = std::map<std::string, std::function<void()>>;
+using Values = std::map<std::string, std::function<void(const std::string&)>>;
+
+double positive(const std::string& argument, const std::string& text) {
+  const double value = real_number(argument, text);
+  if (!(value > 0 && value <= 1e9))
+    throw std::runtime_error(argument + " is " + text + " but must be above 0");
+  return value;
+}
+
+int within(const std::string& argument, const std::string& text, int least, int most) {
+  const std::int64_t value = whole_number(argument, text);
+  if (value < least || value > most)
+    throw std::runtime_error(argument + " is " + text + " but must be " + std::to_string(least) +
+                             " to " + std::to_string(most));
+  return static_cast<int>(value);
+}
+
+void read_shard(const std::string& text, Options& options) {
+  const std::size_t slash = text.find('/');
+  if (slash == std::string::npos)
+    throw std::runtime_error("--shard is '" + text + "' but must be I/N, such as 0/4");
+  options.shards = within("--shard's N", text.substr(slash + 1), 1, 1 << 20);
+  options.shard = within("--shard's I", text.substr(0, slash), 0, options.shards - 1);
+}
+
+Flags flags_of(Options& options) {
+  return {
+      {"--help", [&] { options.help = true; }},
       {"--colmajor", [&] { options.column_major = true; }},
       {"--sweep", [&] { options.sweep = true; }},
       {"--resume", [&] { options.resume = true; }},
@@ -40,23 +48,66 @@ Options parse_options(int count, char** arguments) {
       {"--no-cublaslt", [&] { options.compare = false; }},
       {"--explain", [&] { options.explain = true; }},
   };
-  const std::map<std::string, std::function<void(const std::string&)>> values = {
-      {"--problem", [&](const std::string& text) { options.problem = text; }},
-      {"--list", [&](const std::string& text) { options.list = text; }},
-      {"--kernel", [&](const std::string& text) { options.kernel = text; }},
-      {"--csv", [&](const std::string& text) { options.csv = text; }},
-      {"--json", [&](const std::string& text) { options.json = text; }},
-      {"--budget-seconds", [&](const std::string& text) { options.budget_seconds = number(text); }},
-      {"--pairs",
-       [&](const std::string& text) { options.measure.pairs = static_cast<int>(number(text)); }},
-      {"--warm-ms", [&](const std::string& text) { options.measure.warm_ms = number(text); }},
-      {"--graph-ms", [&](const std::string& text) { options.measure.graph_ms = number(text); }},
-      {"--shard",
-       [&](const std::string& text) {
-         if (std::sscanf(text.c_str(), "%d/%d", &options.shard, &options.shards) != 2)
-           throw std::runtime_error("--shard wants I/N");
-       }},
+}
+
+Values values_of(Options& options) {
+  MeasureOptions& measure = options.measure;
+  const auto text_into = [](std::string& to) { return [&to](const std::string& t) { to = t; }; };
+  return {
+      {"--problem", text_into(options.problem)},
+      {"--list", text_into(options.list)},
+      {"--kernel", text_into(options.kernel)},
+      {"--csv", text_into(options.csv)},
+      {"--json", text_into(options.json)},
+      {"--budget-seconds",
+       [&](const std::string& t) { options.budget_seconds = positive("--budget-seconds", t); }},
+      {"--pairs", [&](const std::string& t) { measure.pairs = within("--pairs", t, 1, 1 << 20); }},
+      {"--warm-ms", [&](const std::string& t) { measure.warm_ms = positive("--warm-ms", t); }},
+      {"--graph-ms", [&](const std::string& t) { measure.graph_ms = positive("--graph-ms", t); }},
+      {"--shard", [&](const std::string& t) { read_shard(t, options); }},
   };
+}
+
+void check_together(const Options& options) {
+  if (options.problem.empty() == options.list.empty())
+    throw std::runtime_error("give either --problem or --list");
+  if (options.sweep && !options.kernel.empty())
+    throw std::runtime_error("--sweep and --kernel exclude each other");
+  if (options.resume && options.csv.empty())
+    throw std::runtime_error("--resume needs --csv, whose file it continues");
+}
+
+}  // namespace
+
+std::string usage() {
+  return std::string(
+             "bwgemm_bench: checks and times bwgemm against cuBLASLt\n"
+             "  --problem TEXT      one problem: m=512,n=512,k=512[,KEY=VALUE...]; keys:\n"
+             "                      ") +
+         problem_keys +
+         "\n"
+         "  --list FILE.csv     one problem a row; the columns are those keys\n"
+         "  --colmajor          sizes and letters are the C API's (column-major); default: the\n"
+         "                      row-major view, D[M,N] = op(A) op(B), A stored [M,K] if transa=N\n"
+         "  --kernel NAME       use this kernel instead of the chosen one\n"
+         "  --sweep             measure every kernel that can serve, one line each\n"
+         "  --explain           run nothing: what would be chosen on an H200 and a B200, and why\n"
+         "  --csv FILE          write one row a measurement; --json FILE likewise\n"
+         "  --resume            skip measurements that the CSV already holds\n"
+         "  --budget-seconds S  start no new problem after S seconds\n"
+         "  --shard I/N         only every N-th problem, starting with I (0-based)\n"
+         "  --pairs N           paired samples (15)\n"
+         "  --warm-ms X         load before the first sample (150)\n"
+         "  --graph-ms X        device time of one sample (8)\n"
+         "  --no-check          do not check results\n"
+         "  --no-cublaslt       time bwgemm alone\n"
+         "Exit status: 0 good, 1 a result was wrong or a call failed, 2 wrong arguments.\n";
+}
+
+Options parse_options(int count, const char* const* arguments) {
+  Options options;
+  const Flags flags = flags_of(options);
+  const Values values = values_of(options);
   for (int i = 1; i < count; ++i) {
     const std::string argument = arguments[i];
     if (const auto flag = flags.find(argument); flag != flags.end()) {
@@ -65,14 +116,10 @@ Options parse_options(int count, char** arguments) {
       if (++i == count) throw std::runtime_error(argument + " wants a value");
       value->second(arguments[i]);
     } else {
-      throw std::runtime_error("unknown argument " + argument);
+      throw std::runtime_error("unknown argument " + argument + "; see --help");
     }
   }
-  if (options.problem.empty() == options.list.empty())
-    throw std::runtime_error("give either --problem or --list");
-  if (options.measure.pairs < 1 || options.shards < 1 || options.shard < 0 ||
-      options.shard >= options.shards)
-    throw std::runtime_error("--pairs and --shard must be positive and in range");
+  if (!options.help) check_together(options);
   return options;
 }
 

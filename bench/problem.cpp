@@ -1,81 +1,156 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "problem.h"
 
+#include <algorithm>
+#include <cctype>
 #include <fstream>
-#include <map>
-#include <sstream>
+#include <set>
 #include <stdexcept>
-#include <utility>
+
+#include "fields.h"
 
 namespace bwgemm::bench {
 
 namespace {
 
-using Fields = std::map<std::string, std::string>;
+// Of the lists, and not served yet.
+const std::set<std::string> later_types = {"fp8_e4m3", "fp8_e5m2", "fp8_e4m3_blk128", "mxfp8_e4m3"};
+const std::set<std::string> later_epilogues = {"bias", "bias_gelu_tanh", "residual", "swiglu"};
 
-std::vector<std::string> split(const std::string& line, char separator) {
-  std::vector<std::string> parts;
-  std::stringstream stream(line);
-  for (std::string part; std::getline(stream, part, separator);) parts.push_back(part);
-  return parts;
+constexpr std::int64_t base_alignment = 256;
+
+bool is_transposed(const Fields& fields, const std::string& key) {
+  const std::string letter = fields.text(key, "N");
+  if (letter != "N" && letter != "T")
+    throw std::runtime_error(key + " is '" + letter + "' but must be N or T");
+  return letter == "T";
 }
 
-std::string field(const Fields& fields, const char* key, const char* fallback) {
-  const auto found = fields.find(key);
-  return found == fields.end() || found->second.empty() ? fallback : found->second;
+bool in_device_memory(const Fields& fields) {
+  const std::string where = fields.text("scalars", "host");
+  if (where != "host" && where != "device")
+    throw std::runtime_error("scalars is '" + where + "' but must be host or device");
+  return where == "device";
 }
 
-bool is_transposed(const std::string& letter) {
-  if (letter == "N") return false;
-  if (letter == "T") return true;
-  throw std::runtime_error("operation must be N or T, not '" + letter + "'");
+// A type that is not served yet leaves `fallback` and is reported.
+bwgemmDataType_t type_of(const Fields& fields, const char* key, bwgemmDataType_t fallback,
+                         std::string& unsupported) {
+  const std::string text = fields.text(key, short_name(fallback));
+  if (text == "bf16") return BWGEMM_R_16BF;
+  if (text == "fp16" || text == "f16") return BWGEMM_R_16F;
+  if (text == "fp32" || text == "f32") return BWGEMM_R_32F;
+  if (!later_types.contains(text))
+    throw std::runtime_error(std::string(key) + " is '" + text + "' but must be bf16, f16 or f32");
+  unsupported = "type " + text;
+  return fallback;
 }
 
-// Types that bwgemm does not take yet leave `type` alone and are reported.
-void read_type(const std::string& text, bwgemmDataType_t& type, std::string& unsupported) {
-  if (text == "bf16")
-    type = BWGEMM_R_16BF;
-  else if (text == "fp16" || text == "f16")
-    type = BWGEMM_R_16F;
-  else if (text == "fp32" || text == "f32")
-    type = BWGEMM_R_32F;
-  else
-    unsupported = "type " + text;
+void read_types(const Fields& fields, BenchProblem& problem) {
+  std::string& unsupported = problem.unsupported;
+  const bwgemmDataType_t input = type_of(fields, "dtype", BWGEMM_R_16BF, unsupported);
+  const bwgemmDataType_t output = type_of(fields, "out", input, unsupported);
+  problem.a.type = problem.b.type = input;
+  problem.c.type = output;
+  if (!unsupported.empty()) return;
+  if (input == BWGEMM_R_32F)
+    unsupported = "inputs of f32";
+  else if (output != input && output != BWGEMM_R_32F)
+    unsupported =
+        std::string("inputs of ") + short_name(input) + " with an output of " + short_name(output);
+}
+
+void read_epilogue(const Fields& fields, BenchProblem& problem) {
+  const std::string epilogue = fields.text("epilogue", "none");
+  if (epilogue == "beta1")
+    problem.beta = 1;
+  else if (later_epilogues.contains(epilogue))
+    problem.unsupported = "epilogue " + epilogue;
+  else if (epilogue != "none")
+    throw std::runtime_error("unknown epilogue '" + epilogue + "'");
+}
+
+// Whether indices could exceed what the arithmetic here can hold.
+bool is_too_large(const BenchMatrix& matrix, std::int64_t batch) {
+  const auto length = [](std::int64_t a, std::int64_t b) {
+    return static_cast<double>(a) * static_cast<double>(b);
+  };
+  return length(matrix.ld, matrix.columns) > 0x1p58 || length(matrix.stride, batch) > 0x1p58;
+}
+
+// Leading dimension, stride and alignment, for sizes and type that are known.
+void read_storage(const Fields& fields, const std::string& letter, std::int64_t batch,
+                  BenchMatrix& matrix) {
+  const auto at_least = [&](const std::string& key, std::int64_t value, std::int64_t least) {
+    if (value < least)
+      throw std::runtime_error(key + " is " + std::to_string(value) + " but must be at least " +
+                               std::to_string(least));
+  };
+  const std::int64_t dense = std::max<std::int64_t>(1, matrix.rows);
+  matrix.ld = fields.whole("ld" + letter, dense);
+  at_least("ld" + letter, matrix.ld, dense);
+  if (is_too_large(matrix, batch)) throw std::runtime_error(letter + " is too large");
+  matrix.stride = fields.whole("stride" + letter, matrix.ld * matrix.columns);
+  at_least("stride" + letter, matrix.stride, 0);
+  if (is_too_large(matrix, batch)) throw std::runtime_error(letter + " is too large");
+  matrix.displace = fields.whole("align" + letter, 0);
+  if (matrix.displace < 0 || matrix.displace >= base_alignment ||
+      matrix.displace % size_bytes(matrix.type) != 0)
+    throw std::runtime_error("align" + letter + " is " + std::to_string(matrix.displace) +
+                             " but must be below 256 and a multiple of the element's " +
+                             std::to_string(size_bytes(matrix.type)) + " bytes");
+}
+
+std::int64_t read_size(const Fields& fields, const std::string& key) {
+  const std::int64_t size = fields.required_whole(key);
+  if (size < 0) throw std::runtime_error(key + " is " + std::to_string(size) + ", less than 0");
+  return size;
 }
 
 BenchProblem from_fields(const Fields& fields, bool column_major) {
   BenchProblem problem;
-  problem.name = field(fields, "name", "problem");
-  problem.m = std::stoll(field(fields, "m", "0"));
-  problem.n = std::stoll(field(fields, "n", "0"));
-  problem.k = std::stoll(field(fields, "k", "0"));
-  problem.transa = is_transposed(field(fields, "transa", "N"));
-  problem.transb = is_transposed(field(fields, "transb", "N"));
-  problem.batch = std::stoll(field(fields, "batch", "1"));
-  problem.beta = std::stof(field(fields, "beta", "0"));
-  read_type(field(fields, "dtype", "bf16"), problem.input, problem.unsupported);
-  if (problem.unsupported.empty())
-    read_type(field(fields, "out", short_name(problem.input)), problem.output, problem.unsupported);
-  const std::string epilogue = field(fields, "epilogue", "none");
-  if (epilogue == "beta1")
-    problem.beta = 1;
-  else if (epilogue != "none")
-    problem.unsupported = "epilogue " + epilogue;
-  if (!column_major) {
-    // Row-major D = op(A) op(B) is column-major D^T = op(B)^T op(A)^T on the same memory, where a
-    // row-major matrix already reads as its transpose: operands swap and letters stay.
-    std::swap(problem.m, problem.n);
-    std::swap(problem.transa, problem.transb);
-  }
+  problem.name = fields.text("name", problem.name);
+  if (problem.name.find_first_of(",\"\\") != std::string::npos)
+    throw std::runtime_error("the name may not contain commas, quotes and backslashes");
+  // Row-major D = op(A) op(B) is column-major D^T = op(B)^T op(A)^T on the same memory, where a
+  // row-major matrix already reads as its transpose: operands swap and letters stay.
+  const std::string a = column_major ? "a" : "b", b = column_major ? "b" : "a";
+  problem.m = read_size(fields, column_major ? "m" : "n");
+  problem.n = read_size(fields, column_major ? "n" : "m");
+  problem.k = read_size(fields, "k");
+  problem.batch = fields.text("batch", "").empty() ? 1 : read_size(fields, "batch");
+  problem.transa = is_transposed(fields, "trans" + a);
+  problem.transb = is_transposed(fields, "trans" + b);
+  problem.alpha = fields.single("alpha", problem.alpha);
+  problem.beta = fields.single("beta", problem.beta);
+  problem.device_scalars = in_device_memory(fields);
+  read_types(fields, problem);
+  read_epilogue(fields, problem);
+
+  const auto shape = [](BenchMatrix& matrix, bool transposed, std::int64_t rows,
+                        std::int64_t columns) {
+    matrix.rows = transposed ? columns : rows;
+    matrix.columns = transposed ? rows : columns;
+  };
+  shape(problem.a, problem.transa, problem.m, problem.k);
+  shape(problem.b, problem.transb, problem.k, problem.n);
+  shape(problem.c, false, problem.m, problem.n);
+  read_storage(fields, a, problem.batch, problem.a);
+  read_storage(fields, b, problem.batch, problem.b);
+  read_storage(fields, "c", problem.batch, problem.c);
   return problem;
 }
 
-std::string lower(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text == "out_dtype" ? "out" : text;
+std::string canonical(std::string key) {
+  for (char& c : key) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return key == "out_dtype" ? "out" : key;
 }
 
 }  // namespace
+
+const char* const problem_keys =
+    "m n k transa transb dtype out batch alpha beta scalars lda ldb ldc stridea strideb stridec "
+    "aligna alignb alignc epilogue name source";
 
 std::int64_t size_bytes(bwgemmDataType_t type) {
   return type == BWGEMM_R_32F ? 4 : 2;
@@ -83,8 +158,8 @@ std::int64_t size_bytes(bwgemmDataType_t type) {
 
 const char* short_name(bwgemmDataType_t type) {
   switch (type) {
-    case BWGEMM_R_32F: return "fp32";
-    case BWGEMM_R_16F: return "fp16";
+    case BWGEMM_R_32F: return "f32";
+    case BWGEMM_R_16F: return "f16";
     default: return "bf16";
   }
 }
@@ -97,33 +172,39 @@ std::vector<BenchProblem> read_problem_list(const std::string& path, bool column
   int number = 0;
   for (std::string line; std::getline(file, line);) {
     ++number;
-    if (line.empty() || line[0] == '#') continue;
     const std::vector<std::string> cells = split(line, ',');
+    if (cells[0].starts_with('#') || (cells.size() == 1 && cells[0].empty())) continue;
     if (header.empty()) {
-      for (const std::string& cell : cells) header.push_back(lower(cell));
+      for (const std::string& cell : cells) header.push_back(canonical(cell));
       continue;
     }
-    Fields fields;
-    for (std::size_t i = 0; i < cells.size() && i < header.size(); ++i)
-      fields[header[i]] = cells[i];
     try {
+      if (cells.size() != header.size())
+        throw std::runtime_error(std::to_string(cells.size()) + " cells below a header of " +
+                                 std::to_string(header.size()));
+      Fields fields;
+      for (std::size_t i = 0; i < cells.size(); ++i) fields.set(problem_keys, header[i], cells[i]);
       problems.push_back(from_fields(fields, column_major));
     } catch (const std::exception& error) {
       throw std::runtime_error(path + ":" + std::to_string(number) + ": " + error.what());
     }
   }
+  if (problems.empty()) throw std::runtime_error("no problem in " + path);
   return problems;
 }
 
 BenchProblem parse_problem(const std::string& text, bool column_major) {
-  Fields fields;
-  for (const std::string& part : split(text, ',')) {
-    const std::size_t equals = part.find('=');
-    if (equals == std::string::npos)
-      throw std::runtime_error("'" + part + "' in --problem is not key=value");
-    fields[lower(part.substr(0, equals))] = part.substr(equals + 1);
+  try {
+    Fields fields;
+    for (const std::string& part : split(text, ',')) {
+      const std::size_t equals = part.find('=');
+      if (equals == std::string::npos) throw std::runtime_error("'" + part + "' is not key=value");
+      fields.set(problem_keys, canonical(part.substr(0, equals)), part.substr(equals + 1));
+    }
+    return from_fields(fields, column_major);
+  } catch (const std::exception& error) {
+    throw std::runtime_error(std::string("--problem: ") + error.what());
   }
-  return from_fields(fields, column_major);
 }
 
 }  // namespace bwgemm::bench

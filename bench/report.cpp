@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report.h"
 
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <fstream>
 #include <stdexcept>
+
+#include "row.h"
 
 namespace bwgemm::bench {
 
@@ -15,33 +20,30 @@ std::FILE* open_file(const std::string& path, const char* mode) {
   return file;
 }
 
-double tflops(const BenchProblem& problem, double microseconds) {
-  return microseconds > 0 ? problem.flop() / microseconds * 1e-6 : 0;
-}
-
-constexpr const char* csv_header =
-    "name,forced,m,n,k,transa,transb,dtype,out,beta,batch,kernel,check,bwgemm_us,first_us,best_us,"
-    "ratio_first,ratio_first_q1,ratio_first_q3,ratio_best,ratio_best_q1,ratio_best_q3,tflops,"
-    "first_tflops,algorithms,best_algorithm,bwgemm_host_ns,cublaslt_host_ns,operand_sets\n";
-
-}  // namespace
-
-std::string Report::key(const BenchProblem& problem, const std::string& forced_kernel) {
+std::string key(const BenchProblem& problem, const std::string& forced_kernel) {
   return problem.name + "," + forced_kernel;
 }
 
-Report::Report(const std::string& csv, const std::string& json, bool resume) {
-  std::ifstream existing(resume ? csv : std::string());
-  for (std::string line; std::getline(existing, line);) {
-    const std::size_t second = line.find(',', line.find(',') + 1);
-    done_.insert(line.substr(0, second));
-  }
-  csv_ = open_file(csv, done_.empty() ? "w" : "a");
-  if (csv_ != nullptr && done_.empty()) std::fputs(csv_header, csv_);
+template <class Lines, class Ratio>
+double geometric_mean(const Lines& lines, const Ratio& ratio) {
+  double logs = 0;
+  for (const auto& line : lines) logs += std::log(ratio(line));
+  return std::exp(logs / static_cast<double>(lines.size()));
+}
+
+}  // namespace
+
+Report::Report(const std::string& csv, const std::string& json, bool resume, std::size_t total)
+    : total_(total) {
+  if (resume)
+    rewrite_csv(csv, csv_header());
+  else if (csv_ = open_file(csv, "w"); csv_ != nullptr)
+    std::fprintf(csv_, "%s\n", csv_header().c_str());
   json_ = open_file(json, "w");
   if (json_ != nullptr) std::fputs("[\n", json_);
-  std::printf("%-34s %-46s %9s %9s %9s %7s %7s %7s  %s\n", "problem", "kernel", "bwgemm us",
-              "first us", "best us", "/first", "/best", "TFLOP/s", "check");
+  if (total_ > 1) std::printf("%18s", "");
+  std::printf("%-34s %-46s %9s %9s %9s %7s %7s %7s %4s %4s  %s\n", "problem", "kernel", "bwgemm us",
+              "first us", "best us", "/first", "/best", "TFLOP/s", "MHz", "W", "check");
 }
 
 Report::~Report() {
@@ -52,46 +54,114 @@ Report::~Report() {
   }
 }
 
-bool Report::has(const BenchProblem& problem, const std::string& forced_kernel) const {
-  return done_.contains(key(problem, forced_kernel));
+// Keeps its complete rows; a row without its end was cut off and is measured again.
+void Report::rewrite_csv(const std::string& csv, const std::string& header) {
+  std::vector<std::string> rows;
+  std::ifstream existing(csv);
+  std::string line;
+  if (std::getline(existing, line) && line != header)
+    throw std::runtime_error(csv + " has the columns of another version and cannot be resumed");
+  while (std::getline(existing, line) && !existing.eof()) rows.push_back(line);
+  existing.close();
+  csv_ = open_file(csv, "w");
+  std::fprintf(csv_, "%s\n", header.c_str());
+  for (const std::string& row : rows) {
+    std::fprintf(csv_, "%s\n", row.c_str());
+    done_.insert(row.substr(0, row.find(',', row.find(',') + 1)));
+  }
+  std::fflush(csv_);
+}
+
+double Report::seconds() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+}
+
+void Report::begin_line() {
+  ++count_;
+  if (total_ <= 1) return;
+  std::array<char, 48> text{};
+  std::snprintf(text.data(), text.size(), "[%zu/%zu] %.1f s", count_, total_, seconds());
+  std::printf("%-17s ", text.data());
+}
+
+bool Report::resumes(const BenchProblem& problem, const std::string& forced_kernel) {
+  const bool done = done_.contains(key(problem, forced_kernel));
+  if (done) ++count_;
+  return done;
 }
 
 void Report::add(const BenchProblem& p, const std::string& forced_kernel, const Measurement& r) {
-  std::printf("%-34s %-46s %9.2f %9.2f %9.2f %7.3f %7.3f %7.1f  %s\n", p.name.c_str(),
+  begin_line();
+  std::printf("%-34s %-46s %9.2f %9.2f %9.2f %7.3f %7.3f %7.1f %4u %4.0f  %s\n", p.name.c_str(),
               r.kernel.c_str(), r.bwgemm_us, r.first_us, r.best_us, r.over_first.median,
-              r.over_best.median, tflops(p, r.bwgemm_us), r.check.c_str());
+              r.over_best.median, tflops(p, r.bwgemm_us), r.warm.sm_mhz, r.warm.watts,
+              r.check.c_str());
+  if (total_ <= 1 && r.warm.sm_mhz != 0)
+    std::printf(
+        "SM clock and power under load: %u MHz %.0f W when warm, %u MHz %.0f W at the end\n",
+        r.warm.sm_mhz, r.warm.watts, r.end.sm_mhz, r.end.watts);
   std::fflush(stdout);
+  lines_.push_back({p.name, r.kernel, r.bwgemm_us, r.over_first.median, r.over_best.median});
+  if (r.check != "ok" && r.check != "not run")
+    wrong_.push_back(p.name + ", " + r.kernel + ": " + r.check);
+  const std::vector<Cell> row = row_of(p, forced_kernel, r);
   if (csv_ != nullptr) {
-    std::fprintf(
-        csv_,
-        "%s,%s,%lld,%lld,%lld,%c,%c,%s,%s,%g,%lld,%s,%s,%.3f,%.3f,%.3f,%.4f,%.4f,%.4f,%.4f,"
-        "%.4f,%.4f,%.1f,%.1f,%d,%d,%.0f,%.0f,%d\n",
-        p.name.c_str(), forced_kernel.c_str(), static_cast<long long>(p.m),
-        static_cast<long long>(p.n), static_cast<long long>(p.k), p.transa ? 'T' : 'N',
-        p.transb ? 'T' : 'N', short_name(p.input), short_name(p.output),
-        static_cast<double>(p.beta), static_cast<long long>(p.batch), r.kernel.c_str(),
-        r.check.c_str(), r.bwgemm_us, r.first_us, r.best_us, r.over_first.median, r.over_first.low,
-        r.over_first.high, r.over_best.median, r.over_best.low, r.over_best.high,
-        tflops(p, r.bwgemm_us), tflops(p, r.first_us), r.algorithms, r.best_algorithm,
-        r.bwgemm_host_ns, r.cublaslt_host_ns, r.operand_sets);
+    std::fprintf(csv_, "%s\n", csv_row(row).c_str());
     std::fflush(csv_);
   }
   if (json_ != nullptr) {
-    std::fprintf(
-        json_,
-        "%s{\"name\": \"%s\", \"kernel\": \"%s\", \"check\": \"%s\", \"bwgemm_us\": %.3f, "
-        "\"first_us\": %.3f, \"best_us\": %.3f, \"ratio_first\": %.4f, \"ratio_best\": %.4f, "
-        "\"tflops\": %.1f, \"bwgemm_host_ns\": %.0f, \"cublaslt_host_ns\": %.0f}",
-        json_empty_ ? "" : ",\n", p.name.c_str(), r.kernel.c_str(), r.check.c_str(), r.bwgemm_us,
-        r.first_us, r.best_us, r.over_first.median, r.over_best.median, tflops(p, r.bwgemm_us),
-        r.bwgemm_host_ns, r.cublaslt_host_ns);
+    std::fprintf(json_, "%s%s", json_empty_ ? "" : ",\n", json_object(row).c_str());
     json_empty_ = false;
   }
 }
 
 void Report::skip(const BenchProblem& problem, const std::string& why) {
+  begin_line();
   std::printf("%-34s not run: %s\n", problem.name.c_str(), why.c_str());
   std::fflush(stdout);
+}
+
+void Report::fail(const BenchProblem& problem, const std::string& why) {
+  begin_line();
+  std::printf("%-34s FAILED: %s\n", problem.name.c_str(), why.c_str());
+  std::fflush(stdout);
+  wrong_.push_back(problem.name + ": " + why);
+}
+
+std::vector<Report::Line> Report::fastest() const {
+  std::vector<Line> best;
+  for (const Line& line : lines_) {
+    const auto same = std::find_if(
+        best.begin(), best.end(), [&](const Line& other) { return other.problem == line.problem; });
+    if (same == best.end())
+      best.push_back(line);
+    else if (line.microseconds < same->microseconds)
+      *same = line;
+  }
+  return best;
+}
+
+void Report::summarize(std::size_t kernels) const {
+  std::vector<Line> lines = kernels > 1 ? fastest() : lines_;
+  if (total_ > 1) std::printf("%zu of %zu measured in %.1f s\n", lines_.size(), total_, seconds());
+  if (kernels > 1)
+    for (const Line& line : lines)
+      std::printf("fastest     %-34s %-46s %9.2f us\n", line.problem.c_str(), line.kernel.c_str(),
+                  line.microseconds);
+  // Those for which cuBLASLt has an algorithm.
+  std::erase_if(lines, [](const Line& line) { return !(line.over_best > 0); });
+  if (total_ > 1 && !lines.empty()) {
+    const auto over_first = [](const Line& line) { return line.over_first; };
+    const auto over_best = [](const Line& line) { return line.over_best; };
+    std::printf("cuBLASLt's time over ours, geometric mean of %zu: %.3f first, %.3f best\n",
+                lines.size(), geometric_mean(lines, over_first), geometric_mean(lines, over_best));
+    const auto worst = std::min_element(
+        lines.begin(), lines.end(),
+        [](const Line& left, const Line& right) { return left.over_best < right.over_best; });
+    std::printf("worst       %s, %s: %.3f first, %.3f best\n", worst->problem.c_str(),
+                worst->kernel.c_str(), worst->over_first, worst->over_best);
+  }
+  for (const std::string& text : wrong_) std::printf("WRONG       %s\n", text.c_str());
 }
 
 }  // namespace bwgemm::bench

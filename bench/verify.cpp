@@ -24,59 +24,66 @@ void in_parallel(std::int64_t count, const Body& body) {
   for (std::thread& thread : threads) thread.join();
 }
 
-struct HostMatrix {
-  std::vector<char> bytes;
-  bwgemmDataType_t type;
-  std::int64_t ld;
-
-  HostMatrix(CUdeviceptr source, std::int64_t elements, bwgemmDataType_t type, std::int64_t ld)
-      : bytes(static_cast<std::size_t>(elements * size_bytes(type))), type(type), ld(ld) {
-    check(driver().cuMemcpyDtoH(bytes.data(), source, bytes.size()), "cuMemcpyDtoH");
+class HostMatrix {
+ public:
+  HostMatrix(CUdeviceptr source, const BenchMatrix& matrix, std::int64_t batch)
+      : matrix_(matrix),
+        bytes_(static_cast<std::size_t>(matrix.span(batch) * size_bytes(matrix.type))) {
+    if (!bytes_.empty())
+      check(driver().cuMemcpyDtoH(bytes_.data(), source, bytes_.size()), "cuMemcpyDtoH");
   }
-  double at(std::int64_t row, std::int64_t column) const {
-    const std::int64_t index = row + column * ld;
-    if (type == BWGEMM_R_32F) {
+  double at(std::int64_t batch, std::int64_t row, std::int64_t column) const {
+    const std::int64_t index = matrix_.index(batch, row, column);
+    if (matrix_.type == BWGEMM_R_32F) {
       float value = 0;
-      std::memcpy(&value, bytes.data() + 4 * index, 4);
+      std::memcpy(&value, bytes_.data() + 4 * index, 4);
       return value;
     }
     std::uint16_t bits = 0;
-    std::memcpy(&bits, bytes.data() + 2 * index, 2);
-    return widen(bits, type);
+    std::memcpy(&bits, bytes_.data() + 2 * index, 2);
+    return widen(bits, matrix_.type);
   }
+
+ private:
+  const BenchMatrix& matrix_;
+  std::vector<char> bytes_;
 };
 
 // The problem's matrices on the host, indexed as op(A), op(B) and C.
 class HostProblem {
  public:
   HostProblem(const BenchProblem& p, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c)
-      : p_(p),
-        a_(a, p.m * p.k * p.batch, p.input, p.lda()),
-        b_(b, p.n * p.k * p.batch, p.input, p.ldb()),
-        c_(c, p.m * p.n * p.batch, p.output, p.ldc()) {}
+      : p_(p), a_(a, p.a, p.batch), b_(b, p.b, p.batch), c_(c, p.c, p.batch) {}
 
   double a(std::int64_t batch, std::int64_t i, std::int64_t l) const {
-    return p_.transa ? a_.at(l, batch * p_.m + i) : a_.at(i, batch * p_.k + l);
+    return p_.transa ? a_.at(batch, l, i) : a_.at(batch, i, l);
   }
   double b(std::int64_t batch, std::int64_t l, std::int64_t j) const {
-    return p_.transb ? b_.at(j, batch * p_.k + l) : b_.at(l, batch * p_.n + j);
+    return p_.transb ? b_.at(batch, j, l) : b_.at(batch, l, j);
   }
-  double c(std::int64_t batch, std::int64_t i, std::int64_t j) const {
-    return c_.at(i, batch * p_.n + j);
-  }
+  double c(std::int64_t batch, std::int64_t i, std::int64_t j) const { return c_.at(batch, i, j); }
 
  private:
   const BenchProblem& p_;
   HostMatrix a_, b_, c_;
 };
 
-// The error that the header allows: accumulation in units of 2^-23, then rounding to the output
-// type.
+// Rounding to a type: relative, and absolute where numbers are denormal.
+struct Rounding {
+  double unit, floor;
+};
+
+Rounding rounding(bwgemmDataType_t type) {
+  if (type == BWGEMM_R_32F) return {0x1p-23, 0x1p-126};
+  return type == BWGEMM_R_16F ? Rounding{0x1p-11, 0x1p-24} : Rounding{0x1p-8, 0x1p-126};
+}
+
+// The error that the header allows: accumulation and the product with alpha in units of 2^-23, then
+// rounding to the output type. `magnitudes` has the factor |alpha|.
 double allowed(const BenchProblem& p, double exact, double magnitudes) {
-  const double unit = p.output == BWGEMM_R_32F   ? 0x1p-23
-                      : p.output == BWGEMM_R_16F ? 0x1p-11
-                                                 : 0x1p-8;
-  return (static_cast<double>(p.k) + 16) * 0x1p-23 * magnitudes + unit * std::fabs(exact) + 1e-7;
+  const Rounding to = rounding(p.c.type);
+  return (static_cast<double>(p.k) + 17) * 0x1p-23 * magnitudes + to.unit * std::fabs(exact) +
+         to.floor;
 }
 
 std::string mismatch(std::int64_t i, std::int64_t j, std::int64_t batch, double got, double exact) {
@@ -105,10 +112,11 @@ std::string check_column(const BenchProblem& p, const HostProblem& host, const C
     }
   }
   for (std::int64_t i = 0; i < p.m; ++i) {
-    double exact = sums[static_cast<std::size_t>(i)];
-    if (p.beta != 0) exact += p.beta * c_before(i + column * p.ldc());
+    double exact = p.alpha * sums[static_cast<std::size_t>(i)];
+    if (p.beta != 0) exact += p.beta * c_before(p.c.index(batch, i, j));
     const double got = host.c(batch, i, j);
-    if (!(std::fabs(got - exact) <= allowed(p, exact, magnitudes[static_cast<std::size_t>(i)])))
+    const double magnitude = std::fabs(p.alpha) * magnitudes[static_cast<std::size_t>(i)];
+    if (!(std::fabs(got - exact) <= allowed(p, exact, magnitude)))
       return mismatch(i, j, batch, got, exact);
   }
   return {};
@@ -121,6 +129,7 @@ std::string check_signs(const BenchProblem& p, const HostProblem& host, const CB
   const auto sign = [](std::int64_t j) {
     return (static_cast<std::uint64_t>(j) * 0x9e3779b97f4a7c15u >> 63) != 0 ? 1.0 : -1.0;
   };
+  const double unit = std::max(rounding(p.c.type).unit, 0x1p-20), floor = rounding(p.c.type).floor;
   std::vector<double> product(static_cast<std::size_t>(p.k));
   in_parallel(p.k, [&](std::int64_t l) {
     double sum = 0;
@@ -134,18 +143,17 @@ std::string check_signs(const BenchProblem& p, const HostProblem& host, const CB
       exact += host.a(batch, i, l) * product[static_cast<std::size_t>(l)];
       squares += host.a(batch, i, l) * host.a(batch, i, l);
     }
+    exact *= p.alpha;
     for (std::int64_t j = 0; j < p.n; ++j) {
       const double element = host.c(batch, i, j);
-      if (p.beta != 0) exact += p.beta * c_before(i + (batch * p.n + j) * p.ldc()) * sign(j);
+      if (p.beta != 0) exact += p.beta * c_before(p.c.index(batch, i, j)) * sign(j);
       got += element * sign(j);
       c_squares += element * element;
     }
-    const double unit = p.output == BWGEMM_R_32F   ? 0x1p-20
-                        : p.output == BWGEMM_R_16F ? 0x1p-11
-                                                   : 0x1p-8;
-    const double spread =
-        unit * std::sqrt(c_squares) + 0x1p-20 * std::sqrt(squares * static_cast<double>(p.n));
-    if (!(std::fabs(got - exact) <= 8 * spread + 1e-6))
+    const double columns = static_cast<double>(p.n);
+    const double spread = unit * std::sqrt(c_squares) + floor * std::sqrt(columns) +
+                          0x1p-20 * std::fabs(p.alpha) * std::sqrt(squares * columns);
+    if (!(std::fabs(got - exact) <= 8 * spread))
       wrong[static_cast<std::size_t>(i)] = "sign check, " + mismatch(i, -1, batch, got, exact);
   });
   const std::string text = first_text(wrong);
@@ -170,7 +178,7 @@ std::string verify(const BenchProblem& p, CUdeviceptr a, CUdeviceptr b, CUdevice
                    const CBefore& c_before) {
   const HostProblem host(p, a, b, c);
   const std::int64_t columns = p.n * p.batch;
-  const double work = static_cast<double>(p.m) * static_cast<double>(p.k);
+  const double work = std::max(1.0, static_cast<double>(p.m) * static_cast<double>(p.k));
   const auto cheap = static_cast<std::int64_t>(4e8 / work);
   const auto samples = std::min(columns, std::max<std::int64_t>(cheap, 4));
   std::vector<std::string> wrong(static_cast<std::size_t>(samples));

@@ -15,8 +15,8 @@ namespace bwgemm::bench {
 float widen(std::uint16_t bits, bwgemmDataType_t type);
 
 // All columns of C when that is cheap; otherwise sampled columns, and Freivalds' check of every row
-// with a random vector of signs. `c_before` gives C's elements before the call. Returns "ok" or
-// what is wrong.
+// with a random vector of signs. `c_before` gives C's elements before the call, by their index in
+// memory. Returns "ok" or what is wrong.
 std::string verify(const BenchProblem& problem, CUdeviceptr a, CUdeviceptr b, CUdeviceptr c,
                    const std::function<double(std::int64_t)>& c_before);
 

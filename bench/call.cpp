@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "call.h"
+
+#include <cstdint>
+#include <cstdlib>
+#include <sstream>
+
+namespace bwgemm::bench {
+
+namespace {
+
+bwgemmOperation_t operation(bool transposed) {
+  return transposed ? BWGEMM_OP_T : BWGEMM_OP_N;
+}
+
+void require(bwgemmStatus_t status) {
+  if (status == BWGEMM_STATUS_NOT_SUPPORTED) throw NotSupported(bwgemmGetLastErrorString());
+  if (status != BWGEMM_STATUS_SUCCESS) throw std::runtime_error(bwgemmGetLastErrorString());
+}
+
+// What follows `word` and the blanks behind it; "" if the line starts with another word.
+std::string after(const std::string& line, const std::string& word) {
+  if (!line.starts_with(word + " ")) return "";
+  return line.substr(line.find_first_not_of(' ', word.size()));
+}
+
+}  // namespace
+
+Handle::Handle(CUstream_st* stream) {
+  require(bwgemmCreate(&handle_));
+  if (bwgemmSetStream(handle_, stream) == BWGEMM_STATUS_SUCCESS) return;
+  const std::string why = bwgemmGetLastErrorString();
+  bwgemmDestroy(handle_);
+  throw std::runtime_error(why);
+}
+
+void force_kernel(const std::string& name) {
+  if (name.empty())
+    unsetenv("BWGEMM_FORCE_KERNEL");
+  else
+    setenv("BWGEMM_FORCE_KERNEL", name.c_str(), 1);
+}
+
+std::vector<std::string> kernel_names() {
+  std::vector<std::string> names;
+  for (int i = 0; i < bwgemmKernelCount(); ++i) names.emplace_back(bwgemmKernelName(i));
+  return names;
+}
+
+void run_bwgemm(bwgemmHandle_t handle, const BenchProblem& p, const Pointers& at) {
+  const bwgemmOperation_t transa = operation(p.transa), transb = operation(p.transb);
+  if (p.batch == 1)
+    require(bwgemmGemmEx(handle, transa, transb, p.m, p.n, p.k, at.alpha, at.a, p.a.type, p.a.ld,
+                         at.b, p.b.type, p.b.ld, at.beta, at.c, p.c.type, p.c.ld,
+                         BWGEMM_COMPUTE_32F, -1));
+  else
+    require(bwgemmGemmStridedBatchedEx(handle, transa, transb, p.m, p.n, p.k, at.alpha, at.a,
+                                       p.a.type, p.a.ld, p.a.stride, at.b, p.b.type, p.b.ld,
+                                       p.b.stride, at.beta, at.c, p.c.type, p.c.ld, p.c.stride,
+                                       p.batch, BWGEMM_COMPUTE_32F, -1));
+}
+
+std::string explain(bwgemmHandle_t handle, const BenchProblem& p, const Pointers& at) {
+  std::string text(1 << 16, '\0');
+  require(bwgemmExplain(handle, operation(p.transa), operation(p.transb), p.m, p.n, p.k, at.alpha,
+                        at.a, p.a.type, p.a.ld, at.b, p.b.type, p.b.ld, at.beta, at.c, p.c.type,
+                        p.c.ld, BWGEMM_COMPUTE_32F, -1, text.data(), text.size()));
+  text.resize(text.find('\0'));
+  return text;
+}
+
+std::string explain_nominally(const BenchProblem& p) {
+  const auto address = [](std::uintptr_t base, const BenchMatrix& matrix) {
+    return reinterpret_cast<void*>(base + static_cast<std::uintptr_t>(matrix.displace));
+  };
+  return explain(
+      nullptr, p,
+      {address(1 << 20, p.a), address(2 << 20, p.b), address(3 << 20, p.c), &p.alpha, &p.beta});
+}
+
+std::string chosen_kernel(const std::string& explanation) {
+  std::istringstream lines(explanation);
+  for (std::string line; std::getline(lines, line);)
+    if (const std::string kernel = after(line, "kernel"); kernel.starts_with("bwgemm_"))
+      return kernel.substr(0, kernel.find(' '));
+  return "";
+}
+
+std::string verdict(const std::string& explanation, const std::string& kernel) {
+  std::string text;
+  std::istringstream lines(explanation);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("Nominal "))
+      text += (text.empty() ? "" : "; ") + line.substr(8) + ":";
+    else if (const std::string reason = after(line, "other"); reason.starts_with(kernel + ": "))
+      text += reason.substr(kernel.size() + 1);
+    else if (const std::string launch = after(line, "launch"); !launch.empty())
+      text += " " + launch;
+    else if (const std::string time = after(line, "predicted"); !time.empty())
+      text += ", predicted " + time;
+  }
+  return text;
+}
+
+}  // namespace bwgemm::bench

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What bwgemm_bench does without a GPU: a sweep covers every kernel of the library, the committed
+lists are read whole, wrong arguments are named."""
+
+import csv
+import os
+import re
+import subprocess
+import unittest
+
+import environment
+
+BENCH = os.path.join(environment.BUILD, "bin", "bwgemm_bench")
+PROBLEM = ["--problem", "m=512,n=512,k=512,transb=T"]
+NO_DRIVER = {**os.environ, "BWGEMM_LIBCUDA": "/nonexistent/libcuda.so.1"}
+NO_DRIVER.pop("BWGEMM_FORCE_KERNEL", None)
+
+
+def run(*arguments, **variables):
+    return subprocess.run([BENCH, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, env={**NO_DRIVER, **variables}, check=False)
+
+
+def built_kernels():
+    """Names in the order of the table, each once: Blackwell kernels have two targets."""
+    with open(os.path.join(environment.KERNELS, "kernels.csv"), newline="") as file:
+        return list(dict.fromkeys(row["name"] for row in csv.DictReader(file)))
+
+
+class Bench(unittest.TestCase):
+    def output(self, *arguments, **variables):
+        done = run(*arguments, **variables)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), arguments)
+        return done.stdout
+
+    def swept(self, *arguments):
+        """{kernel: what a sweep says of it} for one problem."""
+        lines = self.output("--sweep", *arguments).splitlines()
+        return dict(line.split("  ", 1) for line in lines if line.startswith("bwgemm_"))
+
+    def test_a_sweep_covers_every_kernel(self):
+        for how in (["--explain"], []):
+            swept = self.swept(*PROBLEM, *how)
+            self.assertEqual(list(swept), built_kernels())
+            for kernel, text in swept.items():
+                self.assertRegex(text, r"^H200: .+; B200: .+", kernel)
+
+    def test_every_kernel_serves_some_problem_of_a_sweep(self):
+        serving = set()
+        for dtype in ("bf16", "f16"):
+            for transa in "NT":
+                for transb in "NT":
+                    problem = f"m=512,n=512,k=512,dtype={dtype},transa={transa},transb={transb}"
+                    swept = self.swept("--problem", problem)
+                    serving |= {kernel for kernel, text in swept.items() if "predicted" in text}
+        self.assertEqual(serving, set(built_kernels()))
+
+    def test_a_kernel_can_be_forced(self):
+        for kernel in built_kernels():
+            for text in (self.output("--kernel", kernel, *PROBLEM),
+                         self.output(*PROBLEM, BWGEMM_FORCE_KERNEL=kernel)):
+                self.assertRegex(text, rf"(?m)^kernel +{kernel}( is forced and cannot serve)?$")
+
+    def test_without_a_driver_it_says_so(self):
+        text = self.output(*PROBLEM)
+        self.assertIn("Nothing was computed: ", text)
+        self.assertIn("/nonexistent/libcuda.so.1", text)
+
+    def test_committed_lists_are_read_whole(self):
+        folder = os.path.join(environment.SOURCE, "bench", "problems")
+        for name in sorted(os.listdir(folder)):
+            path = os.path.join(folder, name)
+            with open(path, newline="") as file:
+                rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
+            shown = re.findall(r"(?m)^== (.*) ==$", self.output("--list", path, "--explain"))
+            self.assertEqual(shown, [row["name"] for row in rows])
+
+    def test_what_cannot_run_is_said(self):
+        for problem, text in (("m=8,n=8,k=8,dtype=fp8_e4m3", "not supported yet: type fp8_e4m3"),
+                              ("m=8,n=8,k=8,epilogue=swiglu", "not supported yet: epilogue swiglu"),
+                              ("m=8,n=0,k=8", "nothing to launch")):
+            self.assertIn(text, self.output("--problem", problem))
+
+    def test_help(self):
+        self.assertIn("--problem TEXT", self.output("--help"))
+
+    def test_wrong_arguments(self):
+        for arguments, text in (
+                ([], "either --problem or --list"),
+                (["--problem"], "--problem wants a value"),
+                (["--problem", "m=8,n=8,k=8,foo=1"], "unknown key 'foo'; known are: m n k"),
+                (["--list", "/nonexistent.csv"], "cannot open /nonexistent.csv"),
+                ([*PROBLEM, "--list", "x.csv"], "either --problem or --list"),
+                ([*PROBLEM, "--fast"], "unknown argument --fast"),
+                ([*PROBLEM, "--pairs", "0"], "--pairs is 0"),
+                ([*PROBLEM, "--pairs", "1.5"], "--pairs is '1.5'"),
+                ([*PROBLEM, "--warm-ms", "long"], "--warm-ms is 'long'"),
+                ([*PROBLEM, "--shard", "2/2"], "--shard's I is 2"),
+                ([*PROBLEM, "--resume"], "--resume needs --csv"),
+                ([*PROBLEM, "--kernel", "cutlass"], "no kernel is called cutlass"),
+                ([*PROBLEM, "--kernel", "x", "--sweep"], "--sweep and --kernel exclude each other")):
+            done = run(*arguments)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), arguments)
+            self.assertIn(text, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
