@@ -25,7 +25,10 @@ std::string shortest(float value) {
 template <class Text>
 std::string joined(const std::vector<Cell>& row, const char* separator, const Text& text) {
   std::string all;
-  for (const Cell& cell : row) all += (all.empty() ? "" : separator) + text(cell);
+  for (const Cell& cell : row) {
+    if (!all.empty()) all += separator;
+    all += text(cell);
+  }
   return all;
 }
 

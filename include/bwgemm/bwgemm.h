@@ -16,7 +16,10 @@
  * - Context: a handle belongs to one CUDA context; every call makes it current and restores the
  *   caller's before returning.
  * - Capture: GEMM calls may be captured into CUDA graphs, the very first use of a handle included.
- *   No call synchronizes; after the first call of a shape class none allocates.
+ *   No call but bwgemmDestroy waits for the caller's work. The first call of a shape class on a
+ *   stream may load a kernel and allocate; later ones do not, unless they are captured and need
+ *   workspace.
+ * - Fork: a handle does not work in a forked child, nor does CUDA itself.
  */
 #ifndef BWGEMM_BWGEMM_H
 #define BWGEMM_BWGEMM_H
@@ -136,9 +139,11 @@ BWGEMM_API const char* bwgemmKernelName(int index);
  * ALLOC_FAILED. *handle is written only on success. */
 BWGEMM_API bwgemmStatus_t bwgemmCreate(bwgemmHandle_t* handle);
 
-/* Ends a handle. Work already launched completes first: its device memory is released in stream
- * order or after a context synchronization, the one place where bwgemm synchronizes. Graphs that
- * captured calls of the handle must not be launched afterwards. Null succeeds and does nothing. */
+/* Ends a handle. Work already launched completes first: a handle that launched anything waits for
+ * its whole context. Graphs that captured calls of the handle must not be launched afterwards. Not
+ * to be called while a stream of the context is being captured: the wait would fail and invalidate
+ * the capture; the status is then INTERNAL_ERROR, and everything is freed all the same. Null
+ * succeeds and does nothing. */
 BWGEMM_API bwgemmStatus_t bwgemmDestroy(bwgemmHandle_t handle);
 
 /* Sets the stream of the following calls; null is the legacy default stream, and the driver's
@@ -148,15 +153,22 @@ BWGEMM_API bwgemmStatus_t bwgemmDestroy(bwgemmHandle_t handle);
 BWGEMM_API bwgemmStatus_t bwgemmSetStream(bwgemmHandle_t handle, struct CUstream_st* stream);
 BWGEMM_API bwgemmStatus_t bwgemmGetStream(bwgemmHandle_t handle, struct CUstream_st** stream);
 
-/* Device memory for partial sums. By default the library allocates what a call needs, at most 32
- * MiB per stream, on the first call that needs it, and keeps it until bwgemmDestroy. With (pointer,
- * size) the calls that follow use only this buffer, which the caller owns: it must be 256-byte
- * aligned device memory of the handle's context, must outlive its use, and calls that share it must
- * be ordered by one stream (captured calls too). With (null, 0) only kernels that need no workspace
- * are used; one exists for every problem. */
+/* Device memory for the partial sums of the calls that follow.
+ * - (pointer, size): only this buffer, which the caller owns. It must be 256-byte aligned device
+ *   memory of the handle's context and must outlive its use; calls that share it must not overlap:
+ *   one stream orders them (captured calls too), nothing else is checked.
+ * - (null, 0): none. Only kernels that need no workspace are used; one exists for every problem.
+ * - (null, size > 0): the library's own, of which a call may use `size` bytes, and never more than
+ *   24 MiB. New handles are set to (null, 24 MiB).
+ * The library allocates its own on the first call of a stream that needs it, at most 32 MiB per
+ * stream (for CU_STREAM_PER_THREAD: per thread), and keeps it until bwgemmDestroy, whether the
+ * stream still exists or not. Each captured call that needs some has its own, also until
+ * bwgemmDestroy: so different graphs may run at the same time, but of several that were
+ * instantiated from one capture only one at a time. */
 BWGEMM_API bwgemmStatus_t bwgemmSetWorkspace(bwgemmHandle_t handle, void* workspace, size_t size);
 
-/* What bwgemmSetWorkspace set last; (null, 0) if the library allocates. */
+/* What bwgemmSetWorkspace set last, or what new handles are set to: passing it to
+ * bwgemmSetWorkspace restores it. */
 BWGEMM_API bwgemmStatus_t bwgemmGetWorkspace(bwgemmHandle_t handle, void** workspace, size_t* size);
 
 /* Whether alpha and beta are host or device pointers; new handles: host.
@@ -188,8 +200,10 @@ BWGEMM_API bwgemmStatus_t bwgemmGetProgrammaticLaunch(bwgemmHandle_t handle, int
  * A as stored), ldb likewise, ldc >= max(1, m). Any m, n, k >= 0, any leading dimension and any
  * pointer aligned to its element is served.
  * - m = 0 or n = 0: success, nothing is launched, no pointer is looked at.
- * - beta = 0: C is not read. k = 0 or alpha = 0: C = beta * C, A and B are not read (and may be
- * null). alpha = 0 and beta = 1 with k > 0 rewrites C with itself.
+ * - beta = 0: C is not read. k = 0 or alpha = 0: C = beta * C, A and B are not read. Where the host
+ *   knows that (k = 0, or alpha 0 in host pointer mode), A and B may be null or misaligned. With
+ *   k > 0 in device pointer mode they must be legal pointers, since alpha might not be 0, but what
+ *   they point to need not be readable if it is. alpha = 0 and beta = 1 rewrites C with itself.
  * - A, B and C may not overlap, except that A and B may be the same memory; results are undefined
  *   otherwise.
  * Types (Atype = Btype): R_16BF or R_16F; Ctype the same type or R_32F; computeType COMPUTE_32F.
@@ -212,7 +226,8 @@ BWGEMM_API bwgemmStatus_t bwgemmGemmEx(bwgemmHandle_t handle, bwgemmOperation_t 
 
 /* batchCount GEMMs, number i with A + i * strideA, B + i * strideB, C + i * strideC (in elements).
  * Strides are >= 0; strideA = 0 or strideB = 0 uses one matrix for all; strideC = 0 or batches of C
- * that overlap are INVALID_VALUE when batchCount > 1. batchCount 0 succeeds. */
+ * that overlap are INVALID_VALUE when batchCount > 1. batchCount 0 succeeds, more than 2^31 - 1 is
+ * NOT_SUPPORTED. */
 BWGEMM_API bwgemmStatus_t bwgemmGemmStridedBatchedEx(
     bwgemmHandle_t handle, bwgemmOperation_t transa, bwgemmOperation_t transb, int64_t m, int64_t n,
     int64_t k, const void* alpha, const void* A, bwgemmDataType_t Atype, int64_t lda,

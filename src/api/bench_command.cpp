@@ -15,13 +15,19 @@ std::string number_text(float value) {
   return {digits, end};
 }
 
+// Without the product of ld and columns, which may be too large where nothing is read.
+bool is_packed(const Matrix& matrix, std::int64_t columns) {
+  const std::int64_t stride = matrix.batch_stride;
+  return columns == 0 ? stride == 0 : stride % columns == 0 && stride / columns == matrix.ld;
+}
+
 // What is unusual about a stored matrix of rows x columns.
 std::string oddities(char letter, const Matrix& matrix, std::int64_t rows, std::int64_t columns,
                      std::int64_t batch) {
   std::string odd;
   const std::string_view name(&letter, 1);
   if (matrix.ld != std::max<std::int64_t>(1, rows)) odd += text(",ld", name, "=", matrix.ld);
-  if (batch > 1 && matrix.batch_stride != matrix.ld * columns)
+  if (batch > 1 && !is_packed(matrix, columns))
     odd += text(",stride", name, "=", matrix.batch_stride);
   const auto address = reinterpret_cast<std::uintptr_t>(matrix.data);
   if (address % 16 != 0) odd += text(",align", name, "=", address & (~address + 1));

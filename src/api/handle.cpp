@@ -110,7 +110,7 @@ void Handle::close() {
 SelectOptions Handle::select_options() const {
   return {.forced_kernel = forced_kernel,
           .sm_count_target = sm_count_target,
-          .workspace_bytes = workspace.is_user ? workspace.size : ScratchPool::max_partials_bytes};
+          .workspace_bytes = workspace.usable()};
 }
 
 Choice Handle::choose(const Problem& problem) {
@@ -131,7 +131,7 @@ PlanContext Handle::plan_context(const Problem& problem, const Choice& choice,
                    .scratch = {}};
   if (choice.splits == 1) return plan;
   const KernelConfig& config = kernel_rows[static_cast<std::size_t>(choice.row)];
-  const ScratchNeed need{workspace_bytes(problem, config, choice),
+  const ScratchNeed need{workspace_bytes(problem, config, choice), workspace.usable(),
                          arrival_count(problem, config, choice)};
   plan.scratch = scratch_.acquire(stream, need, workspace.data);
   return plan;

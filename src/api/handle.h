@@ -3,6 +3,7 @@
 // it share. And the table of live handles, which tells a live one from any other pointer.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -19,10 +20,15 @@
 
 namespace bwgemm {
 
+// As bwgemmSetWorkspace takes it. Without data the library allocates, unless the size is 0 too.
 struct Workspace {
-  bool is_user = false;  // bwgemmSetWorkspace was called
   void* data = nullptr;
-  std::size_t size = 0;
+  std::size_t size = ScratchPool::max_partials_bytes;
+
+  // What one call may use.
+  std::size_t usable() const {
+    return data != nullptr ? size : std::min(size, ScratchPool::max_partials_bytes);
+  }
 };
 
 class Handle {

@@ -13,13 +13,21 @@ void write(const char* name, Value* to, Value value) {
   *to = value;
 }
 
+// What the driver answers for what is no stream, and for one whose context is gone. The handle's
+// context was found alive.
+bool says_no_stream(CUresult result) {
+  return result == CUDA_ERROR_INVALID_HANDLE || result == CUDA_ERROR_INVALID_VALUE ||
+         result == CUDA_ERROR_INVALID_CONTEXT || result == CUDA_ERROR_CONTEXT_IS_DESTROYED;
+}
+
 void check_stream(const Handle& handle, CUstream stream) {
   if (stream == nullptr || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD) return;
   CUcontext context = nullptr;
   const CUresult result = handle.driver.cuStreamGetCtx(stream, &context);
-  if (result != CUDA_SUCCESS)
+  if (says_no_stream(result))
     require(false, "stream is not a stream of this process: ",
             handle.driver.describe(handle.driver.cuStreamGetCtx.name(), result));
+  handle.driver.check(handle.driver.cuStreamGetCtx, result);
   require(context == handle.context.get(), "stream belongs to another context than the handle");
 }
 
@@ -33,9 +41,7 @@ void set_workspace(Handle& handle, void* workspace, std::size_t size) {
   const auto address = reinterpret_cast<std::uintptr_t>(workspace);
   require(address % 256 == 0, "workspace is address ", address,
           " but must be a multiple of 256 bytes");
-  require(workspace != nullptr || size == 0, "workspace is null but size is ", size,
-          "; it must be 0 then");
-  handle.workspace = {.is_user = true, .data = workspace, .size = size};
+  handle.workspace = {.data = workspace, .size = size};
   handle.choices.clear();
 }
 

@@ -67,6 +67,7 @@ struct Operand {
   const char* name;       // "A"
   const char* ld_name;    // "lda"
   const char* rows_name;  // what the leading dimension must cover
+  const char* access;     // "written"
   const void* data;
   bwgemmDataType_t type;
   std::int64_t rows, columns, ld, stride;
@@ -85,8 +86,8 @@ bool spans_too_much(const Operand& operand, std::int64_t batch, Dtype type) {
 
 // The rules that A, B and C share, in argument order: pointer, type, leading dimension, stride.
 Dtype check_operand(const Operand& operand, std::int64_t batch) {
-  require(!operand.is_touched || operand.data != nullptr, operand.name,
-          " is null but will be accessed");
+  require(!operand.is_touched || operand.data != nullptr, operand.name, " is null but will be ",
+          operand.access);
   const auto type = known_type(operand.type);
   require(type.has_value(), operand.name, "type is ", static_cast<int>(operand.type),
           " but must be a bwgemmDataType_t");
@@ -156,11 +157,14 @@ Problem validated(const GemmArguments& arguments, bwgemmPointerMode_t pointer_mo
   const bool touches_c = !problem.empty();
   if (touches_c) problem.alpha = checked_scalar("alpha", arguments.alpha, pointer_mode);
   const bool touches_ab = touches_c && !problem.scale_only();
+  const char* read =
+      problem.alpha.device != nullptr ? "read unless alpha, which is on the device, is 0" : "read";
 
   const bool plain_a = arguments.transa == BWGEMM_OP_N, plain_b = arguments.transb == BWGEMM_OP_N;
   const Operand a{"A",
                   "lda",
                   "rows of A as stored",
+                  read,
                   arguments.a,
                   arguments.a_type,
                   plain_a ? problem.m : problem.k,
@@ -171,6 +175,7 @@ Problem validated(const GemmArguments& arguments, bwgemmPointerMode_t pointer_mo
   const Operand b{"B",
                   "ldb",
                   "rows of B as stored",
+                  read,
                   arguments.b,
                   arguments.b_type,
                   plain_b ? problem.k : problem.n,
@@ -178,8 +183,9 @@ Problem validated(const GemmArguments& arguments, bwgemmPointerMode_t pointer_mo
                   arguments.ldb,
                   arguments.stride_b,
                   touches_ab};
-  const Operand c{"C",       "ldc",     "m",           arguments.c,        arguments.c_type,
-                  problem.m, problem.n, arguments.ldc, arguments.stride_c, touches_c};
+  const Operand c{
+      "C",       "ldc",     "m",           "written",          arguments.c, arguments.c_type,
+      problem.m, problem.n, arguments.ldc, arguments.stride_c, touches_c};
   const Dtype a_type = check_operand(a, problem.batch);
   const Dtype b_type = check_operand(b, problem.batch);
   if (touches_c) problem.beta = checked_scalar("beta", arguments.beta, pointer_mode);

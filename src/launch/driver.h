@@ -122,17 +122,18 @@ struct Driver {
   // Calls and throws Error(status_of(result)) with the call and what the driver says of it.
   template <class Function, class... Arguments>
   void call(const Entry<Function>& entry, Arguments... arguments) const {
-    if (const CUresult result = entry(arguments...); result != CUDA_SUCCESS) fail(entry, result);
+    check(entry, entry(arguments...));
+  }
+  // The same for a call already made.
+  template <class Function>
+  void check(const Entry<Function>& entry, CUresult result) const {
+    if (result != CUDA_SUCCESS) fail(entry.name(), result);
   }
 
   // "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY (out of memory)"
   std::string describe(const char* entry, CUresult result) const;
 
  private:
-  template <class Function>
-  [[noreturn]] void fail(const Entry<Function>& entry, CUresult result) const {
-    fail(entry.name(), result);
-  }
   [[noreturn]] void fail(const char* entry, CUresult result) const;
 };
 

@@ -39,9 +39,12 @@ class PrivateStream {
   CUstream stream_ = nullptr;
 };
 
+// An invalid capture would keep what is allocated for it, though nothing can be launched into it.
 bool is_capturing(const Driver& driver, CUstream stream) {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   driver.call(driver.cuStreamIsCapturing, stream, &status);
+  if (status == CU_STREAM_CAPTURE_STATUS_INVALIDATED)
+    throw Error(BWGEMM_STATUS_EXECUTION_FAILED, "the capture of the stream has become invalid");
   return status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
@@ -71,8 +74,8 @@ Scratch ScratchPool::acquire(const StreamIdentity& stream, const ScratchNeed& ne
   Slot* slot = is_captured ? nullptr : &slot_of(stream.key());
   Scratch scratch{static_cast<float*>(workspace), nullptr};
   if (workspace == nullptr && need.partials_bytes > 0)
-    scratch.partials = reinterpret_cast<float*>(
-        is_captured ? allocate(need.partials_bytes) : partials_of(*slot, need.partials_bytes));
+    scratch.partials = reinterpret_cast<float*>(is_captured ? allocate(need.partials_bytes)
+                                                            : partials_of(*slot, need));
   if (need.arrivals > 0)
     scratch.arrivals = reinterpret_cast<std::uint32_t*>(
         is_captured ? take_arrivals(need.arrivals) : arrivals_of(*slot, need.arrivals));
@@ -87,15 +90,19 @@ ScratchPool::Slot& ScratchPool::slot_of(StreamKey key) {
   return slots_.back();
 }
 
-CUdeviceptr ScratchPool::partials_of(Slot& slot, std::size_t bytes) {
+CUdeviceptr ScratchPool::partials_of(Slot& slot, const ScratchNeed& need) {
   for (std::size_t step = 0; step < partials_steps.size(); ++step) {
-    if (partials_steps[step] < bytes) continue;
-    if (slot.partials[step] == 0) slot.partials[step] = allocate(partials_steps[step]);
-    return slot.partials[step];
+    if (partials_steps[step] < need.partials_bytes) continue;
+    Buffer& buffer = slot.partials[step];
+    if (buffer.bytes < need.partials_bytes) {  // none yet, or one of a lower limit
+      const std::size_t bytes = std::min(partials_steps[step], need.partials_limit);
+      buffer = {allocate(bytes), bytes};
+    }
+    return buffer.memory;
   }
-  throw Error(
-      BWGEMM_STATUS_INTERNAL_ERROR,
-      text("a launch asks for ", bytes, " bytes of workspace; the limit is ", max_partials_bytes));
+  throw Error(BWGEMM_STATUS_INTERNAL_ERROR,
+              text("a launch asks for ", need.partials_bytes, " bytes of workspace; the limit is ",
+                   max_partials_bytes));
 }
 
 CUdeviceptr ScratchPool::arrivals_of(Slot& slot, std::size_t count) {

@@ -37,6 +37,7 @@ class StreamIdentity {
 
 struct ScratchNeed {
   std::size_t partials_bytes = 0;
+  std::size_t partials_limit = 0;  // not less: no buffer for them may be larger
   std::size_t arrivals = 0;
 };
 
@@ -61,22 +62,27 @@ class ScratchPool {
   CUresult release();
 
  private:
-  // A slot's buffers have fixed sizes, 32 MiB together, and a launch takes the smallest that
-  // suffices: growing one would mean freeing memory that pending work may use.
+  // A slot's buffers have fixed sizes, 32 MiB together (less where the limit is lower), and a
+  // launch takes the smallest that suffices: growing one would mean freeing memory that pending
+  // work may use.
   static constexpr std::array<std::size_t, 3> partials_steps{
       std::size_t{2} << 20, std::size_t{6} << 20, max_partials_bytes};
   static constexpr std::size_t counters_per_chunk = 65536;
   static constexpr std::size_t counters_per_slot = 1024;
 
+  struct Buffer {
+    CUdeviceptr memory = 0;
+    std::size_t bytes = 0;
+  };
   struct Slot {
     StreamKey key = 0;
-    std::array<CUdeviceptr, partials_steps.size()> partials{};
+    std::array<Buffer, partials_steps.size()> partials{};
     CUdeviceptr arrivals = 0;
     std::size_t arrivals_capacity = 0;
   };
 
   Slot& slot_of(StreamKey key);
-  CUdeviceptr partials_of(Slot& slot, std::size_t bytes);
+  CUdeviceptr partials_of(Slot& slot, const ScratchNeed& need);
   CUdeviceptr arrivals_of(Slot& slot, std::size_t count);
   CUdeviceptr take_arrivals(std::size_t count);
   CUdeviceptr zeroed_counters(std::size_t count);

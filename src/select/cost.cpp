@@ -153,9 +153,9 @@ double tma_compute_us(const Problem& problem, const DeviceFacts& facts, const Ke
 // Whether an operand can be read 16 bytes at a time.
 bool is_wide(const Matrix& matrix) {
   constexpr std::int64_t wide = 16;
-  const std::int64_t element_bytes = size_bytes(matrix.type);
+  const std::int64_t wide_elements = wide / size_bytes(matrix.type);  // strides may be any number
   return reinterpret_cast<std::uintptr_t>(matrix.data) % wide == 0 &&
-         matrix.ld * element_bytes % wide == 0 && matrix.batch_stride * element_bytes % wide == 0;
+         matrix.ld % wide_elements == 0 && matrix.batch_stride % wide_elements == 0;
 }
 
 double direct_step_us(const Problem& problem, const ArchCosts& costs) {

@@ -152,7 +152,8 @@ const char* tma_kernel_rejects(const Problem& problem, const KernelConfig& confi
 }
 
 const char* direct_rejects(const Problem& problem, const KernelConfig& config) {
-  if (k_steps(problem, config) > index_limit) return "k is too large for 32-bit step numbers";
+  // One less: the loop over them takes one step more.
+  if (k_steps(problem, config) >= index_limit) return "k is too large for 32-bit step numbers";
   return tile_rejects(problem, config.tile.m, config.tile.n);
 }
 

@@ -289,6 +289,45 @@ TEST_F(BadArguments, AAndBMayBeNullWhereTheyAreNotRead) {
   }
 }
 
+// The host cannot know a device alpha: null is refused unless k settles it.
+TEST_F(BadArguments, AAndBMayBeNullWithDeviceScalarsOnlyIfKIsZero) {
+  ASSERT_EQ(bwgemmSetPointerMode(handle(), BWGEMM_POINTER_MODE_DEVICE), BWGEMM_STATUS_SUCCESS);
+  for (const GemmEntry& entry : gemm_entries)
+    for (const bool spoils_a : {true, false}) {
+      GemmArguments gemm = legal();
+      gemm.alpha = device_pointer(0x7f0030000000);
+      gemm.beta = device_pointer(0x7f0030000004);
+      (spoils_a ? gemm.a : gemm.b) = nullptr;
+      fake_cuda().reset();
+      EXPECT_EQ(entry.call(handle(), gemm), BWGEMM_STATUS_INVALID_VALUE) << entry.name;
+      EXPECT_TRUE(mentions(bwgemmGetLastErrorString(), spoils_a ? "A" : "B"));
+      EXPECT_TRUE(mentions(bwgemmGetLastErrorString(), "alpha")) << bwgemmGetLastErrorString();
+      expect_nothing_happened(entry.name);
+      gemm.k = 0;
+      gemm.a = gemm.b = nullptr;
+      EXPECT_EQ(entry.call(handle(), gemm), BWGEMM_STATUS_SUCCESS)
+          << entry.name << ": " << bwgemmGetLastErrorString();
+      if (entry.launches) {
+        EXPECT_EQ(only_launch().params.k_blocks, 0);
+        EXPECT_EQ(only_launch().params.beta.device, gemm.beta);
+      }
+    }
+}
+
+// Where they are not read, or have one column, their leading dimensions are never multiplied.
+TEST_F(BadArguments, LeadingDimensionsMayBeEnormous) {
+  GemmArguments gemm = legal();
+  gemm.k = 0, gemm.lda = gemm.ldb = most;
+  for (const GemmEntry& entry : gemm_entries)
+    EXPECT_EQ(entry.call(handle(), gemm), BWGEMM_STATUS_SUCCESS)
+        << entry.name << ": " << bwgemmGetLastErrorString();
+  gemm = legal();
+  gemm.m = gemm.n = 1, gemm.lda = gemm.ldb = gemm.ldc = most;
+  for (const GemmEntry& entry : gemm_entries)
+    EXPECT_EQ(entry.call(handle(), gemm), BWGEMM_STATUS_SUCCESS)
+        << entry.name << ": " << bwgemmGetLastErrorString();
+}
+
 // Sizes that exist in no machine: an answer, and no crash.
 TEST_F(BadArguments, EnormousSizes) {
   for (const std::int64_t size :

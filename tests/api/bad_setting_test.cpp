@@ -186,8 +186,6 @@ TEST_F(BadSettings, Workspace) {
               BWGEMM_STATUS_INVALID_VALUE);
     EXPECT_TRUE(mentions(bwgemmGetLastErrorString(), "workspace")) << bwgemmGetLastErrorString();
   }
-  EXPECT_EQ(bwgemmSetWorkspace(handle(), nullptr, 1), BWGEMM_STATUS_INVALID_VALUE);
-  EXPECT_TRUE(mentions(bwgemmGetLastErrorString(), "size")) << bwgemmGetLastErrorString();
   void* stored = nullptr;
   std::size_t size = 0;
   EXPECT_EQ(bwgemmGetWorkspace(handle(), &stored, &size), BWGEMM_STATUS_SUCCESS);
@@ -195,6 +193,23 @@ TEST_F(BadSettings, Workspace) {
   EXPECT_EQ(size, 4096u);
   EXPECT_EQ(bwgemmSetWorkspace(handle(), nullptr, 0), BWGEMM_STATUS_SUCCESS);
   check(driver().mem_free(memory), "cuMemFree");
+}
+
+// A new handle's is the library's, and what Get answers can be given to Set.
+TEST_F(BadSettings, WorkspaceOfTheLibrary) {
+  void* stored = &stored;
+  std::size_t size = 0;
+  EXPECT_EQ(bwgemmGetWorkspace(handle(), &stored, &size), BWGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(stored, nullptr);
+  EXPECT_EQ(size, std::size_t{24} << 20);
+  for (const std::size_t set : {std::size_t{0}, std::size_t{1}, size, SIZE_MAX}) {
+    EXPECT_EQ(bwgemmSetWorkspace(handle(), nullptr, set), BWGEMM_STATUS_SUCCESS)
+        << bwgemmGetLastErrorString();
+    std::size_t now = ~set;
+    EXPECT_EQ(bwgemmGetWorkspace(handle(), &stored, &now), BWGEMM_STATUS_SUCCESS);
+    EXPECT_EQ(stored, nullptr);
+    EXPECT_EQ(now, set);
+  }
 }
 
 TEST_F(BadSettings, AStreamOfAnotherContext) {
@@ -210,6 +225,21 @@ TEST_F(BadSettings, AStreamOfAnotherContext) {
   EXPECT_EQ(stored, nullptr);
   check(driver().stream_destroy(foreign), "cuStreamDestroy");
   check(driver().ctx_destroy(other), "cuCtxDestroy");
+}
+
+// Only what the driver says of the stream is held against the stream.
+TEST_F(BadSettings, AStreamIsNotBlamedForOtherFailures) {
+  const Stream stream;
+  for (const auto& [result, status] :
+       {std::pair{CUDA_ERROR_INVALID_HANDLE, BWGEMM_STATUS_INVALID_VALUE},
+        std::pair{CUDA_ERROR_CONTEXT_IS_DESTROYED, BWGEMM_STATUS_INVALID_VALUE},
+        std::pair{CUDA_ERROR_ILLEGAL_ADDRESS, BWGEMM_STATUS_EXECUTION_FAILED},
+        std::pair{CUDA_ERROR_UNKNOWN, BWGEMM_STATUS_INTERNAL_ERROR}}) {
+    fake_cuda().fail_entry("cuStreamGetCtx", result);
+    EXPECT_EQ(bwgemmSetStream(handle(), stream.get()), status) << bwgemmGetLastErrorString();
+    EXPECT_TRUE(mentions(bwgemmGetLastErrorString(), "cuStreamGetCtx"));
+    fake_cuda().reset();
+  }
 }
 
 }  // namespace

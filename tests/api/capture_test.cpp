@@ -111,6 +111,41 @@ TEST_F(Captures, ARefusedCallKeepsThemValid) {
   EXPECT_NE(end(stream), nullptr);
 }
 
+// Nothing can be launched into it, so nothing is to be kept for it either.
+TEST_F(Captures, AnInvalidOneGetsNoScratch) {
+  const Stream stream;
+  ASSERT_EQ(bwgemmSetStream(handle(), stream.get()), BWGEMM_STATUS_SUCCESS);
+  ASSERT_EQ(gemm_ex(handle(), GemmArguments::split()), BWGEMM_STATUS_SUCCESS);
+  begin(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+  CUdeviceptr memory = 0;
+  EXPECT_NE(driver().mem_alloc(&memory, 16), CUDA_SUCCESS);
+  fake_cuda().reset();
+  EXPECT_EQ(gemm_ex(handle(), GemmArguments::split()), BWGEMM_STATUS_EXECUTION_FAILED);
+  EXPECT_TRUE(mentions(bwgemmGetLastErrorString(), "capture")) << bwgemmGetLastErrorString();
+  EXPECT_EQ(fake_cuda().calls("cuMemAlloc"), 0);
+  CUgraph graph = nullptr;
+  EXPECT_NE(driver().stream_end_capture(stream.get(), &graph), CUDA_SUCCESS);
+}
+
+// Not to be done, but not to leak either.
+TEST_F(Captures, DestroyDuringOneFreesEverything) {
+  bwgemmHandle_t fresh = nullptr;
+  ASSERT_EQ(bwgemmCreate(&fresh), BWGEMM_STATUS_SUCCESS);
+  ASSERT_EQ(gemm_ex(fresh, GemmArguments::split()), BWGEMM_STATUS_SUCCESS);
+  const Stream stream;
+  begin(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+  const long memory = fake_cuda().live(Live::memory), libraries = fake_cuda().live(Live::libraries);
+  EXPECT_EQ(bwgemmDestroy(fresh), BWGEMM_STATUS_INTERNAL_ERROR);
+  EXPECT_TRUE(mentions(bwgemmGetLastErrorString(), "cuCtxSynchronize"))
+      << bwgemmGetLastErrorString();
+  EXPECT_LT(fake_cuda().live(Live::memory), memory);
+  EXPECT_LT(fake_cuda().live(Live::libraries), libraries);
+  EXPECT_EQ(bwgemmDestroy(fresh), BWGEMM_STATUS_NOT_INITIALIZED);
+  CUgraph graph = nullptr;
+  driver().stream_end_capture(stream.get(), &graph);  // any result
+  if (graph != nullptr) driver().graph_destroy(graph);
+}
+
 // ---- scratch ------------------------------------------------------------------------------------
 
 struct Scratch {
@@ -133,6 +168,16 @@ class ScratchOwners : public FakeHandleTest {
   Scratch used_on(CUstream stream) {
     EXPECT_EQ(bwgemmSetStream(handle(), stream), BWGEMM_STATUS_SUCCESS);
     return used();
+  }
+
+  // Bytes of the partial sums of the last such launch.
+  static std::size_t partials_bytes() {
+    const auto& params = fake_cuda().launch(0)->params;
+    return params.splits > 1 ? static_cast<std::size_t>(params.splits) * 64 * 64 * 4 : 0;
+  }
+  // Whether the byte lies in memory of the driver.
+  static bool is_allocated(const float* memory, std::size_t byte) {
+    return driver().memset_d16(reinterpret_cast<CUdeviceptr>(memory) + byte, 0, 1) == CUDA_SUCCESS;
   }
 
   // Floats and counters of one such launch, which no two owners may share any of.
@@ -229,6 +274,41 @@ TEST_F(ScratchOwners, ASmallWorkspaceIsNotExceeded) {
     if (params.splits > 1) {
       EXPECT_EQ(params.partials, workspace.as<float>());
     }
+  }
+}
+
+TEST_F(ScratchOwners, TheLibrarysWorkspaceIsAsLargeAsAllowed) {
+  ASSERT_EQ(bwgemmSetWorkspace(handle(), nullptr, 256), BWGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(gemm_ex(handle(), GemmArguments::split()), BWGEMM_STATUS_SUCCESS);
+  EXPECT_LE(only_launch().params.splits, 1);
+  for (const std::size_t size : {std::size_t{40000}, std::size_t{100000}}) {
+    ASSERT_EQ(bwgemmSetWorkspace(handle(), nullptr, size), BWGEMM_STATUS_SUCCESS);
+    const Scratch scratch = used();
+    EXPECT_LE(partials_bytes(), size);
+    EXPECT_GT(partials_bytes(), size / 2);
+    EXPECT_TRUE(is_allocated(scratch.partials, partials_bytes() - 2));
+    EXPECT_FALSE(is_allocated(scratch.partials, size));
+  }
+  const Scratch larger = used();
+  ASSERT_EQ(bwgemmSetWorkspace(handle(), nullptr, 40000), BWGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(used().partials, larger.partials) << "what is there is used";
+  fake_cuda().reset();
+}
+
+TEST_F(ScratchOwners, TheLibrarysWorkspaceCanBeHadBack) {
+  void* none = nullptr;
+  std::size_t size = 0;
+  ASSERT_EQ(bwgemmGetWorkspace(handle(), &none, &size), BWGEMM_STATUS_SUCCESS);
+  const Scratch before = used();
+  const std::size_t bytes = partials_bytes();
+  const DeviceMemory workspace(1 << 20);
+  for (void* other : {workspace.as<>(), static_cast<void*>(nullptr)}) {
+    ASSERT_EQ(bwgemmSetWorkspace(handle(), other, other != nullptr ? 1 << 20 : 0),
+              BWGEMM_STATUS_SUCCESS);
+    EXPECT_EQ(gemm_ex(handle(), GemmArguments::split()), BWGEMM_STATUS_SUCCESS);
+    ASSERT_EQ(bwgemmSetWorkspace(handle(), none, size), BWGEMM_STATUS_SUCCESS);
+    EXPECT_EQ(used().partials, before.partials);
+    EXPECT_EQ(partials_bytes(), bytes);
   }
 }
 
