@@ -101,9 +101,14 @@ std::string csv_row(const std::vector<Cell>& row) {
 std::string json_object(const std::vector<Cell>& row) {
   const auto member = [](const Cell& cell) {
     const char* quote = cell.is_text ? "\"" : "";
-    return "\"" + std::string(cell.column) + "\": " + quote + cell.value + quote;
+    return std::string(1, '"')
+        .append(cell.column)
+        .append("\": ")
+        .append(quote)
+        .append(cell.value)
+        .append(quote);
   };
-  return "{" + joined(row, ", ", member) + "}";
+  return std::string(1, '{').append(joined(row, ", ", member)).append("}");
 }
 
 }  // namespace bwgemm::bench

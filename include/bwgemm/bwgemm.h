@@ -117,7 +117,7 @@ BWGEMM_API const char* bwgemmStatusString(bwgemmStatus_t status);
 
 /* Text of the last error that a bwgemm function returned on the calling thread; "" if there was
  * none. Successful calls leave it alone. Owned by the library, valid until the thread's next
- * failing call. */
+ * failing call or its end, and until the library is unloaded. */
 BWGEMM_API const char* bwgemmGetLastErrorString(void);
 
 /* ---- kernels: callable any time, also without a GPU ------------------------------------------ */
@@ -136,7 +136,8 @@ BWGEMM_API const char* bwgemmKernelName(int index);
  * the file named by BWGEMM_LIBCUDA). The caller owns *handle and ends it with bwgemmDestroy. Not to
  * be called while a stream of the thread is being captured in global or thread-local mode. Errors:
  * INVALID_VALUE (handle is null), NO_DRIVER, DRIVER_TOO_OLD, NO_DEVICE, ARCH_MISMATCH,
- * ALLOC_FAILED. *handle is written only on success. */
+ * ALLOC_FAILED (also beyond 8192 handles), EXECUTION_FAILED (the context is lost), INTERNAL_ERROR
+ * (any other failure of the driver). *handle is written only on success. */
 BWGEMM_API bwgemmStatus_t bwgemmCreate(bwgemmHandle_t* handle);
 
 /* Ends a handle. Work already launched completes first: a handle that launched anything waits for
@@ -210,12 +211,14 @@ BWGEMM_API bwgemmStatus_t bwgemmGetProgrammaticLaunch(bwgemmHandle_t handle, int
  * alpha and beta are float. Other known types: NOT_SUPPORTED; unknown ones: INVALID_VALUE.
  * algo: -1, 0..23 and 99..115 (cuBLAS's values) all mean "choose"; others: INVALID_VALUE.
  *
- * Numerics. Products of inputs are exact. Sums are formed in float by the tensor cores, which align
- * and truncate; with u = 2^-23 and S = sum over k of |a||b|, the accumulated value differs from the
- * exact sum by at most (k + 16) * u * S. alpha * sum + beta * c is one multiply and one fused
- * multiply-add in float, then one round-to-nearest-even to the type of C. NaN and Inf propagate as
- * the formula says (subject to the rules for zero scalars above); denormal inputs and outputs are
- * kept, float denormals of partial sums may be flushed. Overflow of the result type gives Inf. */
+ * Numerics. Products of inputs are exact unless they leave float's range. Sums are formed in float
+ * by the tensor cores, which align and truncate; with u = 2^-23 and S = sum over k of |a||b|, the
+ * accumulated value differs from the exact sum by at most (k + 16) * (u * S + 2^-126). alpha * sum
+ * + beta * c is one multiply and one fused multiply-add in float, then one round-to-nearest-even to
+ * the type of C. NaN and Inf propagate as the formula says (subject to the rules for zero scalars
+ * above; the payload of a NaN is not kept); denormal inputs and outputs are kept, float denormals
+ * of partial sums may be flushed. A partial sum beyond float's range gives Inf or NaN even if the
+ * exact sum is smaller; overflow of the result type gives Inf. */
 BWGEMM_API bwgemmStatus_t bwgemmGemmEx(bwgemmHandle_t handle, bwgemmOperation_t transa,
                                        bwgemmOperation_t transb, int64_t m, int64_t n, int64_t k,
                                        const void* alpha, const void* A, bwgemmDataType_t Atype,

@@ -26,9 +26,13 @@ struct Scaling {
   }
 };
 
-// Without a product the result is beta * c whatever alpha is, infinite or NaN included.
+// Without a product the result is beta * c whatever alpha is, infinite or NaN included. Adding the
+// product of an accumulator of zero and -0 leaves beta * c as it is, -0 included; alone it would be
+// -0, so without C alpha is +0.
 BWGEMM_DEVICE Scaling load_scaling(const KernelParams& params) {
-  return {params.k_blocks == 0 ? 0.0f : load_scalar(params.alpha), load_scalar(params.beta)};
+  const float alpha = load_scalar(params.alpha), beta = load_scalar(params.beta);
+  const bool multiplies = params.k_blocks != 0 && alpha != 0;
+  return {multiplies ? alpha : beta != 0 ? -0.0f : 0.0f, beta};
 }
 
 // Steps of the main loop: none if alpha turns out to be zero, so that A and B are not read.

@@ -66,7 +66,7 @@ BWGEMM_DEVICE void run_output(const KernelParams& params, const StagingBuffers& 
     if (!first) offer();
     first = false;
   }
-  ptx::cp_async_bulk_wait_group<0>();  // shared memory must outlive the reads of the stores
+  ptx::cp_async_bulk_wait_group_read<0>();  // shared memory must outlive the reads of the stores
 }
 
 }  // namespace bwgemm

@@ -49,8 +49,9 @@ BWGEMM_DEVICE void multiply(const FragmentReader& a, const FragmentReader& b, st
     for (int i = 0; i < Accumulators::rows; ++i)
 #pragma unroll
       for (int j = 0; j < Accumulators::columns; ++j) {
-        // A 16x16 block of B is two operands of 8 columns: its 8x8 blocks 0 and 2, 1 and 3.
-        const std::uint32_t b0 = b_fragments[j / 2][j % 2], b1 = b_fragments[j / 2][j % 2 + 2];
+        // A 16x16 block of B is two operands of 8 columns.
+        const std::uint32_t b0 = b_fragments[j / 2][j % 2 * 2];
+        const std::uint32_t b1 = b_fragments[j / 2][j % 2 * 2 + 1];
         ptx::mma_m16n8k16_bf16_if(is_bf16, accumulators.block[i][j], a_fragments[i], b0, b1);
         ptx::mma_m16n8k16_f16_if(!is_bf16, accumulators.block[i][j], a_fragments[i], b0, b1);
       }
@@ -102,8 +103,8 @@ BWGEMM_DEVICE void gemm(const KernelParams& params) {
   SlabLoader a_loader(params.a, params.m, params.k, params.batch);
   SlabLoader b_loader(params.b, params.n, params.k, params.batch);
   const WarpTile warp(threadIdx.x);
-  const FragmentReader a(lines_along_k(params.a), warp.row);
-  const FragmentReader b(lines_along_k(params.b), warp.column);
+  const FragmentReader a(lines_along_k(params.a), warp.row, BlockOrder::rows_first);
+  const FragmentReader b(lines_along_k(params.b), warp.column, BlockOrder::k_first);
 
   for (std::int64_t unit = blockIdx.x; unit < tiles * splits; unit += gridDim.x) {
     const std::int64_t tile = unit / splits;

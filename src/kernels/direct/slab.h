@@ -136,18 +136,25 @@ class SlabLoader {
   const char* slab_ = nullptr;
 };
 
+// How the four 8x8 blocks of a 16x16 block follow each other in the registers of a fragment. mma
+// takes A rows first. Of B it takes one half of the rows, both halves of k, and wants those two in
+// neighbouring registers: otherwise each mma costs two moves.
+enum class BlockOrder : std::uint8_t { rows_first, k_first };
+
 // Reads 16x16 blocks of a slab as mma operands.
 class FragmentReader {
  public:
   // `row`: first row of this warp's part of the slab, a multiple of 32.
-  BWGEMM_DEVICE FragmentReader(bool along_k, int row)
+  BWGEMM_DEVICE FragmentReader(bool along_k, int row, BlockOrder order)
       : along_k_(along_k),
         row_step_(along_k ? 16 * slab_depth * 2 : 16 * 2),
         k_step_(along_k ? 16 * 2 : 16 * slab_rows * 2) {
-    // Lane l names line l % 8 of the 8x8 block l / 8; blocks 1 and 3 are 8 rows further, 2 and 3
-    // are 8 steps of k further.
+    // Lane l names line l % 8 of the 8x8 block l / 8. Blocks 1 and 3 are one block further in the
+    // first direction of the order, 2 and 3 in the other.
     const std::uint32_t lane = threadIdx.x % 32;
-    const std::uint32_t in_block = lane % 8, block_row = lane / 8 % 2 * 8, block_k = lane / 16 * 8;
+    const std::uint32_t in_block = lane % 8, first = lane / 8 % 2 * 8, second = lane / 16 * 8;
+    const std::uint32_t block_row = order == BlockOrder::rows_first ? first : second;
+    const std::uint32_t block_k = order == BlockOrder::rows_first ? second : first;
     const std::uint32_t offset = along_k
                                      ? (row + block_row + in_block) * slab_depth * 2 + block_k * 2
                                      : (block_k + in_block) * slab_rows * 2 + (row + block_row) * 2;

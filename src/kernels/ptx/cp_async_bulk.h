@@ -62,9 +62,4 @@ BWGEMM_DEVICE void cp_async_bulk_wait_group_read() {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(pending) : "memory");
 }
 
-template <int pending>
-BWGEMM_DEVICE void cp_async_bulk_wait_group() {
-  asm volatile("cp.async.bulk.wait_group %0;" ::"n"(pending) : "memory");
-}
-
 }  // namespace bwgemm::ptx

@@ -78,6 +78,7 @@ BWGEMM_DEVICE void gemm(const KernelParams& params) {
     prefetch_maps(params);
     init_barriers(cta);
   }
+  __syncwarp();                      // thread 0 back with its warp, which aligned instructions need
   cluster_sync<cta.cluster_size>();  // initialised barriers before any role, or any peer, uses them
 
   if (warp < warps_per_warpgroup) {
