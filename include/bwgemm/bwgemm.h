@@ -260,8 +260,10 @@ BWGEMM_API bwgemmStatus_t bwgemmGetWorkspaceSize(
 
 /* Writes to text (at most size bytes, always terminated) which kernel bwgemmGemmEx would choose
  * with these arguments, its launch, its predicted time, and why every other kernel lost or cannot
- * serve. Launches nothing. With a null handle it answers for a nominal H200 and a nominal B200 and
- * needs no GPU and no driver; scalars are then host pointers. */
+ * serve. It speaks of the product in row order, C^T = op(B)^T * op(A)^T, which the kernels compute:
+ * its A is B of the call, its m is n, and the reverse. Launches nothing. With a null handle it
+ * answers for a nominal H200 and a nominal B200 and needs no GPU and no driver; scalars are then
+ * host pointers. */
 BWGEMM_API bwgemmStatus_t bwgemmExplain(
     bwgemmHandle_t handle, bwgemmOperation_t transa, bwgemmOperation_t transb, int64_t m, int64_t n,
     int64_t k, const void* alpha, const void* A, bwgemmDataType_t Atype, int64_t lda, const void* B,

@@ -2,12 +2,14 @@
 #include "api/guard.h"
 
 #include <array>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <initializer_list>
 #include <new>
 #include <pthread.h>
 #include <string_view>
+#include <type_traits>
 
 #include "api/log.h"
 #include "core/error.h"
@@ -22,21 +24,20 @@ using ErrorText = std::array<char, 8192>;
 // lives; `free` is there after an unload too.
 class LastErrors {
  public:
-  LastErrors() : has_key_(pthread_key_create(&key_, std::free) == 0) {}
-  ~LastErrors() {
-    if (!has_key_) return;
+  void open() noexcept { has_key_ = pthread_key_create(&key_, std::free) == 0; }
+  // The key may be anybody's from now on.
+  void close() noexcept {
+    if (!has_key_.exchange(false)) return;
     std::free(pthread_getspecific(key_));
     pthread_key_delete(key_);
   }
-  LastErrors(const LastErrors&) = delete;
-  LastErrors& operator=(const LastErrors&) = delete;
 
   // Null if the thread has none.
   ErrorText* find() const {
     return has_key_ ? static_cast<ErrorText*>(pthread_getspecific(key_)) : nullptr;
   }
 
-  // Null if memory is exhausted.
+  // Null if memory is exhausted, or after close().
   ErrorText* find_or_make() const {
     if (ErrorText* text = find()) return text;
     void* memory = has_key_ ? std::calloc(1, sizeof(ErrorText)) : nullptr;
@@ -48,14 +49,23 @@ class LastErrors {
 
  private:
   pthread_key_t key_{};
-  bool has_key_;
+  std::atomic<bool> has_key_{false};
 };
 
-const LastErrors last_errors;
+// Without a destructor: exit handlers and other threads may make calls when static objects are
+// gone.
+static_assert(std::is_trivially_destructible_v<LastErrors>);
+constinit LastErrors last_errors;
+
+// From the load of the library to its unload or the end of the process.
+const struct LastErrorsAreOpen {
+  LastErrorsAreOpen() noexcept { last_errors.open(); }
+  ~LastErrorsAreOpen() { last_errors.close(); }
+} last_errors_are_open;
 
 std::string_view set_last_error(std::initializer_list<std::string_view> parts) noexcept {
   ErrorText* text = last_errors.find_or_make();
-  if (text == nullptr) return "no memory for the text of an error";
+  if (text == nullptr) return "an error whose text could not be kept";
   std::size_t size = 0;
   for (std::string_view part : parts) {
     part = part.substr(0, text->size() - 1 - size);

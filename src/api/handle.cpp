@@ -79,7 +79,7 @@ Handle::~Handle() {
   if (is_closed_) return;
   try {
     close();
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     log(Level::warning, error.what());
   }
 }

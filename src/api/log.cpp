@@ -5,6 +5,7 @@
 
 #include <array>
 #include <memory>
+#include <pthread.h>
 #include <spdlog/logger.h>
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
@@ -45,6 +46,19 @@ spdlog::logger* logger_to(const std::string& file) {
   return logger.release();
 }
 
+// While one lives, its thread is not cancelled: nothing here may be left half done, and functions
+// that are noexcept cannot be unwound.
+class CancellationHold {
+ public:
+  CancellationHold() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+  ~CancellationHold() { pthread_setcancelstate(before_, nullptr); }
+  CancellationHold(const CancellationHold&) = delete;
+  CancellationHold& operator=(const CancellationHold&) = delete;
+
+ private:
+  int before_ = PTHREAD_CANCEL_ENABLE;
+};
+
 void write(spdlog::logger& to, Level level, std::string_view line) {
   to.log(level_names[static_cast<std::size_t>(level)].level,
          spdlog::string_view_t(line.data(), line.size()));
@@ -77,6 +91,7 @@ Log opened() {
 // Never destroyed: see above.
 const Log& the_log() noexcept {
   static const Log log = []() noexcept {
+    const CancellationHold hold;
     try {
       return opened();
     } catch (...) {
@@ -95,6 +110,7 @@ bool logs(Level level) noexcept {
 void log(Level level, std::string_view line) noexcept {
   const Log& to = the_log();
   if (to.logger == nullptr || to.level < level || level == Level::off) return;
+  const CancellationHold hold;
   try {
     write(*to.logger, level, line);
   } catch (...) {

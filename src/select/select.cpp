@@ -37,19 +37,24 @@ Choice choice_of(const Problem& problem, const DeviceFacts& usable,
           raster_group(problem, usable, config, candidate.tile_n), candidate.predicted_us};
 }
 
+// Callers know the column-order product, whose letters the reasons do not use.
+constexpr std::string_view row_order_letters =
+    " (C is taken in row order: A and B, m and n are those of the call exchanged)";
+
 Choice forced_choice(const Problem& problem, const DeviceFacts& usable,
                      std::span<const KernelConfig> rows, const SelectOptions& options) {
   const int row = forced_row(rows, options.forced_kernel);
   const Candidate candidate = judged(problem, usable, rows[static_cast<std::size_t>(row)], options);
   if (candidate.rejected != nullptr)
-    throw Error(BWGEMM_STATUS_NOT_SUPPORTED, text("the forced kernel ", options.forced_kernel,
-                                                  " cannot serve: ", candidate.rejected));
+    throw Error(BWGEMM_STATUS_NOT_SUPPORTED,
+                text("the forced kernel ", options.forced_kernel,
+                     " cannot serve: ", candidate.rejected, row_order_letters));
   return choice_of(problem, usable, rows, row, candidate);
 }
 
 [[noreturn]] void throw_nothing_serves(const Problem& problem, const DeviceFacts& usable,
                                        std::span<const KernelConfig> rows) {
-  std::string message = "no kernel can serve the call";
+  std::string message = text("no kernel can serve the call", row_order_letters);
   for (const KernelConfig& config : rows)
     message += text("; ", kernel_name(config).view(), ": ", rejects(problem, usable, config));
   throw Error(BWGEMM_STATUS_NOT_SUPPORTED, std::move(message));

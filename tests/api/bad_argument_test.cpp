@@ -328,6 +328,15 @@ TEST_F(BadArguments, LeadingDimensionsMayBeEnormous) {
         << entry.name << ": " << bwgemmGetLastErrorString();
 }
 
+// The reasons are about operands that changed places; the text must say so.
+TEST_F(BadArguments, ReasonsOfKernelsSayWhoseLettersTheyUse) {
+  GemmArguments gemm = legal();
+  gemm.n = gemm.ldb = std::int64_t{1} << 45;
+  gemm.transb = BWGEMM_OP_T, gemm.m = gemm.k = gemm.ldc = 1;
+  EXPECT_EQ(gemm_ex(handle(), gemm), BWGEMM_STATUS_NOT_SUPPORTED) << bwgemmGetLastErrorString();
+  EXPECT_THAT(bwgemmGetLastErrorString(), ::testing::HasSubstr("A and B, m and n"));
+}
+
 // Sizes that exist in no machine: an answer, and no crash.
 TEST_F(BadArguments, EnormousSizes) {
   for (const std::int64_t size :

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <sstream>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -228,6 +229,35 @@ TEST(Log, AFileThatCannotBeWrittenOrALevelThatIsNoneDoesNoHarm) {
   EXPECT_THAT(output, HasSubstr("gemm: BWGEMM_STATUS_SUCCESS"));
   EXPECT_THAT(created_with({{"BWGEMM_LOG_LEVEL", "shout"}}),
               HasSubstr("gemm: BWGEMM_STATUS_SUCCESS"));
+}
+
+// Threads may be cancelled where they write: not inside the library's log.
+TEST(Log, IsNotCutOffByACancelledThread) {
+  const LogFile file;
+  const ProcessResult result =
+      run_self("CancelledProbe.DISABLED_*",
+               {{"BWGEMM_LOG_LEVEL", "trace"}, {"BWGEMM_LOG_FILE", file.path()}});
+  EXPECT_TRUE(result.passed()) << result.output;
+  EXPECT_THAT(file.contents(), HasSubstr("lda"));
+}
+
+TEST(CancelledProbe, DISABLED_InACall) {
+  bwgemmHandle_t handle = nullptr;
+  ASSERT_EQ(bwgemmCreate(&handle), BWGEMM_STATUS_SUCCESS);
+  pthread_t thread{};
+  const auto body = [](void* used) -> void* {
+    pthread_cancel(pthread_self());  // takes effect at the next write or the like
+    GemmArguments bad;
+    bad.lda = 1;
+    gemm_ex(static_cast<bwgemmHandle_t>(used), bad);
+    pthread_testcancel();
+    return nullptr;
+  };
+  ASSERT_EQ(pthread_create(&thread, nullptr, body, handle), 0);
+  void* result = nullptr;
+  ASSERT_EQ(pthread_join(thread, &result), 0);
+  EXPECT_EQ(result, PTHREAD_CANCELED);
+  EXPECT_EQ(bwgemmDestroy(handle), BWGEMM_STATUS_SUCCESS);
 }
 
 // ---- AT_SECURE ----------------------------------------------------------------------------------

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // dlopen, use, dlclose: the library really goes, and comes back working. A copy of it is used,
 // since this program itself is linked to the original.
+#include <cstdlib>
 #include <dlfcn.h>
 #include <filesystem>
 #include <fstream>
 #include <future>
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <string>
 #include <thread>
 #include <unistd.h>
 
 #include "support/fake_gemm.h"
 #include "support/sanitized.h"
+#include "support/subprocess.h"
 
 namespace bwgemm::test {
 namespace {
@@ -88,6 +91,34 @@ TEST_F(Reload, UseAndClose) {
     EXPECT_EQ(dlclose(library), 0);
     ASSERT_FALSE(copy.is_mapped()) << "dlclose did not unload the library";
   }
+}
+
+// Runs when static objects of the copy are gone, and what they held may be somebody else's.
+decltype(&bwgemmSetStream) late_set_stream = nullptr;
+decltype(&bwgemmGetLastErrorString) late_last_error = nullptr;
+
+void call_late() {
+  char theirs[16] = "not to be ours";
+  pthread_key_t key{};
+  if (pthread_key_create(&key, nullptr) != 0 || pthread_setspecific(key, theirs) != 0) _exit(2);
+  if (late_set_stream(nullptr, nullptr) != BWGEMM_STATUS_NOT_INITIALIZED) _exit(3);
+  if (std::string_view(theirs) != "not to be ours") _exit(4);
+  if (std::string_view(late_last_error()) == theirs) _exit(5);
+}
+
+TEST(CallsAtExit, TouchNothingOfOthers) {
+  const ProcessResult result = run_self("CallsAtExitProbe.DISABLED_*");
+  EXPECT_TRUE(result.passed()) << "exit code " << result.exit_code << "\n" << result.output;
+}
+
+TEST(CallsAtExitProbe, DISABLED_OneFails) {
+  ASSERT_EQ(std::atexit(call_late), 0);  // before the copy's: so it runs after them
+  const LibraryCopy copy;
+  void* library = dlopen(copy.path().c_str(), RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(library, nullptr) << dlerror();
+  late_set_stream = symbol(library, "bwgemmSetStream", &bwgemmSetStream);
+  late_last_error = symbol(library, "bwgemmGetLastErrorString", &bwgemmGetLastErrorString);
+  EXPECT_EQ(late_set_stream(nullptr, nullptr), BWGEMM_STATUS_NOT_INITIALIZED);
 }
 
 // A thread that made calls and lives on holds nothing back, and ends without harm.

@@ -268,6 +268,10 @@ TEST(Select, VeryLongSumsAreServed) {
   EXPECT_GT(select(problem, nominal_h200, kernel_rows, options).splits, 4);
   EXPECT_THAT(reason(problem_of(1, 1, std::int64_t{1} << 37), direct90),
               HasSubstr("k is too large"));
+  // Its loop takes one step more than there are, and counts in 32 bits.
+  constexpr std::int64_t most_steps = (std::int64_t{1} << 31) - 2;
+  EXPECT_EQ(reason(problem_of(1, 1, 32 * most_steps), direct90), "");
+  EXPECT_THAT(reason(problem_of(1, 1, 32 * most_steps + 1), direct90), HasSubstr("k is too large"));
 }
 
 TEST(Select, MultiprocessorTarget) {
