@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Vector clocks: what is ordered before what, whatever the schedule. An entity is anything that
+// acts on its own: a warp, the phases of an mbarrier, a tensor pipe, a thread's bulk groups. It
+// numbers its actions; a clock says, per entity, up to which number its holder comes after.
+//
+// Entities belong to clusters, because nearly all synchronisation does. What a clock holds of other
+// clusters (through global memory) is kept aside and is usually nothing.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+namespace bwgemm::vgpu {
+
+using Entity = std::uint16_t;  // counts from 1 within its cluster; 0 is nobody
+using Time = std::uint32_t;
+
+class Clock {
+ public:
+  using Times = std::vector<Time>;                 // by entity
+  using Foreign = std::map<std::uint32_t, Times>;  // by cluster
+
+  Time at(Entity entity) const { return entity < times_.size() ? times_[entity] : 0; }
+  Time at(std::uint32_t cluster, Entity entity) const;  // of another cluster
+  void raise(Entity entity, Time time);
+  void lower(Entity entity, Time time) {
+    if (entity < times_.size()) times_[entity] = std::min(times_[entity], time);
+  }
+  void join(const Clock& other) {
+    join(times_, other.times_);
+    if (other.foreign_ && other.foreign_ != foreign_) join_foreign(*other.foreign_);
+  }
+  void join_foreign(const Foreign& other);
+  void forget_foreign() { foreign_.reset(); }
+
+  const Times& times() const { return times_; }
+  Times& times() { return times_; }
+  const std::shared_ptr<const Foreign>& foreign() const { return foreign_; }
+
+  static void join(Times& to, const Times& from) {
+    if (to.size() < from.size()) to.resize(from.size());
+    for (std::size_t i = 0; i < from.size(); ++i) to[i] = std::max(to[i], from[i]);
+  }
+
+ private:
+  Times times_;
+  std::shared_ptr<const Foreign> foreign_;  // shared between clocks, hence never changed in place
+};
+
+// What a thread, or a synchronisation object, comes after: as seen by ordinary accesses, and by the
+// async proxy (TMA, wgmma and tcgen05 reads of shared memory), which needs fence.proxy.async.
+struct View {
+  Clock generic, async;
+
+  void join(const View& other) {
+    generic.join(other.generic);
+    async.join(other.async);
+  }
+  void raise(Entity entity, Time time) {
+    generic.raise(entity, time);
+    async.raise(entity, time);
+  }
+};
+
+}  // namespace bwgemm::vgpu

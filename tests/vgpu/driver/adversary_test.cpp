@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the virtual driver does that a real one need not: it makes missing dependencies and wrong
+// kernels visible, and it refuses code that it cannot know.
+#include <cstdint>
+#include <cstring>
+
+#include "vgpu/driver/conformance/driver_test.h"
+
+namespace bwgemm::vgpu::driver::test {
+namespace {
+
+constexpr int rounds = 64;  // for chances of one half
+
+class Adversary : public KernelTest {
+ protected:
+  static std::size_t findings() { return entry<std::size_t()>("vgpu_finding_count")(); }
+  CUresult write(CUdeviceptr to, int value, CUstream stream) {
+    void* arguments[] = {&to, &value};
+    return CU(cuLaunchKernel)(function("write"), 1, 1, 1, 32, 1, 1, 0, stream, arguments, nullptr);
+  }
+  // How often the bug shows.
+  template <class Round>
+  static int count(const Round& shows) {
+    int shown = 0;
+    for (int i = 0; i < rounds; ++i) shown += shows() ? 1 : 0;
+    return shown;
+  }
+};
+
+TEST_F(Adversary, AMissingEventShows) {
+  const CUstream one = stream(), two = stream();
+  const CUdeviceptr a = ints(32, 0);
+  const int shown = count([&] {
+    EXPECT_OK(CU(cuMemsetD32)(a, 1, 32));
+    EXPECT_OK(CU(cuCtxSynchronize)());
+    EXPECT_OK(add(a, a, 0, one));  // 2
+    EXPECT_OK(add(a, a, 1, two));  // 5 behind it; 6 if first
+    return read(a, 1)[0] != 5;
+  });
+  EXPECT_GT(shown, rounds / 8);
+  EXPECT_LT(shown, rounds);
+}
+
+TEST_F(Adversary, AMissingSynchronizationShows) {
+  const CUstream own = stream();
+  const CUdeviceptr a = ints(32, 0);
+  const int shown = count([&] {
+    EXPECT_OK(CU(cuMemsetD32)(a, 1, 32));
+    EXPECT_OK(CU(cuCtxSynchronize)());
+    EXPECT_OK(write(a, 2, own));
+    unsigned value = 0;
+    EXPECT_OK(CU(cuMemcpyDtoH)(&value, a, 4)) << "does not wait for a non-blocking stream";
+    EXPECT_OK(CU(cuCtxSynchronize)());
+    return value == 1;
+  });
+  EXPECT_GT(shown, rounds / 8);
+}
+
+// A copy from pageable memory returns before its bytes have arrived.
+TEST_F(Adversary, ACopyThatNobodyWaitsForComesLate) {
+  const CUstream own = stream();
+  const CUdeviceptr a = ints(32, 0), b = ints(32, 0);
+  const std::vector<unsigned> host(32, 7);
+  const int shown = count([&] {
+    EXPECT_OK(CU(cuMemsetD32)(a, 0, 32));
+    EXPECT_OK(CU(cuMemsetD32)(b, 0, 32));
+    EXPECT_OK(CU(cuCtxSynchronize)());
+    EXPECT_OK(CU(cuMemcpyHtoD)(a, host.data(), 128));
+    EXPECT_OK(add(b, a, 0, own));
+    return read(b, 1)[0] == 0;
+  });
+  EXPECT_GT(shown, rounds / 8);
+}
+
+TEST_F(Adversary, PinnedSourcesAreReadWhenTheCopyRuns) {
+  void* host = nullptr;
+  ASSERT_OK(CU(cuMemAllocHost)(&host, 128));
+  const CUstream own = stream();
+  const CUdeviceptr a = ints(32, 0);
+  std::memset(host, 1, 128);
+  EXPECT_OK(CU(cuMemcpyHtoDAsync)(a, host, 128, own));
+  std::memset(host, 2, 128);
+  EXPECT_OK(CU(cuStreamSynchronize)(own));
+  EXPECT_EQ(read(a, 1)[0], 0x02020202u);
+  EXPECT_OK(CU(cuMemFreeHost)(host));
+}
+
+TEST_F(Adversary, AFindingBreaksTheContext) {
+  const std::size_t before = findings();
+  const CUdeviceptr small = memory(64);
+  EXPECT_OK(write(small, 1, nullptr)) << "the launch itself is fine";
+  EXPECT_EQ(findings(), before) << "nothing ran yet";
+  EXPECT_RESULT(CUDA_ERROR_LAUNCH_FAILED, CU(cuCtxSynchronize)());
+  EXPECT_GT(findings(), before) << "32 ints do not fit into 64 bytes";
+  CUdeviceptr address = 0;
+  EXPECT_RESULT(CUDA_ERROR_LAUNCH_FAILED, CU(cuMemAlloc)(&address, 16));
+  EXPECT_RESULT(CUDA_ERROR_LAUNCH_FAILED, CU(cuStreamQuery)(nullptr));
+
+  EXPECT_OK(CU(cuDevicePrimaryCtxReset)(0));  // what the test had is gone with it
+  forget();
+  CUcontext again = nullptr;
+  EXPECT_OK(CU(cuDevicePrimaryCtxRetain)(&again, 0));
+  EXPECT_OK(CU(cuDevicePrimaryCtxRelease)(0));
+  EXPECT_OK(CU(cuMemAlloc)(&address, 16));
+  EXPECT_OK(CU(cuMemFree)(address));
+}
+
+TEST_F(Adversary, UnknownBlobsAreRefused) {
+  struct {
+    std::uint32_t magic = 0xba55ed50;
+    std::uint16_t version = 1, header_bytes = 16;
+    std::uint64_t payload_bytes = 16;
+    char payload[16] = "not in an index";
+  } fatbin;
+  CUlibrary library = nullptr;
+  EXPECT_RESULT(CUDA_ERROR_NOT_SUPPORTED,
+                CU(cuLibraryLoadData)(&library, &fatbin, nullptr, nullptr, 0, nullptr, nullptr, 0));
+}
+
+TEST_F(Adversary, UnknownInstructionsAreRefused) {
+  constexpr char unknown[] =
+      ".version 8.0\n.target sm_90\n.address_size 64\n"
+      ".visible .entry k()\n{\n  bfind.u32 %r1, %r2;\n  ret;\n}\n";
+  CUmodule module = nullptr;
+  EXPECT_RESULT(CUDA_ERROR_NOT_SUPPORTED, CU(cuModuleLoadData)(&module, unknown));
+}
+
+}  // namespace
+}  // namespace bwgemm::vgpu::driver::test

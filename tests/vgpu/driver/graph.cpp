@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vgpu/driver/graph.h"
+
+#include <unordered_map>
+
+#include "vgpu/driver/stream.h"
+
+namespace bwgemm::vgpu::driver {
+
+Node& Graph::add(CUgraphNodeType type, Work work, std::vector<Node*> after) {
+  nodes.push_back(std::make_unique<Node>(Node{type, std::move(work), std::move(after)}));
+  return *nodes.back();
+}
+
+std::shared_ptr<Graph> Graph::clone() const {
+  auto copy = std::make_shared<Graph>();
+  std::unordered_map<const Node*, Node*> copies;
+  for (const auto& node : nodes) {
+    std::vector<Node*> after;
+    for (const Node* earlier : node->after) after.push_back(copies.at(earlier));
+    copies[node.get()] = &copy->add(node->type, node->work, std::move(after));
+  }
+  return copy;
+}
+
+namespace {
+
+void launch_into_capture(const Graph& graph, Stream& stream) {
+  const std::vector<Node*> before = stream.tail;
+  std::unordered_map<const Node*, Node*> copies;
+  std::vector<Node*> all;
+  for (const auto& node : graph.nodes) {
+    stream.tail.clear();
+    for (const Node* earlier : node->after) stream.tail.push_back(copies.at(earlier));
+    if (stream.tail.empty()) stream.tail = before;
+    add_to_capture(stream, node->type, node->work);
+    copies[node.get()] = stream.tail.front();
+    all.push_back(stream.tail.front());
+  }
+  stream.tail = all.empty() ? before : all;
+}
+
+}  // namespace
+
+void launch(const std::shared_ptr<GraphExec>& exec, Stream& stream) {
+  forbid_implicit_dependency(stream);
+  if (stream.capture != nullptr) return launch_into_capture(*exec->graph, stream);
+  const Ticket begin = submit(stream, nullptr, {exec->last_launch});
+  std::unordered_map<const Node*, Ticket> tickets;
+  std::vector<Ticket> all{begin};
+  for (const auto& node : exec->graph->nodes) {
+    std::vector<Ticket> after{begin};
+    for (const Node* earlier : node->after) after.push_back(tickets.at(earlier));
+    // The graph lives as long as its pending work.
+    const auto work = [graph = exec->graph, running = node.get()] {
+      if (running->work) running->work();
+    };
+    all.push_back(tickets[node.get()] = submit_unordered(stream, work, after));
+  }
+  exec->last_launch = submit(stream, nullptr, all);
+}
+
+}  // namespace bwgemm::vgpu::driver

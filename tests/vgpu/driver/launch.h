@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernel launches: the checks of cuLaunchKernelEx, the parameters as bytes, and the work that runs
+// the kernel on the virtual machine and reports what its judges found.
+#pragma once
+
+#include "vgpu/driver/api.h"
+#include "vgpu/driver/kernel.h"
+
+namespace bwgemm::vgpu::driver {
+
+// What a launch configuration asks for, checked against the function. Cluster dimensions of zero:
+// there are none.
+struct Launch {
+  vgpu::Dim3 grid, block;
+  std::uint32_t dynamic_shared_bytes = 0;
+  std::uint32_t cluster[3] = {0, 0, 0};
+
+  std::uint32_t cluster_size() const { return cluster[0] * cluster[1] * cluster[2]; }
+};
+
+// Of grid, block, cluster and shared memory; what occupancy queries may ask too.
+Launch checked_shape(const CUlaunchConfig& config, const Function& function);
+
+// Puts it into the stream of the configuration. Of `parameters` and `extra` exactly one holds the
+// arguments.
+void launch(const CUlaunchConfig& config, const Function& function, void** parameters,
+            void** extra);
+
+}  // namespace bwgemm::vgpu::driver

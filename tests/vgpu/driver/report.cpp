@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vgpu/driver/report.h"
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <unistd.h>
+
+#include "vgpu/driver/driver.h"
+
+namespace bwgemm::vgpu::driver {
+namespace {
+
+std::atomic<std::size_t> found{0};
+
+struct KernelCoverage {
+  std::vector<int> instructions;
+  std::vector<bool> executed;  // by line
+};
+
+// By kernel: a process sees one device, so one target of each.
+std::map<std::string, KernelCoverage>& covered() {
+  static auto& kernels = *new std::map<std::string, KernelCoverage>;
+  return kernels;
+}
+
+const char* coverage_folder() {
+  static const char* const folder = std::getenv("BWGEMM_VGPU_COVERAGE");
+  return folder;
+}
+
+void write_coverage() {
+  for (const auto& [name, kernel] : covered()) {
+    std::ofstream file(std::string(coverage_folder()) + '/' + name + '.' +
+                       std::to_string(getpid()) + ".coverage");
+    for (const int line : kernel.instructions) {
+      const auto index = static_cast<std::size_t>(line);
+      const bool is_executed = index < kernel.executed.size() && kernel.executed[index];
+      file << line << ' ' << (is_executed ? 1 : 0) << '\n';
+    }
+  }
+}
+
+}  // namespace
+
+bool report(const std::vector<vgpu::Finding>& findings, const vgpu::LaunchRequest& request,
+            unsigned long long launch_ordinal) {
+  for (const vgpu::Finding& finding : findings)
+    std::fprintf(stderr, "vgpu: %s\n", to_string(finding).c_str());
+  if (!findings.empty())
+    std::fprintf(stderr,
+                 "vgpu: %s: %zu findings in launch %llu of BWGEMM_VGPU_SEED=%llu, grid %u x %u x "
+                 "%u, cluster %u\n",
+                 request.kernel.c_str(), findings.size(), launch_ordinal,
+                 static_cast<unsigned long long>(Driver::get().settings.seed), request.grid.x,
+                 request.grid.y, request.grid.z, request.cluster_size);
+  found += findings.size();
+  return !findings.empty();
+}
+
+std::size_t finding_count() {
+  return found;
+}
+
+Coverage::Coverage(const vgpu::LaunchRequest& request) {
+  if (coverage_folder() == nullptr) return;
+  if (covered().empty()) std::atexit(write_coverage);
+  KernelCoverage& kernel = covered()[request.kernel];
+  if (kernel.instructions.empty())
+    kernel.instructions = request.module->instruction_lines(request.kernel);
+  lines_ = &kernel.executed;
+}
+
+}  // namespace bwgemm::vgpu::driver
+
+std::size_t vgpu_finding_count() {
+  return bwgemm::vgpu::driver::finding_count();
+}

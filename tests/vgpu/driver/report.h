@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What runs of kernels leave behind: findings on stderr and counted, and, if BWGEMM_VGPU_COVERAGE
+// names a folder, which PTX lines were executed.
+#pragma once
+
+#include <vector>
+
+#include "vgpu/machine.h"
+
+namespace bwgemm::vgpu::driver {
+
+// True if there is any.
+bool report(const std::vector<vgpu::Finding>& findings, const vgpu::LaunchRequest& request,
+            unsigned long long launch_ordinal);
+
+std::size_t finding_count();
+
+// Of one run. Lines executed add up over the process and are written when it ends, one file per
+// kernel and process: "<line> <0 or 1>" for every line that holds an instruction.
+class Coverage {
+ public:
+  explicit Coverage(const vgpu::LaunchRequest& request);
+  std::vector<bool>* lines() const { return lines_; }  // null: nobody wants to know
+
+ private:
+  std::vector<bool>* lines_ = nullptr;
+};
+
+}  // namespace bwgemm::vgpu::driver

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fences: between proxies, and of the memory model.
+#include <algorithm>
+
+#include "vgpu/memory_access.h"
+
+namespace bwgemm::vgpu {
+namespace {
+
+// What the thread did and knows so far becomes ordered for the async proxy as well. Its next
+// accesses are later than the fence, or a store behind the fence would count as before it.
+void cross_to_async(Warp& warp, Knowledge& knowledge) {
+  knowledge.view.generic.raise(warp.entity, warp.time);
+  knowledge.view.async.join(knowledge.view.generic);
+}
+
+void remember_fence(Knowledge& knowledge, Scope scope) {
+  knowledge.view.join(knowledge.observed);
+  knowledge.fenced = knowledge.view;
+  knowledge.fence_scope = static_cast<int>(scope);
+}
+
+Step proxy_fence(Warp& warp, const Instruction&, LaneMask mask) {
+  warp.knowledge.for_lanes(mask, warp.live,
+                           [&](Knowledge& knowledge) { cross_to_async(warp, knowledge); });
+  ++warp.time;
+  return Step::next;
+}
+
+Step barrier_init_fence(Warp& warp, const Instruction&, LaneMask mask) {
+  warp.knowledge.for_lanes(mask, warp.live, [&](Knowledge& knowledge) {
+    cross_to_async(warp, knowledge);
+    remember_fence(knowledge, Scope::cluster);
+  });
+  ++warp.time;
+  return Step::next;
+}
+
+Step memory_fence(Warp& warp, const Instruction& instruction, LaneMask mask) {
+  const View released = warp.release(mask);
+  warp.knowledge.for_lanes(mask, warp.live, [&](Knowledge& knowledge) {
+    knowledge.view.join(released);
+    remember_fence(knowledge, static_cast<Scope>(instruction.modifiers));
+  });
+  return Step::next;
+}
+
+}  // namespace
+
+bool decode_fence(Decoder& decoder) {
+  Instruction& instruction = decoder.instruction;
+  if (decoder.base() == "membar") {
+    const bool is_cta = decoder.one_of({"cta", "gl", "sys"}) == 0;
+    instruction.modifiers = static_cast<std::uint32_t>(is_cta ? Scope::cta : Scope::gpu);
+    instruction.execute = memory_fence;
+    return true;
+  }
+  if (decoder.base() != "fence") return false;
+  if (decoder.take("proxy")) {
+    decoder.expect("async");
+    for (const char* space : {"global", "shared::cta", "shared::cluster"}) decoder.take(space);
+    instruction.execute = proxy_fence;
+  } else if (decoder.take("mbarrier_init")) {
+    decoder.expect("release");
+    decoder.expect("cluster");
+    instruction.execute = barrier_init_fence;
+  } else {
+    decoder.one_of({"acq_rel", "sc", "acquire", "release"});
+    instruction.modifiers = static_cast<std::uint32_t>(decode_scope(decoder));
+    instruction.execute = memory_fence;
+  }
+  return true;
+}
+
+}  // namespace bwgemm::vgpu

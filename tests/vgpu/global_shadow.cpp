@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vgpu/global_shadow.h"
+
+#include "vgpu/simulation.h"
+
+namespace bwgemm::vgpu {
+namespace {
+
+// Time of (cluster, entity) in a clock that belongs to `own`.
+Time time_in(const Clock& clock, std::uint32_t own, std::uint32_t cluster, Entity entity) {
+  return cluster == own ? clock.at(entity) : clock.at(cluster, entity);
+}
+
+void add(Clock::Foreign& to, std::uint32_t own, const Clock& clock) {
+  Clock::join(to[own], clock.times());
+  if (clock.foreign())
+    for (const auto& [cluster, times] : *clock.foreign()) Clock::join(to[cluster], times);
+}
+
+void take(Clock& to, std::uint32_t own, const Clock::Foreign& from) {
+  Clock::Foreign others = from;
+  if (const auto mine = others.find(own); mine != others.end()) {
+    Clock::join(to.times(), mine->second);
+    others.erase(mine);
+  }
+  if (!others.empty()) to.join_foreign(others);
+}
+
+}  // namespace
+
+GlobalShadow::Granule& GlobalShadow::granule(std::uint64_t index) {
+  const std::uint64_t granules = page_bytes / granule_bytes_, number = index / granules;
+  if (number != last_page_) {
+    Page& page = pages_[number];
+    if (!page) page = std::make_unique<Granule[]>(granules);
+    last_page_ = number;
+    last_granules_ = page.get();
+  }
+  return last_granules_[index % granules];
+}
+
+GlobalShadow::Epoch GlobalShadow::epoch(const GlobalAccess& access, Entity entity, Time time,
+                                        bool async) const {
+  const Instruction* code = access.warp.simulation.program().code.data();
+  Epoch now{};
+  now.cluster = access.warp.cta.cluster.index;
+  now.entity = entity;
+  now.lane = static_cast<std::uint8_t>(access.lane);
+  now.strong = access.strong;
+  now.async = async;
+  now.time = time;
+  now.code = static_cast<std::uint32_t>(access.instruction - code);
+  now.synchronisations = access.warp.synchronisations;
+  return now;
+}
+
+bool GlobalShadow::ordered(const GlobalAccess& access, const Epoch& before, bool async) const {
+  const std::uint32_t own = access.warp.cta.cluster.index;
+  const bool same_warp = before.cluster == own && before.entity == access.warp.entity;
+  if (same_warp && !async)
+    return before.lane == access.lane || before.synchronisations != access.warp.synchronisations;
+  const View& view = access.warp.knowledge.of_lane(access.lane).view;
+  const Clock& clock = async && !before.async ? view.async : view.generic;
+  return time_in(clock, own, before.cluster, before.entity) >= before.time;
+}
+
+bool GlobalShadow::judge(const GlobalAccess& access, std::uint64_t address, const Epoch& before,
+                         bool async) {
+  if (before.entity == 0 || (before.strong && access.strong) || ordered(access, before, async))
+    return true;
+  Simulation& simulation = access.warp.simulation;
+  const Instruction& other = simulation.program().code[before.code];
+  simulation.findings().report(
+      Finding::Severity::error, "global-race",
+      std::string(access.what) + " by " + access.warp.name() + " at global " +
+          hexadecimal(address) + " not ordered after " + simulation.program().opcode(other) +
+          " (ptx:" + std::to_string(other.line) + ") of cluster " + std::to_string(before.cluster),
+      access.instruction);
+  return false;
+}
+
+void GlobalShadow::touch(const GlobalAccess& access, std::uint64_t address, std::uint32_t bytes,
+                         const Epoch& now, bool writes) {
+  bool fine = true;
+  for (std::uint64_t i = address / granule_bytes_; i <= (address + bytes - 1) / granule_bytes_;
+       ++i) {
+    Granule& granule = this->granule(i);
+    if (fine) fine = judge(access, i * granule_bytes_, granule.write, now.async);
+    if (writes) {
+      for (const Epoch& read : granule.reads)
+        if (fine) fine = judge(access, i * granule_bytes_, read, now.async);
+      granule = {now, {}};
+      continue;
+    }
+    Epoch* slot = &granule.reads[1];
+    for (Epoch& read : granule.reads)
+      if (read.entity == 0 || (read.cluster == now.cluster && read.entity == now.entity) ||
+          ordered(access, read, now.async)) {
+        slot = &read;
+        break;
+      }
+    *slot = now;
+  }
+}
+
+void GlobalShadow::read(const GlobalAccess& access, std::uint64_t address, std::uint32_t bytes) {
+  if (!enabled()) return;
+  access.warp.accessed |= 1u << access.lane;
+  touch(access, address, bytes, epoch(access, access.warp.entity, access.warp.time, false), false);
+}
+
+void GlobalShadow::write(const GlobalAccess& access, std::uint64_t address, std::uint32_t bytes) {
+  if (!enabled()) return;
+  access.warp.accessed |= 1u << access.lane;
+  touch(access, address, bytes, epoch(access, access.warp.entity, access.warp.time, false), true);
+}
+
+void GlobalShadow::async_read(const GlobalAccess& access, std::uint64_t address,
+                              std::uint32_t bytes, Entity entity, Time time) {
+  if (enabled()) touch(access, address, bytes, epoch(access, entity, time, true), false);
+}
+
+void GlobalShadow::async_write(const GlobalAccess& access, std::uint64_t address,
+                               std::uint32_t bytes, Entity entity, Time time) {
+  if (enabled()) touch(access, address, bytes, epoch(access, entity, time, true), true);
+}
+
+std::uint64_t GlobalShadow::domain(const Warp& warp, Scope scope) {
+  switch (scope) {
+    case Scope::cta: return (warp.cta.index + 1) << 2 | 1;
+    case Scope::cluster: return std::uint64_t{warp.cta.cluster.index + 1} << 2 | 2;
+    case Scope::gpu: return 0;
+  }
+  return 0;
+}
+
+// A wider scope includes the narrower ones of the same thread. So what is published at a scope goes
+// to that domain and all smaller ones around the thread, and is looked for likewise.
+void GlobalShadow::publish(const Warp& warp, std::uint64_t address, Scope scope, const View& view) {
+  if (!enabled()) return;
+  const std::uint32_t own = warp.cta.cluster.index;
+  for (int narrower = 0; narrower <= static_cast<int>(scope); ++narrower) {
+    Published& to = published_[address][domain(warp, static_cast<Scope>(narrower))];
+    add(to.generic, own, view.generic);
+    add(to.async, own, view.async);
+  }
+}
+
+View GlobalShadow::published(const Warp& warp, std::uint64_t address, Scope scope) const {
+  View view;
+  const auto at = published_.find(address);
+  if (at == published_.end()) return view;
+  const std::uint32_t own = warp.cta.cluster.index;
+  for (int narrower = 0; narrower <= static_cast<int>(scope); ++narrower) {
+    const auto from = at->second.find(domain(warp, static_cast<Scope>(narrower)));
+    if (from == at->second.end()) continue;
+    take(view.generic, own, from->second.generic);
+    take(view.async, own, from->second.async);
+  }
+  return view;
+}
+
+}  // namespace bwgemm::vgpu

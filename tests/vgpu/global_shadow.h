@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// The judge of global memory: like that of shared memory, but across clusters, and with
+// synchronisation through the memory itself: atomics and fences of a scope.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "vgpu/clocks.h"
+#include "vgpu/machine.h"
+#include "vgpu/warp.h"
+
+namespace bwgemm::vgpu {
+
+enum class Scope : int { cta, cluster, gpu };  // sys counts as gpu
+
+// One access to global memory, for the judge.
+struct GlobalAccess {
+  Warp& warp;
+  int lane;
+  const Instruction* instruction;
+  const char* what;
+  bool strong = false;  // an atomic or relaxed access, which does not race with its like
+};
+
+class GlobalShadow {
+ public:
+  void enable(std::uint32_t granule_bytes) { granule_bytes_ = granule_bytes; }
+  bool enabled() const { return granule_bytes_ != 0; }
+
+  void read(const GlobalAccess& access, std::uint64_t address, std::uint32_t bytes);
+  void write(const GlobalAccess& access, std::uint64_t address, std::uint32_t bytes);
+  // By the async proxy, ordered by `order`; lasts until (entity, time) of the access's cluster.
+  void async_read(const GlobalAccess& access, std::uint64_t address, std::uint32_t bytes,
+                  Entity entity, Time time);
+  void async_write(const GlobalAccess& access, std::uint64_t address, std::uint32_t bytes,
+                   Entity entity, Time time);
+
+  // A strong access at `address` publishes `view` to, or takes what was published from, the threads
+  // that the scope makes it share with.
+  void publish(const Warp& warp, std::uint64_t address, Scope scope, const View& view);
+  View published(const Warp& warp, std::uint64_t address, Scope scope) const;
+  // An ordinary write ends what was published there.
+  void forget(std::uint64_t address) { published_.erase(address); }
+
+ private:
+  struct Epoch {
+    std::uint32_t cluster;
+    Entity entity;  // 0: none
+    std::uint8_t lane;
+    bool strong : 1, async : 1;
+    Time time;
+    std::uint32_t code;  // index of the instruction
+    std::uint16_t synchronisations;
+  };
+  struct Granule {
+    Epoch write, reads[2];
+  };
+  static constexpr std::uint32_t page_bytes = 4096;
+  using Page = std::unique_ptr<Granule[]>;
+
+  // What threads of one domain (a CTA, a cluster, the GPU) published at an address, by cluster.
+  struct Published {
+    Clock::Foreign generic, async;
+  };
+
+  Granule& granule(std::uint64_t index);
+  Epoch epoch(const GlobalAccess& access, Entity entity, Time time, bool async) const;
+  bool ordered(const GlobalAccess& access, const Epoch& before, bool async) const;
+  bool judge(const GlobalAccess& access, std::uint64_t address, const Epoch& before, bool async);
+  void touch(const GlobalAccess& access, std::uint64_t address, std::uint32_t bytes,
+             const Epoch& now, bool writes);
+  static std::uint64_t domain(const Warp& warp, Scope scope);
+
+  std::uint32_t granule_bytes_ = 0;
+  std::unordered_map<std::uint64_t, Page> pages_;
+  std::uint64_t last_page_ = ~0ull;
+  Granule* last_granules_ = nullptr;
+  std::unordered_map<std::uint64_t, std::map<std::uint64_t, Published>> published_;
+};
+
+}  // namespace bwgemm::vgpu

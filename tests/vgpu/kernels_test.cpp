@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// The library's kernels, every code class of them, on small problems: right bits and no findings
+// under adversarial schedules. Skipped where the build made no PTX.
+#include <gtest/gtest.h>
+
+#include "vgpu/kernel_case.h"
+
+namespace bwgemm::vgpu {
+namespace {
+
+std::shared_ptr<const Module> module_of(const KernelConfig& config) {
+  const std::string file = kernel_ptx_file(kernel_name(config).c_str());
+  return file.empty() ? nullptr : Module::parse(read_text(file), file);
+}
+
+// The row with this name's ending; fails the test if there is none.
+KernelConfig row(std::string_view name) {
+  for (const KernelConfig& config : kernel_rows)
+    if (kernel_name(config).view() == name) return config;
+  ADD_FAILURE() << "no row " << name;
+  return kernel_rows[0];
+}
+
+void run_all(const char* name, const std::vector<KernelProblem>& problems, int seeds) {
+  const KernelConfig config = row(name);
+  const auto module = module_of(config);
+  if (!module) GTEST_SKIP() << "no PTX of " << name;
+  for (const KernelProblem& problem : problems)
+    for (int seed = 1; seed <= seeds; ++seed) {
+      const auto outcome =
+          KernelCase(config, problem).run(module, static_cast<std::uint64_t>(seed));
+      for (const Finding& finding : outcome.findings) ADD_FAILURE() << to_string(finding);
+      EXPECT_EQ(outcome.wrong_bytes, 0u)
+          << problem.m << "x" << problem.n << "x" << problem.k << " seed " << seed;
+      if (testing::Test::HasFailure()) return;
+    }
+}
+
+KernelProblem problem(std::int64_t m, std::int64_t n, std::int64_t k) {
+  KernelProblem result;
+  result.m = m;
+  result.n = n;
+  result.k = k;
+  return result;
+}
+
+std::vector<KernelProblem> tma_problems() {
+  std::vector<KernelProblem> problems{problem(333, 413, 205), problem(130, 258, 1),
+                                      problem(200, 136, 720), problem(300, 100, 130),
+                                      problem(260, 300, 0)};
+  problems[0].beta = 1.5f;
+  problems[0].alpha = -0.5f;
+  problems[0].device_scalars = true;
+  problems[1].f32_output = true;
+  problems[3].batch = 3;
+  problems[3].in_place = true;
+  problems[3].beta = 1.5f;
+  problems[4].beta = 0.5f;
+  return problems;
+}
+
+TEST(Kernels, CooperativePair) {
+  run_all("bwgemm_sm90_bf16_kk_128x256x64_2x1_s4_coop", tma_problems(), 3);
+}
+TEST(Kernels, CooperativeMnMajor) {
+  run_all("bwgemm_sm90_f16_mn_128x128x64_s6_coop", tma_problems(), 2);
+}
+
+TEST(Kernels, TensorPair) {
+  std::vector<KernelProblem> problems = tma_problems();
+  problems[1].tile_n = 64;
+  problems[2].tile_n = 128;
+  problems[2].b = Major::mn;
+  problems[2].input = Dtype::f16;
+  problems[3].a = Major::mn;
+  run_all("bwgemm_sm100_b16_256xNx64_2x1_pair", problems, 3);
+}
+
+TEST(Kernels, Direct) {
+  std::vector<KernelProblem> problems{problem(70, 130, 75), problem(65, 33, 200),
+                                      problem(64, 64, 512), problem(33, 70, 40)};
+  problems[0].pad = 1;
+  problems[0].beta = 2;
+  problems[1].a = Major::mn;
+  problems[1].input = Dtype::f16;
+  problems[1].splits = 3;
+  problems[1].clusters = 6;
+  problems[2].splits = 4;
+  problems[2].b = Major::mn;
+  problems[2].clusters = 4;
+  problems[3].f32_output = true;
+  problems[3].batch = 2;
+  run_all("bwgemm_sm90_b16_64x64x32_direct", problems, 3);
+  if (!testing::Test::IsSkipped()) run_all("bwgemm_sm100_b16_64x64x32_direct", problems, 1);
+}
+
+}  // namespace
+}  // namespace bwgemm::vgpu

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vgpu/matrix_operand.h"
+
+#include <cstring>
+
+#include "vgpu/number.h"
+
+namespace bwgemm::vgpu {
+namespace {
+
+std::uint32_t field(std::uint64_t descriptor, int bit) {
+  return static_cast<std::uint32_t>(descriptor >> bit & 0x3fff) << 4;
+}
+
+MatrixOperand common_fields(std::uint64_t descriptor, bool mn_major, bool f16) {
+  MatrixOperand operand{};
+  operand.start = field(descriptor, 0);
+  operand.leading = field(descriptor, 16);
+  operand.stride = field(descriptor, 32);
+  operand.mn_major = mn_major;
+  operand.f16 = f16;
+  return operand;
+}
+
+void set_swizzle(MatrixOperand& operand, Swizzle swizzle) {
+  operand.swizzle = swizzle;
+  if (operand.mn_major && swizzle == Swizzle::none)
+    operand.error = "an MN-major operand without swizzle is not modelled";
+}
+
+std::uint32_t row_bytes(Swizzle swizzle) {
+  return 16u << static_cast<int>(swizzle);
+}
+
+}  // namespace
+
+MatrixOperand MatrixOperand::of_wgmma(std::uint64_t descriptor, bool mn_major, bool f16) {
+  static constexpr Swizzle layouts[] = {Swizzle::none, Swizzle::bytes128, Swizzle::bytes64,
+                                        Swizzle::bytes32};
+  MatrixOperand operand = common_fields(descriptor, mn_major, f16);
+  set_swizzle(operand, layouts[descriptor >> 62]);
+  constexpr std::uint64_t reserved = 0x3ff1c000c000c000ull, base_offset = 7ull << 49;
+  if (descriptor & reserved) operand.error = "reserved bits of a wgmma descriptor are set";
+  if (descriptor & base_offset) operand.error = "a base offset is not modelled";
+  return operand;
+}
+
+MatrixOperand MatrixOperand::of_tcgen05(std::uint64_t descriptor, bool mn_major, bool f16) {
+  MatrixOperand operand = common_fields(descriptor, mn_major, f16);
+  switch (descriptor >> 61) {
+    case 0: set_swizzle(operand, Swizzle::none); break;
+    case 2: set_swizzle(operand, Swizzle::bytes128); break;
+    case 4: set_swizzle(operand, Swizzle::bytes64); break;
+    case 6: set_swizzle(operand, Swizzle::bytes32); break;
+    default: operand.error = "this swizzle code of a tcgen05 descriptor is not modelled";
+  }
+  constexpr std::uint64_t reserved = 0x1ffe0000c000c000ull;  // with base offset and LBO mode
+  if ((descriptor >> 46 & 7) != 1) operand.error = "bits 46-48 of a tcgen05 descriptor are not 1";
+  if (descriptor & reserved) operand.error = "reserved bits of a tcgen05 descriptor are set";
+  return operand;
+}
+
+// Eight rows form a group; `stride` is the distance of groups. Without swizzle, `leading` is that
+// of 16-byte columns; with it, a row of the group is one row of the swizzle pattern.
+std::uint32_t MatrixOperand::k_major_chunk(std::uint32_t row, std::uint32_t part) const {
+  if (swizzle == Swizzle::none) return start + row / 8 * stride + row % 8 * 16 + part * leading;
+  return swizzled(start + row / 8 * stride + row % 8 * row_bytes(swizzle) + part * 16, swizzle);
+}
+
+// A row of the swizzle pattern holds neighbouring rows of one k; `leading` is the distance to the
+// next such stretch of rows, `stride` that of eight steps of k.
+std::uint32_t MatrixOperand::mn_major_chunk(std::uint32_t row_group, std::uint32_t k) const {
+  const std::uint32_t pitch = row_bytes(swizzle), groups = pitch / 16;
+  return swizzled(start + row_group / groups * leading + k / 8 * stride + k % 8 * pitch +
+                      row_group % groups * 16,
+                  swizzle);
+}
+
+void MatrixOperand::fetch(const Cta& cta, std::uint32_t rows, float* to, std::uint32_t row_pitch,
+                          std::uint32_t k_pitch) const {
+  auto element = [&](std::uint16_t bits) { return f16 ? from_f16(bits) : from_bf16(bits); };
+  std::uint16_t chunk[8];
+  if (mn_major) {
+    for (std::uint32_t group = 0; group < (rows + 7) / 8; ++group)
+      for (std::uint32_t k = 0; k < mma_depth; ++k) {
+        std::memcpy(chunk, &cta.shared[mn_major_chunk(group, k)], sizeof chunk);
+        for (std::uint32_t i = 0; i < 8 && group * 8 + i < rows; ++i)
+          to[(group * 8 + i) * row_pitch + k * k_pitch] = element(chunk[i]);
+      }
+    return;
+  }
+  for (std::uint32_t row = 0; row < rows; ++row)
+    for (std::uint32_t part = 0; part < 2; ++part) {
+      std::memcpy(chunk, &cta.shared[k_major_chunk(row, part)], sizeof chunk);
+      for (std::uint32_t i = 0; i < 8; ++i)
+        to[row * row_pitch + (part * 8 + i) * k_pitch] = element(chunk[i]);
+    }
+}
+
+void judge_operand(Cta& cta, const MatrixOperand& operand, std::uint32_t first, std::uint32_t rows,
+                   const OperandReader& reader) {
+  constexpr std::uint32_t chunk_bytes = 16;
+  Simulation& simulation = reader.access.warp.simulation;
+  if (operand.error)
+    simulation.findings().fatal("descriptor", operand.error, reader.access.instruction);
+  bool fine = true;
+  operand.for_each_chunk(first, rows, [&](std::uint32_t address) {
+    simulation.shared(cta, address, chunk_bytes, 1, reader.access.instruction);
+    if (fine)
+      fine = cta.shadow.async_read(reader.access, address, chunk_bytes, reader.order,
+                                   reader.async_order);
+    cta.shadow.keep_until(address, chunk_bytes, reader.entity, reader.time);
+  });
+}
+
+// Four steps of k at a time: fewer passes over the row of sums.
+__attribute__((target_clones("avx2", "default"))) void multiply_add(float* d, std::uint32_t pitch,
+                                                                    const float* a, const float* b,
+                                                                    std::uint32_t rows,
+                                                                    std::uint32_t columns) {
+  for (std::uint32_t i = 0; i < rows; ++i, d += pitch, a += mma_depth)
+    for (std::uint32_t k = 0; k < mma_depth; k += 4) {
+      const float a0 = a[k], a1 = a[k + 1], a2 = a[k + 2], a3 = a[k + 3];
+      const float *b0 = b + k * most_mma_columns, *b1 = b0 + most_mma_columns,
+                  *b2 = b1 + most_mma_columns, *b3 = b2 + most_mma_columns;
+      float* __restrict__ sums = d;
+      for (std::uint32_t j = 0; j < columns; ++j)
+        sums[j] += a0 * b0[j] + a1 * b1[j] + a2 * b2[j] + a3 * b3[j];
+    }
+}
+
+}  // namespace bwgemm::vgpu

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// mov in its forms (plain, packing, unpacking, from special registers), cvta, and what does nothing
+// here: hints for caches and the register file.
+#include <cstring>
+
+#include "vgpu/alu.h"
+#include "vgpu/simulation.h"
+
+namespace bwgemm::vgpu {
+namespace {
+
+template <class T>
+Step move(Warp& warp, const Instruction& instruction, LaneMask mask) {
+  T* d = lanes<T>(warp, instruction.d);
+  const T* a = lanes<T>(warp, instruction.a);
+  over_lanes(mask, [&](int lane) { d[lane] = a[lane]; });
+  return Step::next;
+}
+
+std::uint64_t special_value(const Warp& warp, SpecialRegister which, std::uint32_t lane) {
+  using S = SpecialRegister;
+  const Simulation& simulation = warp.simulation;
+  const Dim3 &block = simulation.request().block, &grid = simulation.request().grid;
+  const std::uint32_t thread = warp.index * warp_lanes + lane;
+  const std::uint32_t cluster_size = simulation.cluster_size();
+  switch (which) {
+    case S::tid_x: return thread % block.x;
+    case S::tid_y: return thread / block.x % block.y;
+    case S::tid_z: return thread / block.x / block.y;
+    case S::ntid_x: return block.x;
+    case S::ntid_y: return block.y;
+    case S::ntid_z: return block.z;
+    case S::ctaid_x: return warp.cta.position.x;
+    case S::ctaid_y: return warp.cta.position.y;
+    case S::ctaid_z: return warp.cta.position.z;
+    case S::nctaid_x: return grid.x;
+    case S::nctaid_y: return grid.y;
+    case S::nctaid_z: return grid.z;
+    case S::laneid: return lane;
+    case S::warpid: return warp.index;
+    case S::smid: return warp.cta.index;
+    case S::cluster_ctarank: return warp.cta.rank;
+    case S::cluster_nctarank: return cluster_size;
+    case S::clusterid_x: return warp.cta.position.x / cluster_size;
+    case S::nclusterid_x: return grid.x / cluster_size;
+    case S::globaltimer: return simulation.instructions();
+  }
+  return 0;
+}
+
+Step move_special(Warp& warp, const Instruction& instruction, LaneMask mask) {
+  auto* d = lanes<std::byte>(warp, instruction.d);
+  const std::uint32_t bytes = instruction.d.bytes;
+  for_each_lane(mask, [&](int lane) {
+    const std::uint64_t value = special_value(
+        warp, static_cast<SpecialRegister>(instruction.a.offset), static_cast<std::uint32_t>(lane));
+    std::memcpy(d + lane * bytes, &value, bytes);
+  });
+  return Step::next;
+}
+
+// Parts lie in the whole from its low bits up; instruction.size is their width in bytes.
+Step pack(Warp& warp, const Instruction& instruction, LaneMask mask) {
+  const auto& parts = warp.simulation.program().lists[instruction.list];
+  const std::uint32_t bytes = instruction.size;
+  for_each_lane(mask, [&](int lane) {
+    std::byte* to = lanes<std::byte>(warp, instruction.d) + lane * instruction.d.bytes;
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      std::memcpy(to + i * bytes, lanes<std::byte>(warp, parts[i]) + lane * parts[i].bytes, bytes);
+  });
+  return Step::next;
+}
+
+Step unpack(Warp& warp, const Instruction& instruction, LaneMask mask) {
+  const auto& parts = warp.simulation.program().lists[instruction.list];
+  const std::uint32_t bytes = instruction.size;
+  for_each_lane(mask, [&](int lane) {
+    const std::byte* from = lanes<std::byte>(warp, instruction.a) + lane * instruction.a.bytes;
+    std::uint64_t whole = 0;  // first, because a part may be the whole's register
+    std::memcpy(&whole, from, instruction.a.bytes);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const std::uint64_t part = whole >> (8 * bytes * i);
+      std::byte* to = lanes<std::byte>(warp, parts[i]) + lane * parts[i].bytes;
+      std::memcpy(to, &part, bytes);
+    }
+  });
+  return Step::next;
+}
+
+void decode_mov(Decoder& decoder) {
+  const std::uint32_t bytes = size_bytes(decoder.type());
+  Instruction& instruction = decoder.instruction;
+  if (decoder.text(0).starts_with('{') || decoder.text(1).starts_with('{')) {
+    const bool packs = decoder.text(1).starts_with('{');
+    const std::size_t vector = packs ? 1 : 0;
+    const auto parts = static_cast<std::uint32_t>(
+        split_operands(
+            std::string_view(decoder.text(vector)).substr(1, decoder.text(vector).size() - 2))
+            .size());
+    if (parts == 0 || bytes % parts != 0) decoder.fail("bad vector");
+    instruction.size = bytes / parts;
+    instruction.list = packs ? decoder.sources(vector, instruction.size)
+                             : decoder.destinations(vector, instruction.size);
+    if (packs)
+      instruction.d = decoder.destination(0, bytes);
+    else
+      instruction.a = decoder.source(1, bytes);
+    instruction.execute = packs ? pack : unpack;
+    return;
+  }
+  instruction.d = decoder.destination(0, bytes);
+  instruction.a = decoder.source_or_wider(1, bytes);
+  if (instruction.a.kind == Operand::Kind::special) {
+    instruction.execute = move_special;
+    return;
+  }
+  if (instruction.a.bytes != bytes) decoder.fail("register of another size");
+  instruction.execute = bytes == 8   ? move<std::uint64_t>
+                        : bytes == 4 ? move<std::uint32_t>
+                        : bytes == 2 ? move<std::uint16_t>
+                                     : nullptr;
+  if (!instruction.execute) decoder.fail("type not supported");
+}
+
+Step parameter_to_generic(Warp& warp, const Instruction& instruction, LaneMask mask) {
+  auto* d = lanes<std::uint64_t>(warp, instruction.d);
+  const auto* a = lanes<std::uint64_t>(warp, instruction.a);
+  const std::uint64_t window = warp.simulation.parameter_window();
+  over_lanes(mask, [&](int lane) { d[lane] = window + a[lane]; });
+  return Step::next;
+}
+
+void decode_cvta(Decoder& decoder) {
+  const bool to = decoder.take("to");
+  const int space = decoder.one_of({"global", "param"});
+  if (decoder.type() != Type::u64 || (to && space == 1)) decoder.fail("not supported");
+  take_operands(decoder, 8, 8, 1);
+  decoder.instruction.execute = space == 0 ? move<std::uint64_t> : parameter_to_generic;
+}
+
+Step nothing(Warp&, const Instruction&, LaneMask) {
+  return Step::next;
+}
+
+// The machine has registers enough for everybody; what is checked is that whole warps ask.
+Step set_registers(Warp& warp, const Instruction& instruction, LaneMask mask) {
+  if (mask != warp.live)
+    warp.simulation.findings().fatal("divergent", "setmaxnreg by a part of a warp", &instruction);
+  return Step::next;
+}
+
+void decode_hint(Decoder& decoder) {
+  if (decoder.base() == "prefetch") {
+    decoder.expect("tensormap");
+    decoder.instruction.a = decoder.plain_address(0, 8);
+    decoder.instruction.execute = nothing;
+  } else if (decoder.base() == "griddepcontrol") {
+    // Grids run one after the other: a dependent one finds its predecessor finished.
+    decoder.one_of({"wait", "launch_dependents"});
+    decoder.instruction.execute = nothing;
+  } else {
+    decoder.one_of({"inc", "dec"});
+    decoder.expect("sync");
+    decoder.expect("aligned");
+    if (decoder.type() != Type::u32) decoder.fail("type not supported");
+    const std::int64_t count = decoder.immediate(0);
+    if (count < 24 || count > 256 || count % 8 != 0) decoder.fail("register count out of range");
+    decoder.instruction.execute = set_registers;
+  }
+}
+
+}  // namespace
+
+bool decode_move(Decoder& decoder) {
+  const std::string& base = decoder.base();
+  if (base == "mov")
+    decode_mov(decoder);
+  else if (base == "cvta")
+    decode_cvta(decoder);
+  else if (base == "prefetch" || base == "griddepcontrol" || base == "setmaxnreg")
+    decode_hint(decoder);
+  else
+    return false;
+  return true;
+}
+
+}  // namespace bwgemm::vgpu

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// The judge of shared memory: knows for every granule of a CTA's window who wrote it last, who read
+// it since, and whether an asynchronous operation is at it. Every access is checked against what
+// its thread knows; the verdict does not depend on when things happened to run.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "vgpu/clocks.h"
+#include "vgpu/warp.h"
+
+namespace bwgemm::vgpu {
+
+// An access under judgement: by whom, and what to call it.
+struct Access {
+  Warp& warp;
+  int lane;  // collective: by all lanes together, such as the rows of stmatrix
+  const Instruction* instruction;
+  const char* what;
+
+  static constexpr int collective = 32;
+};
+
+class SharedShadow {
+ public:
+  SharedShadow() = default;
+  SharedShadow(std::uint32_t bytes, std::uint32_t granule_bytes);
+  bool enabled() const { return !granules_.empty(); }
+
+  void read(const Access& access, std::uint32_t offset, std::uint32_t bytes);
+  void write(const Access& access, std::uint32_t offset, std::uint32_t bytes);
+
+  // A read by the async proxy on behalf of the access's thread; `order` and `async_order` are what
+  // it comes after. False: something was found. The bytes stay in use until (reader, time).
+  bool async_read(const Access& access, std::uint32_t offset, std::uint32_t bytes,
+                  const Clock& order, const Clock& async_order);
+  void keep_until(std::uint32_t offset, std::uint32_t bytes, Entity reader, Time time);
+
+  // A TMA load, from its issue to its last byte; what is written then belongs to a phase.
+  void begin_async_write(const Access& access, std::uint32_t offset, std::uint32_t bytes);
+  void end_async_write(const Instruction* instruction, std::uint32_t offset, std::uint32_t bytes,
+                       Entity barrier, Time phase);
+
+  void begin_barrier(const Access& access, std::uint32_t offset);
+  void end_barrier(const Access& access, std::uint32_t offset);
+  // Uses of an mbarrier come after its initialisation; async ones after its fence as well.
+  void use_barrier(const Access& access, std::uint32_t offset, bool async);
+
+ private:
+  enum class State : std::uint8_t { unwritten, generic, async_written, async_writing, barrier };
+  struct Epoch {
+    Time time;
+    Entity entity;  // 0: none
+    std::uint16_t synchronisations;
+    std::uint32_t code : 24, lane : 8;  // index of the instruction
+  };
+  struct Granule {
+    Epoch write;
+    Epoch reads[2];  // the latest, of two entities
+    State state;
+  };
+  struct AsyncReader {
+    Entity entity;
+    Time time;
+  };
+
+  Epoch epoch(const Access& access) const;
+  bool ordered(const Access& access, const Epoch& before) const;
+  // Two lanes of one warp, without a warp synchronisation between them.
+  bool hazard(const Access& access, const Epoch& before) const;
+  void remember_read(const Access& access, Granule& granule);
+  void race(const Access& access, std::uint32_t granule, const char* kind, const char* relation,
+            const Epoch& before, Finding::Severity severity = Finding::Severity::error) const;
+  void complain(const Access& access, std::uint32_t granule, const char* kind,
+                const std::string& text) const;
+  bool check_write(const Access& access, std::uint32_t granule);
+  bool check_async_readers(const Access& access, std::uint32_t offset, std::uint32_t bytes) const;
+  std::uint32_t end_granule(std::uint32_t offset, std::uint32_t bytes) const {
+    return (offset + bytes + granule_bytes_ - 1) / granule_bytes_;
+  }
+
+  static constexpr std::uint32_t line_bytes = 128;
+
+  std::uint32_t granule_bytes_ = 4;
+  std::vector<Granule> granules_;
+  std::vector<std::vector<AsyncReader>> async_readers_;  // by line of shared memory
+};
+
+}  // namespace bwgemm::vgpu

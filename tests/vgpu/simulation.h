@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Simulation: one run of one kernel. Owns the clusters that are resident, decides who goes next,
+// and gives instructions access to memory, chance and the findings.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "vgpu/cta.h"
+#include "vgpu/findings.h"
+#include "vgpu/global_shadow.h"
+#include "vgpu/machine.h"
+#include "vgpu/program.h"
+
+namespace bwgemm::vgpu {
+
+// Something asynchronous that has work to do: the scheduler picks one at random.
+class AsyncTask {
+ public:
+  virtual ~AsyncTask() = default;
+  // Does some of it. False: nothing is left for now, take me off the list.
+  virtual bool step() = 0;
+  virtual bool belongs_to(const Cluster& cluster) const = 0;
+  // Reports, if the CTA must not exit yet.
+  virtual void check_exit(const Cta&) {}
+
+ private:
+  friend class Simulation;
+  bool scheduled_ = false;
+};
+
+class Simulation {
+ public:
+  Simulation(const Program& program, const LaunchRequest& request, GlobalMemory& memory,
+             const RunOptions& options);
+  ~Simulation();
+
+  std::vector<Finding> run();
+
+  const Program& program() const { return program_; }
+  const LaunchRequest& request() const { return request_; }
+  const RunOptions& options() const { return options_; }
+  Findings& findings() { return findings_; }
+  GlobalShadow& global_shadow() { return global_shadow_; }
+  std::uint32_t cluster_size() const { return cluster_size_; }
+  std::uint64_t instructions() const { return instructions_; }
+  std::string entity_name(const Warp& observer, Entity entity) const;
+
+  // ---- chance ----
+  std::uint32_t random(std::uint32_t below) { return below <= 1 ? 0 : random_() % below; }
+  bool chance(double probability) { return (random_() & 0xffffff) < probability * 0x1000000; }
+  bool fails_spuriously() { return options_.adversarial && chance(spurious_failures_); }
+
+  // ---- scheduling ----
+  void schedule(const std::shared_ptr<AsyncTask>& task);
+  void wake(Split* split);
+  void wake_all(std::vector<Split*>& splits);
+  // The current split sleeps; the instruction says how it goes on (Step).
+  void sleep(Split* split, const char* on, std::uint32_t at);
+
+  // ---- memory ----
+  // Bytes of global memory or the parameters; a finding, and the end, if any is outside.
+  std::byte* global(std::uint64_t address, std::uint32_t bytes, bool writes,
+                    const Instruction* instruction);
+  void check_initialised(std::uint64_t address, std::uint32_t bytes,
+                         const Instruction* instruction);
+  std::uint64_t parameter_window() const { return parameter_window_; }
+  const std::vector<std::byte>& parameters() const { return request_.parameters; }
+  // The CTA of a shared::cluster address.
+  Cta& cta_at(Cta& from, std::uint32_t address, const Instruction* instruction);
+  // The bytes at an offset of a CTA's window.
+  std::byte* shared(Cta& cta, std::uint32_t offset, std::uint32_t bytes, std::uint32_t alignment,
+                    const Instruction* instruction);
+
+ private:
+  void validate_launch() const;
+  void launch_cluster();
+  bool can_launch() const;
+  void retire_finished_clusters();
+  void execute(Split* split);
+  bool execute_at(Split* split);
+  void branch(Split* split, const Instruction& instruction, LaneMask taken);
+  void arrive_at_join(Split* split);
+  void release_join(Warp& warp, int join);
+  void drop_join(Warp& warp, int join);
+  int new_join(Warp& warp, std::uint32_t pc, LaneMask mask, int parent);
+  Split* new_split(Warp& warp, LaneMask mask, std::uint32_t pc, int join);
+  void end_split(Split* split);
+  void exit_lanes(Split* split, LaneMask mask);
+  void exit_warp(Warp& warp);
+  void exit_cta(Cta& cta);
+  void unschedule(Split* split);
+  [[noreturn]] void report_deadlock();
+  Allocation* allocation_of(std::uint64_t address, std::uint32_t bytes);
+
+  const Program& program_;
+  const LaunchRequest& request_;
+  GlobalMemory& memory_;
+  const RunOptions options_;
+  Findings findings_;
+  GlobalShadow global_shadow_;
+  std::mt19937 random_;
+  double async_eagerness_ = 1, spurious_failures_ = 0;
+  std::uint32_t quantum_ = 1000;  // instructions between decisions, at most
+
+  std::uint32_t cluster_size_, threads_;
+  std::uint64_t clusters_total_, clusters_started_ = 0, clusters_resident_ = 0;
+  std::vector<std::unique_ptr<Cluster>> clusters_;
+  std::vector<Split*> ready_;
+  std::vector<std::shared_ptr<AsyncTask>> tasks_;
+  std::uint64_t instructions_ = 0, async_events_ = 0;
+
+  static constexpr std::size_t cached_allocations = 16;
+  std::array<std::shared_ptr<Allocation>, cached_allocations> cache_;
+  std::shared_ptr<Allocation> parameter_block_;
+  std::uint64_t parameter_window_ = 0;
+};
+
+// barrier.cpp: lets a cluster barrier go that everybody alive has reached.
+void release_cluster_barrier(Simulation& simulation, Cluster& cluster);
+// wgmma.cpp: judges an instruction that names an accumulator.
+void note_accumulator_access(Warp& warp, const Instruction& instruction);
+
+}  // namespace bwgemm::vgpu

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// TMA: boxes of a tensor that move between global and shared memory on their own. An operation
+// stays pending until the scheduler picks it, and proceeds row by row, in any order and in pieces.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "vgpu/simulation.h"
+#include "vgpu/tensor_map.h"
+
+namespace bwgemm::vgpu {
+
+// The address that a swizzle mode puts `address` to. Works on absolute shared addresses.
+inline std::uint32_t swizzled(std::uint32_t address, Swizzle mode) {
+  static constexpr std::uint32_t crossed[] = {0, 0x10, 0x30, 0x70};
+  return address ^ (address >> 3 & crossed[static_cast<int>(mode)]);
+}
+
+// One box: where it lies in the tensor and in shared memory.
+class Box {
+ public:
+  static constexpr std::uint32_t chunk_bytes = 16;
+
+  Box(const TensorMapFields& map, const std::vector<std::int32_t>& coordinates,
+      std::uint32_t shared_offset);
+
+  std::uint32_t rows() const { return rows_; }
+  std::uint32_t row_bytes() const { return row_bytes_; }
+  std::uint32_t bytes() const { return rows_ * row_bytes_; }
+  std::uint32_t offset() const { return offset_; }
+  const TensorMapFields& map() const { return map_; }
+
+  // The part of a row that lies inside the tensor: bytes [first, last) of the row at `address`.
+  struct Inside {
+    std::uint32_t first, last;
+    std::uint64_t address;  // of byte `first`
+  };
+  Inside inside(std::uint32_t row) const;
+  // Calls visit(offset in shared memory, byte within the row) for each chunk of a row.
+  template <class Visit>
+  void for_each_chunk(std::uint32_t row, Visit visit) const {
+    for (std::uint32_t byte = 0; byte < row_bytes_; byte += chunk_bytes)
+      visit(swizzled(offset_ + row * row_bytes_ + byte, map_.swizzle), byte);
+  }
+
+ private:
+  TensorMapFields map_;
+  std::array<std::int64_t, TensorMapFields::max_rank> origin_{};
+  std::uint32_t offset_, rows_ = 1, row_bytes_;
+};
+
+class TmaLoad : public AsyncTask {
+ public:
+  TmaLoad(Simulation& simulation, Warp& warp, int lane, const Instruction& instruction, Box box,
+          std::uint32_t destinations, std::uint32_t barrier_address, bool pair);
+
+  bool step() override;
+  bool belongs_to(const Cluster& cluster) const override;
+  void check_exit(const Cta& cta) override;
+
+ private:
+  Cta& barrier_cta(std::uint32_t destination) const;
+  MBarrier& barrier_of(std::uint32_t destination) const;
+  void begin(Warp& warp, int lane);
+  void copy_row(std::uint32_t row);
+  void land(std::uint32_t destination);
+
+  Simulation& simulation_;
+  Cluster& cluster_;
+  Cta& issuer_;
+  const Instruction& instruction_;
+  Box box_;
+  std::uint32_t destinations_;  // a bit per rank
+  std::uint32_t barrier_address_;
+  bool pair_;
+  std::vector<std::uint32_t> order_;  // of rows
+  std::uint32_t done_ = 0;
+};
+
+// Reads its rows from shared memory, some time, and writes them to global memory, later.
+class TmaStore : public AsyncTask {
+ public:
+  TmaStore(Simulation& simulation, Warp& warp, int lane, const Instruction& instruction, Box box);
+
+  bool step() override;
+  bool belongs_to(const Cluster& cluster) const override;
+  void check_exit(const Cta& cta) override;
+
+ private:
+  void begin();
+  void read_row(std::uint32_t row);
+  void write_row(std::uint32_t row);
+
+  Simulation& simulation_;
+  Warp& warp_;
+  int lane_;
+  const Instruction& instruction_;
+  Box box_;
+  std::uint32_t group_;
+  std::vector<std::byte> rows_;
+  std::vector<std::uint32_t> order_;
+  std::uint32_t read_ = 0, written_ = 0;
+};
+
+}  // namespace bwgemm::vgpu
