@@ -51,15 +51,25 @@ bool is_capturing(const Driver& driver, CUstream stream) {
 }  // namespace
 
 StreamIdentity::StreamIdentity(const Driver& driver, CUstream stream) : stream_(stream) {
-  if (stream == nullptr || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD) return;
-  unsigned long long id = 0;
-  driver.call(driver.cuStreamGetId, stream, &id);
-  id_ = id;
+  // Asking a capturing stream for its id invalidates the capture (H200, driver 580.159, in every
+  // mode): then it is asked for when it is needed, which captured launches never do.
+  if (is_created() && !is_capturing(driver, stream)) id_ = queried_id(driver);
 }
 
-StreamKey StreamIdentity::key() const {
+StreamKey StreamIdentity::key(const Driver& driver) const {
   if (stream_ == CU_STREAM_PER_THREAD) return special | thread_ordinal();
-  return stream_ == nullptr || stream_ == CU_STREAM_LEGACY ? special : id_;
+  if (!is_created()) return special;
+  return id_ ? *id_ : queried_id(driver);
+}
+
+bool StreamIdentity::is_created() const {
+  return stream_ != nullptr && stream_ != CU_STREAM_LEGACY && stream_ != CU_STREAM_PER_THREAD;
+}
+
+StreamKey StreamIdentity::queried_id(const Driver& driver) const {
+  unsigned long long id = 0;
+  driver.call(driver.cuStreamGetId, stream_, &id);
+  return id;
 }
 
 void ScratchPool::open() {
@@ -71,7 +81,7 @@ Scratch ScratchPool::acquire(const StreamIdentity& stream, const ScratchNeed& ne
                              void* workspace) {
   const bool is_captured = is_capturing(driver_, stream.stream());
   const std::lock_guard lock(mutex_);
-  Slot* slot = is_captured ? nullptr : &slot_of(stream.key());
+  Slot* slot = is_captured ? nullptr : &slot_of(stream.key(driver_));
   Scratch scratch{static_cast<float*>(workspace), nullptr};
   if (workspace == nullptr && need.partials_bytes > 0)
     scratch.partials = reinterpret_cast<float*>(is_captured ? allocate(need.partials_bytes)

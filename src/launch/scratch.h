@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "launch/driver.h"
@@ -27,12 +28,15 @@ class StreamIdentity {
   StreamIdentity() = default;
   StreamIdentity(const Driver& driver, CUstream stream);  // its context must be current
 
-  StreamKey key() const;
+  StreamKey key(const Driver& driver) const;  // the stream must not be capturing
   CUstream stream() const { return stream_; }
 
  private:
+  bool is_created() const;  // by a program, not one of the driver's special streams
+  StreamKey queried_id(const Driver& driver) const;
+
   CUstream stream_ = nullptr;  // the legacy default stream
-  StreamKey id_ = 0;
+  std::optional<StreamKey> id_;
 };
 
 struct ScratchNeed {

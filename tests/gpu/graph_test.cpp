@@ -53,6 +53,27 @@ TEST_F(Graphs, CaptureAndReplay) {
     }
 }
 
+// As frameworks do it: the stream is set anew for every call, the captured ones included.
+TEST_F(Graphs, StreamSetInsideTheCapture) {
+  const Stream stream;
+  for (const GemmCase& gemm : problems())
+    for (const CUstreamCaptureMode mode : modes) {
+      ASSERT_TRUE(succeeds(bwgemmSetStream(handle(), nullptr)));
+      Operands operands(gemm);
+      check(driver().stream_begin_capture(stream.get(), mode), "cuStreamBeginCapture");
+      EXPECT_TRUE(succeeds(bwgemmSetStream(handle(), stream.get())));
+      EXPECT_TRUE(succeeds(call(handle(), gemm, operands)));
+      CUgraph captured = nullptr;
+      check(driver().stream_end_capture(stream.get(), &captured), "cuStreamEndCapture");
+      const Graph graph(captured);
+      graph.launch(stream.get());
+      stream.synchronize();
+      operands.expect_result(" captured with its stream, mode " + std::to_string(mode));
+      ASSERT_TRUE(succeeds(call(handle(), gemm, operands)));  // now the stream is asked who it is
+      stream.synchronize();
+    }
+}
+
 TEST_F(Graphs, ReplayBackToBack) {
   const Stream stream;
   ASSERT_TRUE(succeeds(bwgemmSetStream(handle(), stream.get())));
