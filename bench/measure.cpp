@@ -151,6 +151,12 @@ Measurement measure(const Gpu& gpu, const Sensors& sensors, bwgemmHandle_t handl
     operands.reset_c(0);
   }
 
+  if (!options.time) {
+    const Series once(gpu, operands, 1, ours);
+    result.kernel = kernel_of(once, handle, problem, operands.pointers(0));
+    return result;
+  }
+
   const auto our_series = make_series(gpu, operands, options.graph_ms, ours);
   result.kernel = kernel_of(*our_series, handle, problem, operands.pointers(0));
   std::optional<CublasLtProblem> lt;

@@ -19,6 +19,7 @@ struct MeasureOptions {
   double graph_ms = 8;   // device time of one replay
   double warm_ms = 150;  // load before the first sample: figures are of the warm, throttled chip
   bool check = true;
+  bool time = true;  // false where time means nothing: on a virtual GPU
   bool host_cost = true;
 };
 

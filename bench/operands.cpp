@@ -55,6 +55,12 @@ void fill(CUdeviceptr destination, std::size_t bytes, const void* pool, std::siz
   }
 }
 
+// Copies from pageable memory and memsets return before they are done, and the benchmark's stream
+// does not wait for the legacy stream, which they are on.
+void wait_for_legacy_stream() {
+  check(driver().cuStreamSynchronize(CU_STREAM_LEGACY), "cuStreamSynchronize");
+}
+
 }  // namespace
 
 Operands::Operands(const Gpu& gpu, const BenchProblem& problem)
@@ -93,6 +99,7 @@ Operands::Operands(const Gpu& gpu, const BenchProblem& problem)
   }
   const float scalars[] = {problem.alpha, problem.beta};
   check(driver().cuMemcpyHtoD(scalars_.address(), scalars, sizeof scalars), "cuMemcpyHtoD");
+  wait_for_legacy_stream();
 }
 
 Pointers Operands::pointers(int set) const {
@@ -110,10 +117,12 @@ void Operands::reset_c(int set) const {
     fill(c(set), c_bytes_, pool_.data(), pool_elements * 2, c_in_pool);
   else
     fill(c(set), c_bytes_, pool_f32_.data(), pool_elements * 4, c_in_pool);
+  wait_for_legacy_stream();
 }
 
 void Operands::poison_c(int set) const {
   check(driver().cuMemsetD8(c(set), 0xff, c_bytes_), "cuMemsetD8");
+  wait_for_legacy_stream();
 }
 
 std::string Operands::verify(int set) const {

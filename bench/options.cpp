@@ -45,6 +45,7 @@ Flags flags_of(Options& options) {
       {"--sweep", [&] { options.sweep = true; }},
       {"--resume", [&] { options.resume = true; }},
       {"--no-check", [&] { options.measure.check = false; }},
+      {"--no-time", [&] { options.measure.time = false; }},
       {"--no-cublaslt", [&] { options.compare = false; }},
       {"--explain", [&] { options.explain = true; }},
   };
@@ -100,6 +101,7 @@ std::string usage() {
          "  --warm-ms X         load before the first sample (150)\n"
          "  --graph-ms X        device time of one sample (8)\n"
          "  --no-check          do not check results\n"
+         "  --no-time           check results only\n"
          "  --no-cublaslt       time bwgemm alone\n"
          "Exit status: 0 good, 1 a result was wrong or a call failed, 2 wrong arguments.\n";
 }

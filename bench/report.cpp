@@ -92,10 +92,14 @@ bool Report::resumes(const BenchProblem& problem, const std::string& forced_kern
 
 void Report::add(const BenchProblem& p, const std::string& forced_kernel, const Measurement& r) {
   begin_line();
-  std::printf("%-34s %-46s %9.2f %9.2f %9.2f %7.3f %7.3f %7.1f %4u %4.0f  %s\n", p.name.c_str(),
-              r.kernel.c_str(), r.bwgemm_us, r.first_us, r.best_us, r.over_first.median,
-              r.over_best.median, tflops(p, r.bwgemm_us), r.warm.sm_mhz, r.warm.watts,
-              r.check.c_str());
+  if (r.bwgemm_us == 0)
+    std::printf("%-34s %-46s not timed, result: %s\n", p.name.c_str(), r.kernel.c_str(),
+                r.check.c_str());
+  else
+    std::printf("%-34s %-46s %9.2f %9.2f %9.2f %7.3f %7.3f %7.1f %4u %4.0f  %s\n", p.name.c_str(),
+                r.kernel.c_str(), r.bwgemm_us, r.first_us, r.best_us, r.over_first.median,
+                r.over_best.median, tflops(p, r.bwgemm_us), r.warm.sm_mhz, r.warm.watts,
+                r.check.c_str());
   if (total_ <= 1 && r.warm.sm_mhz != 0)
     std::printf(
         "SM clock and power under load: %u MHz %.0f W when warm, %u MHz %.0f W at the end\n",
