@@ -22,6 +22,8 @@
 #pragma once
 
 #include "kernels/epilogue.h"
+#include "kernels/maps.h"
+#include "kernels/output.h"
 #include "kernels/ptx/sync.h"
 #include "kernels/sm100/cta.h"
 #include "kernels/sm100/mma.h"
@@ -42,15 +44,6 @@ BWGEMM_DEVICE void init_barriers(const Cta& cta) {
   cta.staging(Dtype::f32).ring.init(staging_buffers, 1, epilogue_warps);
   // The initialisation before uses by TMA, by commits and by the peer, behind a cluster barrier.
   ptx::fence_mbarrier_init();
-}
-
-// Maps that the launch does not use may be anything.
-BWGEMM_DEVICE void prefetch_maps(const KernelParams& params) {
-  if (params.k_blocks > 0) {
-    ptx::prefetch_tensormap(params.a_map);
-    ptx::prefetch_tensormap(params.b_map);
-  }
-  ptx::prefetch_tensormap(params.d_map);
 }
 
 // Initialises barriers and allocates tensor memory; returns its address.

@@ -17,6 +17,8 @@
 #pragma once
 
 #include "kernels/epilogue.h"
+#include "kernels/maps.h"
+#include "kernels/output.h"
 #include "kernels/ptx/sync.h"
 #include "kernels/sm90/consumer.h"
 #include "kernels/sm90/cta.h"
@@ -41,15 +43,6 @@ BWGEMM_DEVICE void cluster_sync() {
     ptx::barrier_cluster_arrive();
     ptx::barrier_cluster_wait();
   }
-}
-
-// Maps that the launch does not use may be anything.
-BWGEMM_DEVICE void prefetch_maps(const KernelParams& params) {
-  if (params.k_blocks > 0) {
-    ptx::prefetch_tensormap(params.a_map);
-    ptx::prefetch_tensormap(params.b_map);
-  }
-  ptx::prefetch_tensormap(params.d_map);
 }
 
 // Warpgroup 0: its roles are single threads.

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every kernel that uses tensor maps does with them before its roles start.
+#pragma once
+
+#include "kernels/params.h"
+#include "kernels/ptx/cp_async_bulk.h"
+
+namespace bwgemm {
+
+// Maps that the launch does not use may be anything.
+BWGEMM_DEVICE void prefetch_maps(const KernelParams& params) {
+  if (params.k_blocks > 0) {
+    ptx::prefetch_tensormap(params.a_map);
+    ptx::prefetch_tensormap(params.b_map);
+  }
+  ptx::prefetch_tensormap(params.d_map);
+}
+
+}  // namespace bwgemm
