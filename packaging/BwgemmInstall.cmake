@@ -1,33 +1,55 @@
 # SPDX-License-Identifier: Apache-2.0
-# Installation in two components: runtime (the library and its notices) and devel (header, link
-# name, CMake package, pkg-config file). Everything is relocatable.
+# Installation in components: runtime (the library and its notices), dev (headers, link name, CMake
+# package, pkg-config file) and, where the tests are built, vgpu (the virtual GPU and what it
+# executes). Everything is relocatable.
 include(CMakePackageConfigHelpers)
 
 install(TARGETS bwgemm EXPORT bwgemmTargets
   LIBRARY
     DESTINATION "${CMAKE_INSTALL_LIBDIR}"
     COMPONENT runtime
-    NAMELINK_COMPONENT devel
+    NAMELINK_COMPONENT dev
 )
 install(FILES LICENSE packaging/THIRD-PARTY-NOTICES
   DESTINATION "${CMAKE_INSTALL_DOCDIR}"
   COMPONENT runtime
 )
-install(FILES include/bwgemm/bwgemm.h
+install(FILES include/bwgemm/bwgemm.h include/bwgemm/bwgemm.hpp
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/bwgemm"
-  COMPONENT devel
+  COMPONENT dev
 )
 
+# The driver finds its index, and that the PTX, beside itself. In a folder of its own, so that no
+# program takes it for the real driver without being told.
+set(vgpu_dir "${CMAKE_INSTALL_LIBDIR}/bwgemm/vgpu")
+if(TARGET bwgemm_vgpu_driver)
+  install(TARGETS bwgemm_vgpu_driver
+    LIBRARY
+      DESTINATION "${vgpu_dir}"
+      COMPONENT vgpu
+      NAMELINK_COMPONENT vgpu
+  )
+  # Which files these are, the index knows; it is written after configuration.
+  install(CODE "
+    file(STRINGS \"${BWGEMM_KERNEL_DIR}/kernels.index\" lines)
+    list(TRANSFORM lines REPLACE \"^[0-9a-f]+  \" \"${BWGEMM_KERNEL_DIR}/\")
+    file(INSTALL \"${BWGEMM_KERNEL_DIR}/kernels.index\" \"${BWGEMM_KERNEL_DIR}/kernels.csv\" \${lines}
+      DESTINATION \"\${CMAKE_INSTALL_PREFIX}/${vgpu_dir}\")"
+    COMPONENT vgpu
+  )
+endif()
+
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/bwgemm")
-install(EXPORT bwgemmTargets NAMESPACE bwgemm:: DESTINATION "${package_dir}" COMPONENT devel)
+install(EXPORT bwgemmTargets NAMESPACE bwgemm:: DESTINATION "${package_dir}" COMPONENT dev)
 configure_package_config_file(packaging/bwgemmConfig.cmake.in bwgemmConfig.cmake
   INSTALL_DESTINATION "${package_dir}"
+  PATH_VARS vgpu_dir
 )
 write_basic_package_version_file(bwgemmConfigVersion.cmake COMPATIBILITY SameMajorVersion)
 install(
   FILES "${PROJECT_BINARY_DIR}/bwgemmConfig.cmake" "${PROJECT_BINARY_DIR}/bwgemmConfigVersion.cmake"
   DESTINATION "${package_dir}"
-  COMPONENT devel
+  COMPONENT dev
 )
 
 # bwgemm.pc finds the prefix from where it lies, so libdir must be below the prefix.
@@ -36,4 +58,4 @@ cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX
   BASE_DIRECTORY "${CMAKE_INSTALL_PREFIX}/${pc_dir}" OUTPUT_VARIABLE BWGEMM_PC_PREFIX
 )
 configure_file(packaging/bwgemm.pc.in bwgemm.pc @ONLY)
-install(FILES "${PROJECT_BINARY_DIR}/bwgemm.pc" DESTINATION "${pc_dir}" COMPONENT devel)
+install(FILES "${PROJECT_BINARY_DIR}/bwgemm.pc" DESTINATION "${pc_dir}" COMPONENT dev)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A C++ program that uses the installed library. Needs no GPU: prints the kernels.
-#include <bwgemm/bwgemm.h>
+#include <bwgemm/bwgemm.hpp>
 #include <iostream>
 
 int main() {
-  std::cout << bwgemmGetBuildInfo() << '\n';
-  for (int i = 0; i < bwgemmKernelCount(); ++i) std::cout << bwgemmKernelName(i) << '\n';
-  return bwgemmGetVersion() == BWGEMM_VERSION ? 0 : 1;
+  std::cout << bwgemm::build_info() << '\n';
+  for (const std::string& kernel : bwgemm::kernel_names()) std::cout << kernel << '\n';
+  return bwgemm::version() == BWGEMM_VERSION ? 0 : 1;
 }

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the wheel: the package in this folder and the library in one file. Needs nothing but
+Python; the same input gives the same bytes."""
+
+import argparse
+import base64
+import hashlib
+import os
+import platform
+import re
+import zipfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+
+METADATA = """\
+Metadata-Version: 2.1
+Name: bwgemm
+Version: {version}
+Summary: Matrix multiplication for Hopper and Blackwell GPUs
+License: Apache-2.0
+Requires-Python: >=3.8
+Description-Content-Type: text/plain
+
+{description}
+"""
+# The library runs with glibc 2.34 and newer, and needs no other library than that allows.
+WHEEL = """\
+Wheel-Version: 1.0
+Generator: bwgemm
+Root-Is-Purelib: false
+Tag: {tag}
+"""
+
+
+def read(*path):
+    with open(os.path.join(*path), "rb") as file:
+        return file.read()
+
+
+def version():
+    header = read(ROOT, "include", "bwgemm", "bwgemm.h").decode()
+    return ".".join(re.search(rf"#define BWGEMM_VERSION_{part} (\d+)", header).group(1)
+                    for part in ("MAJOR", "MINOR", "PATCH"))
+
+
+def digest(content):
+    return base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+
+
+def contents(library, tag):
+    """{path in the wheel: bytes}, RECORD last."""
+    package = os.path.join(HERE, "bwgemm")
+    files = {f"bwgemm/{name}": read(package, name)
+             for name in sorted(os.listdir(package)) if name.endswith(".py")}
+    files["bwgemm/libbwgemm.so.1"] = read(library)
+    info = f"bwgemm-{version()}.dist-info"
+    description = re.search(r'"""(.*?)"""', files["bwgemm/__init__.py"].decode(), re.DOTALL).group(1)
+    files[f"{info}/METADATA"] = METADATA.format(version=version(), description=description).encode()
+    files[f"{info}/WHEEL"] = WHEEL.format(tag=tag).encode()
+    files[f"{info}/LICENSE"] = read(ROOT, "LICENSE")
+    files[f"{info}/THIRD-PARTY-NOTICES"] = read(ROOT, "packaging", "THIRD-PARTY-NOTICES")
+    record = "".join(f"{path},sha256={digest(content)},{len(content)}\n"
+                     for path, content in files.items())
+    files[f"{info}/RECORD"] = f"{record}{info}/RECORD,,\n".encode()
+    return files
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--library", required=True, help="libbwgemm.so.1")
+    parser.add_argument("--output", required=True, help="folder of the wheel")
+    args = parser.parse_args()
+    tag = f"py3-none-manylinux_2_34_{platform.machine()}"
+    path = os.path.join(args.output, f"bwgemm-{version()}-{tag}.whl")
+    os.makedirs(args.output, exist_ok=True)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as wheel:
+        for name, content in contents(args.library, tag).items():
+            entry = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
+            entry.external_attr = (0o100755 if name.endswith(".so.1") else 0o100644) << 16
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            wheel.writestr(entry, content)
+    print(path)
+
+
+if __name__ == "__main__":
+    main()

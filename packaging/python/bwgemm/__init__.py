@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Matrix multiplication on Hopper and Blackwell GPUs, for arrays of any library.
+
+    c = bwgemm.matmul(a, b)                                # a @ b
+    bwgemm.gemm(a, b, c, alpha=2, beta=1, transb=True)     # c = 2 * a @ b.T + c, in place
+
+Arrays are torch tensors, or anything in the memory of a GPU that has the DLPack protocol or the CUDA
+array interface: bfloat16 or float16 (c may also be float32), two dimensions, or three with a batch
+in front; one of the last two strides must be 1 (so transposed views are fine, and cost nothing).
+Calls are asynchronous, on `stream`, by default the current stream of torch where the first array is
+a torch tensor, else the legacy default stream. Sums are formed in float32.
+
+What fails raises: TypeError and ValueError for arguments that are no such arrays, Error with the
+library's own sentence for everything else. Gradients are not computed: tensors that require them are
+refused unless torch.no_grad() is in force.
+"""
+
+from bwgemm._gemm import explain, gemm, matmul
+from bwgemm._library import Error, build_info, kernel_names, version
+
+__all__ = ["Error", "build_info", "explain", "gemm", "kernel_names", "matmul", "version"]

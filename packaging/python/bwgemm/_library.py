@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""libbwgemm.so and the CUDA driver through ctypes; a handle for each device and thread."""
+
+import collections
+import ctypes
+import os
+import threading
+
+SUCCESS, NO_DRIVER = 0, 100
+OPERATION = {False: 0, True: 1}  # of bwgemmOperation_t: N, T
+DATA_TYPE = {"float32": 0, "float16": 2, "bfloat16": 14}
+COMPUTE_32F = 68
+CHOOSE = -1
+
+_INT, _SIZE, _I64, _POINTER = ctypes.c_int, ctypes.c_size_t, ctypes.c_int64, ctypes.c_void_p
+_FLOATS, _TEXT = ctypes.POINTER(ctypes.c_float), ctypes.c_char_p
+_MATRIX = (_POINTER, _INT, _I64)
+_BATCHED = (*_MATRIX, _I64)
+_HEAD = (_POINTER, _INT, _INT, _I64, _I64, _I64, _FLOATS)  # handle, operations, sizes, alpha
+_TAIL = (_INT, _INT)  # compute type, algo
+
+
+def _load():
+    own = os.path.join(os.path.dirname(os.path.abspath(__file__)), "libbwgemm.so.1")
+    library = ctypes.CDLL(own if os.path.exists(own) else "libbwgemm.so.1")
+    for name, result, *arguments in (
+            ("bwgemmGetVersion", _INT),
+            ("bwgemmGetBuildInfo", _TEXT),
+            ("bwgemmStatusName", _TEXT, _INT),
+            ("bwgemmGetLastErrorString", _TEXT),
+            ("bwgemmKernelCount", _INT),
+            ("bwgemmKernelName", _TEXT, _INT),
+            ("bwgemmCreate", _INT, ctypes.POINTER(_POINTER)),
+            ("bwgemmSetStream", _INT, _POINTER, _POINTER),
+            ("bwgemmGemmStridedBatchedEx", _INT, *_HEAD, *_BATCHED, *_BATCHED, _FLOATS, *_BATCHED,
+             _I64, *_TAIL),
+            ("bwgemmExplain", _INT, *_HEAD, *_MATRIX, *_MATRIX, _FLOATS, *_MATRIX, *_TAIL,
+             _POINTER, _SIZE)):
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+library = _load()
+
+
+class Error(RuntimeError):
+    """A call that the library or the driver refused. `status` is the bwgemmStatus_t, `name` its
+    name."""
+
+    def __init__(self, status, text):
+        super().__init__(text)
+        self.status = status
+        self.name = library.bwgemmStatusName(status).decode()
+
+
+def check(status):
+    """On the thread of the call, before its next."""
+    if status != SUCCESS:
+        raise Error(status, library.bwgemmGetLastErrorString().decode(errors="replace"))
+
+
+def version():
+    """(major, minor, patch) of the library."""
+    number = library.bwgemmGetVersion()
+    return number // 10000, number // 100 % 100, number % 100
+
+
+def build_info():
+    """One line: version, source revision, compiler, architectures."""
+    return library.bwgemmGetBuildInfo().decode()
+
+
+def kernel_names():
+    """All kernels of the library, as profilers show them."""
+    return [library.bwgemmKernelName(i).decode() for i in range(library.bwgemmKernelCount())]
+
+
+class _Driver:
+    """What is needed beside the library: contexts, and order between streams."""
+
+    def __init__(self):
+        path = os.environ.get("BWGEMM_LIBCUDA") or "libcuda.so.1"
+        try:
+            self._cuda = ctypes.CDLL(path)
+        except OSError as error:
+            raise Error(NO_DRIVER, f"the CUDA driver cannot be opened: {error}") from None
+        self.call("cuInit", ctypes.c_uint(0))
+
+    def call(self, name, *arguments):
+        result = getattr(self._cuda, name)(*arguments)
+        if result != 0:
+            raise Error(14, f"{name} failed with CUDA error {result}")
+
+    def device_of(self, pointer):
+        ordinal = ctypes.c_int()
+        device_ordinal = 9  # CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+        self.call("cuPointerGetAttribute", ctypes.byref(ordinal), ctypes.c_int(device_ordinal),
+                  ctypes.c_uint64(pointer))
+        return ordinal.value
+
+    def retained_context(self, device):
+        context = _POINTER()
+        self.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), ctypes.c_int(device))
+        return context
+
+
+_once = threading.Lock()
+_driver = None
+_contexts = {}  # by device: primary contexts, retained for good
+
+
+def driver():
+    global _driver
+    with _once:
+        if _driver is None:
+            _driver = _Driver()
+    return _driver
+
+
+class current:
+    """with current(device): its primary context is the thread's."""
+
+    def __init__(self, device):
+        cuda = driver()
+        with _once:
+            if device not in _contexts:
+                _contexts[device] = cuda.retained_context(device)
+        self._context = _contexts[device]
+
+    def __enter__(self):
+        driver().call("cuCtxPushCurrent_v2", self._context)
+
+    def __exit__(self, *_):
+        driver().call("cuCtxPopCurrent_v2", ctypes.byref(_POINTER()))
+
+
+def wait_for(device, stream, producer):
+    """Work that comes on `stream` waits for what `producer`, another stream, holds now."""
+    with current(device):
+        cuda, event = driver(), _POINTER()
+        no_timing = ctypes.c_uint(2)
+        cuda.call("cuEventCreate", ctypes.byref(event), no_timing)
+        try:
+            cuda.call("cuEventRecord", event, _POINTER(producer))
+            cuda.call("cuStreamWaitEvent", _POINTER(stream), event, ctypes.c_uint(0))
+        finally:
+            cuda.call("cuEventDestroy_v2", event)
+
+
+class _Lease:
+    """A handle for as long as a thread lives, then for the next: destroying it would wait for the
+    device, and break captures of other threads. The process's end ends them all."""
+
+    idle = collections.defaultdict(collections.deque)  # by device; deques need no lock
+
+    def __init__(self, device):
+        self.device, self.process = device, os.getpid()
+        try:
+            self.handle = self.idle[device].pop()
+        except IndexError:
+            self.handle = _POINTER()
+            with current(device):
+                check(library.bwgemmCreate(ctypes.byref(self.handle)))
+
+    def __del__(self):
+        if getattr(self, "handle", None) and os is not None and self.process == os.getpid():
+            self.idle[self.device].append(self.handle)
+
+
+class _Thread(threading.local):
+    def __init__(self):
+        self.leases = {}
+
+
+_thread = _Thread()
+
+
+def handle_for(device, stream):
+    """The thread's handle for the device, set to the stream. Handles made before a fork are left to
+    the parent."""
+    lease = _thread.leases.get(device)
+    if lease is None or lease.process != os.getpid():
+        lease = _thread.leases[device] = _Lease(device)
+    check(library.bwgemmSetStream(lease.handle, stream))
+    return lease.handle
+
+
+def _forget():
+    _Lease.idle.clear()
+
+
+os.register_at_fork(after_in_child=_forget)

@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The installed Python package on the driver of BWGEMM_LIBCUDA, with arrays of each kind. Run by
+wheel_test.py. Numbers are small integers, so that every result is exact."""
+
+import ctypes
+import os
+import threading
+import types
+import unittest
+
+import bwgemm
+from bwgemm import _library
+from fake_arrays import Device, Dlpack, DlpackWithNamespace, Interface, Tensor, cuda, current, torch
+
+
+def of_a(*index):
+    return float((sum((3, 5, 7)[i] * x for i, x in enumerate(index))) % 7 - 3)
+
+
+def of_b(*index):
+    return float((sum((2, 7, 3)[i] * x for i, x in enumerate(index))) % 5 - 2)
+
+
+def new_stream():
+    stream = ctypes.c_void_p()
+    with current():
+        cuda("cuStreamCreate", ctypes.byref(stream), ctypes.c_uint(1))
+    return stream.value
+
+
+class Case(unittest.TestCase):
+    def check(self, result, a, b, alpha=1.0, beta=0.0, before=0.0, transa=False, transb=False):
+        """All of result against what it should be; a, b: Device arrays of of_a and of_b."""
+        first, second = a.numbers(), b.numbers()
+
+        def at(numbers, array, batch, row, column, is_transposed):
+            index = (column, row) if is_transposed else (row, column)
+            if len(array.shape) == 3:
+                index = (batch if array.shape[0] > 1 else 0, *index)
+            return numbers[index]
+
+        k = a.shape[-2] if transa else a.shape[-1]
+        for (*batch, i, j), value in result.numbers().items():
+            batch = batch[0] if batch else 0
+            total = sum(at(first, a, batch, i, x, transa) * at(second, b, batch, x, j, transb)
+                        for x in range(k))
+            self.assertEqual(value, alpha * total + beta * before, (batch, i, j))
+
+
+class Protocols(Case):
+    def test_each_alone_and_together(self):
+        for kind_a, kind_b, kind_c in ((Interface,) * 3, (Dlpack,) * 3, (Dlpack, Interface, Dlpack)):
+            a, b = kind_a((9, 16), of_a), kind_b((16, 11), of_b)
+            c = kind_c((9, 11), dtype="float32")
+            self.assertIs(bwgemm.gemm(a, b, c), c)
+            self.check(c, a, b)
+
+    def test_half_precision(self):
+        a, b = Interface((8, 16), of_a, "float16"), Dlpack((16, 8), of_b, "float16")
+        c = Dlpack((8, 8), dtype="float16")
+        bwgemm.matmul(a, b, c)
+        self.check(c, a, b)
+
+    def test_dlpack_without_strides_and_with_an_offset(self):
+        a, b, c = Dlpack((8, 16), of_a), Dlpack((16, 8), of_b), Dlpack((8, 8))
+        a.null_strides, b.byte_offset = True, 256
+        bwgemm.matmul(a, b, c)
+        self.check(c, a, b)
+
+    def test_dlpack_is_told_the_stream(self):
+        a, b, c = Dlpack((8, 16), of_a), Dlpack((16, 8), of_b), Dlpack((8, 8))
+        bwgemm.matmul(a, b, c)
+        self.assertEqual(a.asked_stream, 1, "the legacy default stream is 1 there")
+        stream = new_stream()
+        bwgemm.matmul(a, b, c, stream=stream)
+        self.assertEqual((a.asked_stream, c.asked_stream), (stream, stream))
+        self.check(c, a, b)
+
+    def test_the_interfaces_stream_is_waited_for(self):
+        producer, stream = new_stream(), new_stream()
+        for _ in range(4):  # a forgotten wait goes wrong in about half of the cases
+            a, b, c = Interface((8, 16)), Interface((16, 8), of_b), Interface((8, 8))
+            ready = Device((8, 16), of_a)
+            with current():
+                cuda("cuMemcpyDtoDAsync_v2", a.pointer, ready.pointer,
+                     ctypes.c_size_t(8 * 16 * 2), ctypes.c_void_p(producer))
+            a.stream = producer
+            bwgemm.matmul(a, b, c, stream=stream)
+            self.check(c, ready, b)
+
+    def test_arrays_are_made_where_their_library_can(self):
+        a, b = DlpackWithNamespace((8, 16), of_a), Dlpack((16, 8), of_b)
+        self.check(bwgemm.matmul(a, b), a, b)
+        self.assertEqual(bwgemm.matmul(a, b, out_dtype="float32").dtype, "float32")
+        with self.assertRaisesRegex(TypeError, "c is needed"):
+            bwgemm.matmul(b, a)
+
+
+class Layouts(Case):
+    def test_every_order(self):
+        def strides(rows, columns, is_row_order, extra):
+            return (columns + extra, 1) if is_row_order else (1, rows + extra)
+
+        for orders in range(8):
+            row_a, row_b, row_c = (bool(orders >> bit & 1) for bit in range(3))
+            a = Interface((9, 13), of_a, strides=strides(9, 13, row_a, 3))
+            b = Dlpack((13, 10), of_b, strides=strides(13, 10, row_b, orders))
+            c = Interface((9, 10), dtype="float32", strides=strides(9, 10, row_c, 1))
+            bwgemm.gemm(a, b, c)
+            self.check(c, a, b)
+
+    def test_transposed_scaled_and_added(self):
+        a, b = Dlpack((13, 9), of_a), Dlpack((10, 13), of_b)
+        c = Dlpack((9, 10), lambda *_: 4.0, "float32")
+        bwgemm.gemm(a, b, c, alpha=2, beta=0.5, transa=True, transb=True)
+        self.check(c, a, b, 2, 0.5, 4.0, True, True)
+
+    def test_batches(self):
+        for shape_a, shape_b in (((3, 6, 8), (3, 8, 5)), ((6, 8), (3, 8, 5)), ((3, 6, 8), (1, 8, 5))):
+            a, b = Dlpack(shape_a, of_a), Dlpack(shape_b, of_b)
+            c = Dlpack((3, 6, 5), dtype="float32")
+            bwgemm.matmul(a, b, c)
+            self.check(c, a, b)
+
+    def test_vectors_and_empty_ones(self):
+        for m, n, k in ((1, 9, 8), (9, 1, 8), (9, 8, 1), (1, 1, 1)):
+            a, b, c = Dlpack((m, k), of_a), Dlpack((k, n), of_b), Dlpack((m, n), dtype="float32")
+            bwgemm.matmul(a, b, c)
+            self.check(c, a, b)
+        row = Dlpack((1, 8), of_a, strides=(1, 1))  # the stride of one row means nothing
+        b, c = Dlpack((8, 4), of_b), Dlpack((1, 4))
+        bwgemm.matmul(row, b, c)
+        self.check(c, row, b)
+
+
+class Refusals(Case):
+    def refused(self, error, text, *arguments, **named):
+        with self.assertRaisesRegex(error, text):
+            bwgemm.gemm(*arguments, **named)
+
+    def test_what_is_no_such_array(self):
+        a, b, c = Dlpack((8, 16), of_a), Dlpack((16, 8), of_b), Dlpack((8, 8))
+        self.refused(TypeError, "b is a list", a, [[1.0]], c)
+        self.refused(TypeError, "a has elements of DLPack type 2 and 64 bits",
+                     Dlpack((8, 16), dtype="float64"), b, c)
+        self.refused(TypeError, "a has elements of type <f8", Interface((8, 16), dtype="float64"), b, c)
+        self.refused(TypeError, "a has elements of type <V2", nameless(a), b, c)
+        host = Dlpack((8, 16), of_a)
+        host.device_type = 1
+        self.refused(TypeError, "a is not in the memory of a CUDA device", host, b, c)
+        read_only = Interface((8, 8))
+        read_only.read_only = True
+        self.refused(ValueError, "c is read-only", a, b, read_only)
+        self.refused(TypeError, "stream", a, b, c, stream="1")
+
+    def test_what_does_not_fit(self):
+        a, b, c = Dlpack((8, 16), of_a), Dlpack((16, 8), of_b), Dlpack((8, 8))
+        self.refused(ValueError, "inner sizes", a, a, c)
+        self.refused(ValueError, "c is 1 x 8 x 16", a, b, a)
+        self.refused(ValueError, "a is bfloat16, b is float16", a, Dlpack((16, 8), dtype="float16"), c)
+        self.refused(ValueError, "dimensions", Dlpack((8,), of_a), b, c)
+        self.refused(ValueError, "strides 32 and 2", Dlpack((8, 16), strides=(32, 2)), b, c)
+        self.refused(ValueError, "out_dtype", a, b, c, out_dtype="float32")
+        self.refused(ValueError, "no c", a, b, beta=1)
+        self.refused(ValueError, "3 matrices, b has 2", Dlpack((3, 8, 16)), Dlpack((2, 16, 8)), c)
+
+    def test_what_the_library_refuses(self):
+        a, b = Dlpack((8, 16), of_a), Dlpack((16, 8), of_b)
+        with self.assertRaises(bwgemm.Error) as caught:
+            bwgemm.gemm(a, b, Dlpack((8, 8), dtype="float16"))
+        self.assertEqual(caught.exception.name, "BWGEMM_STATUS_NOT_SUPPORTED")
+        self.assertEqual(caught.exception.status, 15)
+        self.assertIn("Ctype", str(caught.exception))
+
+
+def nameless(array):
+    """The same memory as bfloat16, but nothing says so."""
+    interface = {"shape": array.shape, "typestr": "<V2", "data": (array.pointer.value, False),
+                 "version": 3}
+    return types.SimpleNamespace(__cuda_array_interface__=interface)
+
+
+class Torch(Case):
+    def test_the_result_is_a_tensor_on_the_current_stream(self):
+        stream = new_stream()
+        a, b = Tensor((8, 16), of_a), Tensor((8, 16), of_b)
+        with torch(current_stream=stream) as module:
+            c = bwgemm.gemm(a, b, transb=True, out_dtype=module.float32)
+            self.assertEqual(module.allocation_stream, stream)
+            used = ctypes.c_void_p()
+            _library.library.bwgemmGetStream(_library._thread.leases[0].handle, ctypes.byref(used))
+            self.assertEqual(used.value, stream)
+            for other in (new_stream(), 0):
+                chosen = types.SimpleNamespace(cuda_stream=other)
+                bwgemm.matmul(a, Tensor((16, 8), of_b), stream=chosen)
+                self.assertEqual(module.allocation_stream, other)
+        self.assertIsInstance(c, Tensor)
+        self.assertEqual(c.dtype, "float32")
+        self.check(c, a, b, transb=True)
+
+    def test_gradients_are_not_lost_silently(self):
+        a, b = Tensor((8, 16), of_a), Tensor((16, 8), of_b)
+        a.requires_grad = True
+        with torch(grad=True), self.assertRaisesRegex(TypeError, "a requires a gradient"):
+            bwgemm.matmul(a, b)
+        with torch(grad=False):
+            self.check(bwgemm.matmul(a, b), a, b)
+
+    def test_tensors_elsewhere(self):
+        a, b = Tensor((8, 16), of_a), Tensor((16, 8), of_b)
+        a.is_cuda = False
+        with torch(), self.assertRaisesRegex(TypeError, "a must be a strided tensor on a CUDA"):
+            bwgemm.matmul(a, b)
+
+
+class Process(Case):
+    def test_a_handle_for_each_thread_which_the_next_inherits(self):
+        seen = []
+
+        def work():
+            a, b, c = Dlpack((8, 16), of_a), Dlpack((16, 8), of_b), Dlpack((8, 8))
+            bwgemm.matmul(a, b, c)
+            self.check(c, a, b)
+            seen.append(_library.handle_for(0, 0).value)
+
+        work()
+        for _ in range(2):
+            thread = threading.Thread(target=work)
+            thread.start()
+            thread.join()
+        self.assertEqual(len(seen), 3)
+        self.assertNotEqual(seen[0], seen[1])
+        self.assertEqual(seen[1], seen[2])
+
+    def test_many_threads(self):
+        wrong = []
+
+        def work():
+            try:
+                for _ in range(3):
+                    a, b = Dlpack((8, 16), of_a), Dlpack((16, 8), of_b)
+                    c = Dlpack((8, 8), dtype="float32")
+                    bwgemm.matmul(a, b, c)
+                    self.check(c, a, b)
+            except BaseException as error:  # a thread's failure would be lost
+                wrong.append(error)
+
+        threads = [threading.Thread(target=work) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(wrong, [])
+
+    def test_two_devices(self):
+        for device in (1, 0):
+            a, b = Dlpack((8, 16), of_a, device=device), Interface((16, 8), of_b, device=device)
+            c = Dlpack((8, 8), device=device)
+            bwgemm.matmul(a, b, c)
+            self.check(c, a, b)
+            architecture = "sm100" if device else "sm90"
+            self.assertIn(f"bwgemm_{architecture}_", bwgemm.explain(a, b, c))
+        with self.assertRaisesRegex(ValueError, r"on devices \[0, 1\]"):
+            bwgemm.matmul(a, Dlpack((16, 8), of_b, device=1), c)
+
+    def test_the_caller_context_is_left_alone(self):
+        a, b, c = Dlpack((8, 16), of_a), Dlpack((16, 8), of_b), Dlpack((8, 8))
+        before, after = ctypes.c_void_p(), ctypes.c_void_p()
+        cuda("cuCtxGetCurrent", ctypes.byref(before))
+        bwgemm.matmul(a, b, c)
+        cuda("cuCtxGetCurrent", ctypes.byref(after))
+        self.assertEqual(before.value, after.value)
+
+    def test_a_forked_child_is_told(self):
+        a, b, c = Dlpack((8, 16), of_a), Dlpack((16, 8), of_b), Dlpack((8, 8))
+        bwgemm.matmul(a, b, c)
+        _library._Lease.idle[0].append(_library._Lease(0).handle)
+        stale = {handle.value for handle in _library._Lease.idle[0]}
+        stale.add(_library.handle_for(0, 0).value)
+        child = os.fork()
+        if child == 0:
+            # The virtual driver works in a child, unlike a real one.
+            fresh = False
+            try:
+                fresh = _library.handle_for(0, 0).value not in stale
+            finally:
+                os._exit(0 if fresh else 1)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+
+    def test_information(self):
+        self.assertEqual(len(bwgemm.version()), 3)
+        self.assertIn("bwgemm", bwgemm.build_info())
+        self.assertTrue(all(name.startswith("bwgemm_sm") for name in bwgemm.kernel_names()))
+
+
+if __name__ == "__main__":
+    unittest.main()

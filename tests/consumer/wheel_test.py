@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The wheel: well-formed, the same bytes each time, installed by pip where there is one, and at work
+on the virtual GPU that the component vgpu installs."""
+
+import base64
+import csv
+import hashlib
+import importlib.util
+import os
+import sys
+import unittest
+import zipfile
+
+from prefix import HERE, Prefix, environment, output
+
+BUILD_WHEEL = os.path.join(environment.SOURCE, "packaging", "python", "build_wheel.py")
+
+
+class Wheel(Prefix):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.wheel = cls.built("wheel")
+        cls.site = os.path.join(cls.folder, "site")
+        if importlib.util.find_spec("pip"):
+            output(sys.executable, "-m", "pip", "install", "-q", "--no-index", "--no-deps",
+                   "--disable-pip-version-check", "--root-user-action=ignore", "--no-compile",
+                   "--target", cls.site, cls.wheel)
+        else:
+            zipfile.ZipFile(cls.wheel).extractall(cls.site)
+
+    @classmethod
+    def built(cls, folder):
+        return output(sys.executable, BUILD_WHEEL, "--library", cls.library, "--output",
+                      os.path.join(cls.folder, folder)).strip()
+
+    def test_record_lists_every_file(self):
+        with zipfile.ZipFile(self.wheel) as wheel:
+            names = wheel.namelist()
+            (record,) = [name for name in names if name.endswith("/RECORD")]
+            rows = list(csv.reader(wheel.read(record).decode().splitlines()))
+            self.assertEqual([row[0] for row in rows], names)
+            for path, digest, size in rows[:-1]:
+                content = wheel.read(path)
+                hashed = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).decode()
+                self.assertEqual((digest, size), (f"sha256={hashed.rstrip('=')}", str(len(content))))
+            self.assertEqual(rows[-1], [record, "", ""])
+
+    def test_same_bytes_again(self):
+        self.assertEqual(environment.read(self.built("again"), "rb"),
+                         environment.read(self.wheel, "rb"))
+
+    def test_arrays(self):
+        said = output(sys.executable, os.path.join(HERE, "arrays_test.py"),
+                      env={**self.virtual("h200,b200"), "PYTHONPATH": self.site})
+        self.assertIn("\nOK", said)
+        self.assertNotIn("vgpu: error", said)
+
+    def test_without_a_driver(self):
+        program = ("import bwgemm, types\n"
+                   "x = types.SimpleNamespace(__cuda_array_interface__={'shape': (8, 8),\n"
+                   "    'typestr': '<f2', 'data': (4096, False), 'version': 3})\n"
+                   "try:\n    bwgemm.matmul(x, x, x)\n"
+                   "except bwgemm.Error as error:\n    print(error.name, error)\n")
+        said = output(sys.executable, "-c", program,
+                      env={"PYTHONPATH": self.site, "BWGEMM_LIBCUDA": "/nonexistent/libcuda.so.1"})
+        self.assertIn("BWGEMM_STATUS_NO_DRIVER", said)
+        self.assertIn("/nonexistent/libcuda.so.1", said)
+
+
+if __name__ == "__main__":
+    unittest.main()
