@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "execute.h"
+
+#include <array>
+#include <cstdlib>
+#include <dlfcn.h>
+#include <numeric>
+#include <stdexcept>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <utility>
+
+#include "draw.h"
+#include "operands.h"
+
+namespace bwgemm::fuzz {
+namespace {
+
+using test::driver;
+
+// Handles end now and then, so that what they keep (captured calls: memory) does not pile up.
+constexpr int uses_of_a_handle = 100, cases_of_all_handles = 1000;
+
+void require(bwgemmStatus_t status, const char* what) {
+  if (status == BWGEMM_STATUS_SUCCESS) return;
+  throw std::runtime_error(std::string(what) + ": " + bwgemmStatusName(status) + ": " +
+                           bwgemmGetLastErrorString());
+}
+
+template <class Function>
+void find_if_there(void* library, const char* symbol, Function& function) {
+  function = reinterpret_cast<Function>(dlsym(library, symbol));
+}
+
+std::uint64_t environment_seed() {
+  const char* text = std::getenv("BWGEMM_VGPU_SEED");
+  return text != nullptr ? std::strtoull(text, nullptr, 0) : 1;
+}
+
+// What the library logs of a call names the kernel that it launches, batches included.
+int memory_for_the_log() {
+  const int file = memfd_create("bwgemm_fuzz log", MFD_CLOEXEC);
+  if (file < 0) throw std::runtime_error("memfd_create failed");
+  setenv("BWGEMM_LOG_LEVEL", "trace", 1);
+  setenv("BWGEMM_LOG_FILE", ("/proc/self/fd/" + std::to_string(file)).c_str(), 1);
+  return file;
+}
+
+std::string taken_from(int file) {
+  std::string text(static_cast<std::size_t>(lseek(file, 0, SEEK_END)), '\0');
+  const ssize_t count = pread(file, text.data(), text.size(), 0);
+  text.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
+  if (ftruncate(file, 0) != 0) throw std::runtime_error("ftruncate failed");
+  return text;
+}
+
+}  // namespace
+
+Device::Device(Damage damage) : damage_(damage), log_(memory_for_the_log()) {
+  void* library = dlopen(test::driver_path().c_str(), RTLD_NOW | RTLD_LOCAL);
+  find_if_there(library, "vgpu_seed", seed_);
+  find_if_there(library, "vgpu_finding_count", findings_);
+  open();
+}
+
+Device::~Device() {
+  close();
+  ::close(log_);
+}
+
+void Device::open() {
+  test::check(driver().device_primary_ctx_retain(&context_, 0), "cuDevicePrimaryCtxRetain");
+  test::check(driver().ctx_set_current(context_), "cuCtxSetCurrent");
+  streams_.emplace_back(CU_STREAM_NON_BLOCKING);
+  streams_.emplace_back(CU_STREAM_DEFAULT);
+}
+
+void Device::close() noexcept {
+  for (const auto& [key, of] : handles_) bwgemmDestroy(of.handle);
+  handles_.clear();
+  streams_.clear();
+  driver().ctx_set_current(nullptr);
+  driver().device_primary_ctx_release(0);
+}
+
+bool Device::recover() {
+  close();
+  open();
+  return driver().ctx_synchronize() == CUDA_SUCCESS;
+}
+
+bwgemmHandle_t Device::handle_for(const std::string& kernel, const Call& call) {
+  const std::pair key(kernel, call.splits);
+  if (const auto found = handles_.find(key); found != handles_.end()) {
+    ++found->second.uses;
+    return found->second.handle;
+  }
+  setenv("BWGEMM_FORCE_KERNEL", kernel.c_str(), 1);
+  setenv("BWGEMM_FORCE_SPLITS", call.splits > 0 ? std::to_string(call.splits).c_str() : "", 1);
+  bwgemmHandle_t handle = nullptr;
+  require(bwgemmCreate(&handle), "bwgemmCreate");
+  handles_[key] = {handle, 0};
+  return handle;
+}
+
+void Device::end_used_handles() {
+  const bool is_time = ++cases_ % cases_of_all_handles == 0;
+  for (auto of = handles_.begin(); of != handles_.end();) {
+    if (!is_time && of->second.uses < uses_of_a_handle) {
+      ++of;
+      continue;
+    }
+    require(bwgemmDestroy(of->second.handle), "bwgemmDestroy");
+    of = handles_.erase(of);
+  }
+}
+
+CUstream Device::stream_of(const Call& call) const {
+  switch (static_cast<StreamKind>(call.stream)) {
+    case StreamKind::legacy: return nullptr;
+    case StreamKind::non_blocking: return streams_[0].get();
+    case StreamKind::blocking: return streams_[1].get();
+    case StreamKind::per_thread: return CU_STREAM_PER_THREAD;
+  }
+  return nullptr;
+}
+
+// Only what changes, as programs do it: every setter may clear what the handle remembers.
+void Device::apply_settings(bwgemmHandle_t handle, const Call& call, const Operands* operands) {
+  const auto apply = [handle](auto get, auto set, auto wanted, const char* what) {
+    decltype(wanted) now{};
+    require(get(handle, &now), what);
+    if (now != wanted) require(set(handle, wanted), what);
+  };
+  const auto mode =
+      call.device_scalars != 0 ? BWGEMM_POINTER_MODE_DEVICE : BWGEMM_POINTER_MODE_HOST;
+  apply(bwgemmGetPointerMode, bwgemmSetPointerMode, mode, "pointer mode");
+  apply(bwgemmGetSmCountTarget, bwgemmSetSmCountTarget, static_cast<int>(call.sm_count),
+        "SM count target");
+  apply(bwgemmGetProgrammaticLaunch, bwgemmSetProgrammaticLaunch,
+        static_cast<int>(call.programmatic), "programmatic launch");
+  apply(bwgemmGetStream, bwgemmSetStream, stream_of(call), "stream");
+  const auto kind = static_cast<WorkspaceKind>(call.workspace);
+  auto bytes = static_cast<std::size_t>(call.workspace_bytes);
+  if (kind == WorkspaceKind::library) bytes = std::size_t{24} << 20;
+  void* own = kind == WorkspaceKind::own ? operands->workspace() : nullptr;
+  void* set = nullptr;
+  std::size_t set_bytes = 0;
+  require(bwgemmGetWorkspace(handle, &set, &set_bytes), "bwgemmGetWorkspace");
+  if (set == own && set_bytes == bytes) return;
+  require(bwgemmSetWorkspace(handle, own, bytes), "bwgemmSetWorkspace");
+}
+
+// Asks the library, so that it need not be known here what a kernel can do: with the kernel forced,
+// a query about the call fails unless the kernel serves it.
+bool Device::serves(const std::string& kernel, const Call& call, const Operands& operands) {
+  const bwgemmHandle_t handle = handle_for(kernel, call);
+  apply_settings(handle, call, &operands);
+  std::size_t size = 0;
+  const bwgemmStatus_t status = operands.workspace_size(handle, &size);
+  if (status != BWGEMM_STATUS_NOT_SUPPORTED) require(status, "bwgemmGetWorkspaceSize");
+  return status == BWGEMM_STATUS_SUCCESS;
+}
+
+bool Device::serves(const Case& item) {
+  for (const Call& call : item.calls)
+    if (!call.kernel.empty() && !serves(call.kernel, call, Operands(call))) return false;
+  return true;
+}
+
+void Device::choose_kernels(Case& item) {
+  for (Call& call : item.calls) {
+    const std::uint64_t pick = std::exchange(call.pick, 0);
+    if (pick == 0 || call.is_empty()) continue;
+    const Operands operands(call);
+    std::vector<int> order(static_cast<std::size_t>(bwgemmKernelCount()));
+    std::iota(order.begin(), order.end(), 0);
+    Random random(pick);
+    for (std::size_t left = order.size(); left > 0 && call.kernel.empty(); --left) {
+      const auto chosen = static_cast<std::size_t>(random.below(static_cast<std::int64_t>(left)));
+      std::swap(order[chosen], order[left - 1]);
+      const std::string kernel = bwgemmKernelName(order[left - 1]);
+      if (serves(kernel, call, operands)) call.kernel = kernel;
+    }
+  }
+}
+
+std::string Device::kernel_that_ran(const Call& call) {
+  const std::string log = taken_from(log_);
+  if (call.is_empty()) return "none";
+  const std::size_t line = log.rfind("[trace] bwgemm_"), end = log.find(',', line);
+  if (line == std::string::npos || end == std::string::npos)
+    throw std::runtime_error("the log does not say which kernel ran");
+  return log.substr(line + 8, end - line - 8);
+}
+
+void Device::launch_all(const Case& item, std::vector<Operands>& operands, Outcome& outcome) {
+  for (std::size_t i = 0; i < item.calls.size(); ++i) {
+    const Call& call = item.calls[i];
+    bwgemmHandle_t handle = handle_for(call.kernel, call);
+    apply_settings(handle, call, &operands[i]);
+    taken_from(log_);
+    bwgemmStatus_t status = operands[i].submit(handle);
+    // The query did not know of the batch, whose strides the kernel may not take.
+    if (status == BWGEMM_STATUS_NOT_SUPPORTED && !call.kernel.empty() && call.batch > 1) {
+      handle = handle_for("", call);
+      apply_settings(handle, call, &operands[i]);
+      status = operands[i].submit(handle);
+    }
+    require(status, "call");
+    outcome.kernels[i] = kernel_that_ran(call);
+  }
+}
+
+void Device::run_captured(const Case& item, std::vector<Operands>& operands, Outcome& outcome) {
+  for (const Call& call : item.calls)  // the creation of a handle is not to be captured
+    for (const std::string& kernel : {call.kernel, std::string()}) handle_for(kernel, call);
+  const CUstream stream = stream_of(item.calls[0]);
+  const auto mode = static_cast<CUstreamCaptureMode>(item.capture - 1);
+  test::check(driver().stream_begin_capture(stream, mode), "cuStreamBeginCapture");
+  launch_all(item, operands, outcome);
+  CUgraph captured = nullptr;
+  test::check(driver().stream_end_capture(stream, &captured), "cuStreamEndCapture");
+  const test::Graph graph(captured);
+  bool reads_c = false;
+  for (const Call& call : item.calls) reads_c = reads_c || call.beta != 0;
+  graph.launch(stream);
+  if (reads_c) {
+    test::synchronize();
+    for (Operands& of : operands) of.reset();
+  }
+  graph.launch(stream);
+  test::synchronize();
+}
+
+void Device::run_once(const Case& item, std::vector<Operands>& operands, Outcome& outcome) {
+  if (item.capture != 0)
+    run_captured(item, operands, outcome);
+  else
+    launch_all(item, operands, outcome);
+  test::synchronize();
+}
+
+std::string Device::judge_all(const Case& item, std::vector<Operands>& operands) {
+  if (damage_ == Damage::element) operands.back().spoil_element();
+  if (damage_ == Damage::row) operands.back().spoil_padding();
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    if (const std::string wrong = operands[i].judge(); !wrong.empty())
+      return (item.calls.size() > 1 ? "call " + std::to_string(i + 1) + ": " : "") + wrong;
+  return "";
+}
+
+std::string Device::differences(const Case& item, std::vector<Operands>& operands,
+                                Outcome& outcome) {
+  std::vector<std::vector<std::byte>> first;
+  for (Operands& of : operands) first.push_back(of.result());
+  for (Operands& of : operands) of.reset();
+  run_once(item, operands, outcome);
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    if (operands[i].result() != first[i])
+      return "a second run of call " + std::to_string(i + 1) + " gives other bits";
+  return "";
+}
+
+Outcome Device::run(const Case& item) {
+  Outcome outcome{"", std::vector<std::string>(item.calls.size(), "none")};
+  const std::size_t findings = findings_ != nullptr ? findings_() : 0;
+  try {
+    end_used_handles();
+    if (seed_ != nullptr)
+      seed_(environment_seed() + 1000003 * static_cast<std::uint64_t>(item.calls[0].seed));
+    std::vector<Operands> operands;
+    operands.reserve(item.calls.size());
+    for (const Call& call : item.calls)
+      operands.emplace_back(call, item.chain != 0 && !operands.empty() ? &operands[0] : nullptr);
+    run_once(item, operands, outcome);
+    outcome.wrong = judge_all(item, operands);
+    if (outcome.wrong.empty() && item.repeat != 0)
+      outcome.wrong = differences(item, operands, outcome);
+    if (outcome.wrong.empty() && findings_ != nullptr && findings_() != findings)
+      outcome.wrong = "the virtual GPU has findings";
+  } catch (const std::exception& error) {
+    outcome.wrong = error.what();
+  }
+  return outcome;
+}
+
+}  // namespace bwgemm::fuzz

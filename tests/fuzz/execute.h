@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Device: runs cases on the GPU that the environment names, in device memory between guard bands,
+// and says what was wrong with them.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "case.h"
+#include "support/driver.h"
+
+namespace bwgemm::fuzz {
+
+class Operands;
+
+// What a test of the fuzzer does to C behind the library's back.
+enum class Damage { none, element, row };
+
+struct Outcome {
+  std::string wrong;                 // empty: nothing
+  std::vector<std::string> kernels;  // of each call: its name, or "none"
+};
+
+class Device {
+ public:
+  explicit Device(Damage damage);
+  ~Device();
+  Device(const Device&) = delete;
+
+  // Replaces `pick` by the name of a kernel that can serve the call, each with equal chance.
+  void choose_kernels(Case& item);
+
+  // False if a forced kernel cannot serve its call.
+  bool serves(const Case& item);
+
+  Outcome run(const Case& item);
+
+  // After a failure: gives the device a new context. False if it does not work either.
+  bool recover();
+
+  bool is_virtual() const { return seed_ != nullptr; }
+
+ private:
+  struct HandleOf {
+    bwgemmHandle_t handle;
+    int uses;
+  };
+
+  void open();
+  void close() noexcept;
+  bwgemmHandle_t handle_for(const std::string& kernel, const Call& call);
+  void end_used_handles();
+  void apply_settings(bwgemmHandle_t handle, const Call& call, const Operands* operands);
+  CUstream stream_of(const Call& call) const;
+  std::string kernel_that_ran(const Call& call);
+  bool serves(const std::string& kernel, const Call& call, const Operands& operands);
+  void launch_all(const Case& item, std::vector<Operands>& operands, Outcome& outcome);
+  void run_captured(const Case& item, std::vector<Operands>& operands, Outcome& outcome);
+  void run_once(const Case& item, std::vector<Operands>& operands, Outcome& outcome);
+  std::string judge_all(const Case& item, std::vector<Operands>& operands);
+  std::string differences(const Case& item, std::vector<Operands>& operands, Outcome& outcome);
+
+  Damage damage_;
+  int cases_ = 0;
+  int log_;  // the library writes its log here
+  void (*seed_)(unsigned long long) = nullptr;
+  std::size_t (*findings_)() = nullptr;
+  CUcontext context_ = nullptr;
+  std::vector<test::Stream> streams_;
+  std::map<std::pair<std::string, std::int64_t>, HandleOf> handles_;  // by kernel and splits
+};
+
+}  // namespace bwgemm::fuzz
