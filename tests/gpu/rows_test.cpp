@@ -1,70 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every row of the kernel table, forced: problems at the edges of its own tile and ring, both
-// output types, beta 0 and 1. A row that no problem reaches fails. Memcheck.* is the same with two
-// small problems per row, for compute-sanitizer.
+// Every row of the kernel table, forced, on the problems of row_problems.h. Which of them depends
+// on the device: silicon runs all of them for every row. A virtual GPU is slow but adversarial: it
+// runs the covering set of every row under two schedules and the edges of one row per class under
+// eight (BWGEMM_TEST_SCALE=small), or the edges of every row under eight (product, for the
+// nightly). Memcheck.* is two small problems per row, for compute-sanitizer.
 #include "kernels/rows.h"
 
 #include <cstdlib>
 #include <gtest/gtest.h>
+#include <optional>
 #include <string>
 
-#include "kernels/shape.h"
-#include "support/gemm_case.h"
+#include "gpu/row_problems.h"
 
 namespace bwgemm::test {
 namespace {
 
-// Sets BWGEMM_FORCE_KERNEL for handles created in its scope.
-class ForcedKernel {
+enum class Scale { all, small, product };
+
+Scale scale() {
+  if (small_scale()) return Scale::small;
+  const char* value = std::getenv("BWGEMM_TEST_SCALE");
+  return value != nullptr && std::string_view(value) == "product" ? Scale::product : Scale::all;
+}
+
+constexpr int covering_schedules = 2, edge_schedules = 8;
+
+// An environment variable for the length of a scope.
+class Variable {
  public:
-  explicit ForcedKernel(const char* kernel) { setenv("BWGEMM_FORCE_KERNEL", kernel, 1); }
-  ~ForcedKernel() { unsetenv("BWGEMM_FORCE_KERNEL"); }
-  ForcedKernel(const ForcedKernel&) = delete;
+  Variable(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
+  ~Variable() { unsetenv(name_); }
+  Variable(const Variable&) = delete;
+
+ private:
+  const char* name_;
 };
 
 const KernelConfig* row_named(std::string_view kernel) {
   for (const KernelConfig& row : kernel_rows)
     if (kernel_name(row).view() == kernel) return &row;
   return nullptr;
-}
-
-// Majors of the canonical problem, whose operands are swapped: its A is the caller's B.
-bwgemmOperation_t transa_of(Major canonical_b) {
-  return canonical_b == Major::k ? BWGEMM_OP_T : BWGEMM_OP_N;
-}
-bwgemmOperation_t transb_of(Major canonical_a) {
-  return canonical_a == Major::k ? BWGEMM_OP_N : BWGEMM_OP_T;
-}
-
-std::vector<Major> majors(Major declared) {
-  if (declared != Major::any) return {declared};
-  return {Major::k, Major::mn};
-}
-
-std::vector<Dtype> inputs(Input declared) {
-  switch (declared) {
-    case Input::bf16: return {Dtype::bf16};
-    case Input::f16: return {Dtype::f16};
-    case Input::any16: return {Dtype::bf16, Dtype::f16};
-  }
-  return {};
-}
-
-// Problem sizes in the row's own terms: edges of a tile, of a cluster, and of the ring.
-struct Edges {
-  std::vector<std::int64_t> m, n, k;  // canonical
-};
-
-Edges edges(const KernelConfig& row) {
-  const int tile_n = row.tile.n != 0 ? row.tile.n : 256;
-  const KernelShape shape =
-      kernel_shape(row, tile_n, row.input == Input::f16 ? Dtype::f16 : Dtype::bf16);
-  const std::int64_t tm = row.tile.m, tn = tile_n, tk = row.tile.k;
-  const std::int64_t ring = tk * (shape.stages > 0 ? shape.stages : 4);
-  const std::int64_t cm = shape.cluster_tile_m > 0 ? shape.cluster_tile_m : tm;
-  return {{1, tm - 1, tm, tm + 1, cm + tm / 2, 2 * cm + 8},
-          {1, 33, tn - 1, tn, tn + 1, 2 * tn + 40, 96},
-          {1, 8, tk - 1, tk, tk + 1, ring - tk, ring, ring + 1, 2 * ring + 8, 3 * ring}};
 }
 
 class RowTest : public GpuTest, public ::testing::WithParamInterface<int> {
@@ -80,60 +56,114 @@ class RowTest : public GpuTest, public ::testing::WithParamInterface<int> {
                           ? Arch::sm90
                           : Arch::sm100;
     if (row_->arch != arch) GTEST_SKIP() << kernel << " is for another architecture";
-    const ForcedKernel forced(kernel);
+    const Variable forced("BWGEMM_FORCE_KERNEL", kernel);
     handle_ = std::make_unique<Handle>();
+    const Variable splits("BWGEMM_FORCE_SPLITS", std::to_string(forced_splits).c_str());
+    splitting_handle_ = std::make_unique<Handle>();
+    scalars_ = std::make_unique<DeviceMemory>(2 * sizeof(float));
+    find_memory();
   }
   void TearDown() override {
     handle_.reset();
+    splitting_handle_.reset();
+    scalars_.reset();
     GpuTest::TearDown();
   }
 
   const KernelConfig& row() const { return *row_; }
-  bwgemmHandle_t handle() const { return handle_->get(); }
+  Memory memory() const { return memory_; }
 
-  // TMA kernels serve rows of the output that end at 16 bytes of either output type.
-  std::int64_t columns(std::int64_t n) const {
-    return row().family == Family::direct ? n : (n + 7) / 8 * 8;
+  // Runs the problem, each time from the same memory; true if the row serves it.
+  bool run(const RowProblem& problem, int times) {
+    SCOPED_TRACE(name());
+    const bwgemmHandle_t handle = prepared(problem);
+    Operands operands(problem.gemm);
+    for (int i = 0; i < times && !HasFailure(); ++i) {
+      if (i > 0) operands.device_c().upload();
+      const bwgemmStatus_t status = call_with(handle, problem, operands);
+      if (i == 0 && status == BWGEMM_STATUS_NOT_SUPPORTED) return false;
+      EXPECT_TRUE(succeeds(status)) << problem.gemm;
+      operands.expect_result();
+    }
+    return true;
   }
 
-  // The i-th problem of the row: sizes move on at different rates, so that edges meet.
-  GemmCase problem(std::size_t i, Major a, Major b, Dtype input) const {
-    const Edges at = edges(row());
-    GemmCase gemm;
-    gemm.transa = transa_of(b);
-    gemm.transb = transb_of(a);
-    gemm.n = at.m[(i + i / at.m.size()) % at.m.size()];
-    gemm.m = columns(at.n[(2 * i + i / at.n.size()) % at.n.size()]);
-    gemm.k = at.k[(3 * i + i / at.k.size()) % at.k.size()];
-    gemm.input = input;
-    gemm.output = input;
-    gemm.ld_multiple = 8;
-    gemm.seed = i + 1;
-    return gemm;
+  // The same, for a problem that the row has to serve: cut to one tile if it must be.
+  void expect_run(RowProblem problem, int times) {
+    if (run(problem, times)) return;
+    if (problem.gemm.batch > 1) {  // some rows need batches that are whole units apart
+      problem.gemm.repeat_a = problem.gemm.repeat_b = true;
+      if (run(problem, times)) return;
+    }
+    cut_to_one_tile(problem.gemm);
+    EXPECT_TRUE(run(problem, times))
+        << "not served: " << problem.gemm << ": " << bwgemmGetLastErrorString();
   }
 
-  // Runs it for both outputs and beta 0 (over NaN) and 1; returns the number of calls served.
-  int run_all(GemmCase gemm) {
-    int served = 0;
+  // The problem with other types of C and other scalars.
+  static std::vector<RowProblem> outputs(const RowProblem& problem) {
+    std::vector<RowProblem> all;
     for (const bool to_f32 : {false, true})
       for (const float beta : {0.0f, 1.0f}) {
-        gemm.output = to_f32 ? Dtype::f32 : gemm.input;
-        gemm.beta = beta;
-        gemm.alpha = beta == 0 ? 1 : -0.5f;
-        gemm.fill_c = beta == 0 ? Fill::poison : Fill::normal;
-        Operands operands(gemm);
-        const bwgemmStatus_t status = call(handle(), gemm, operands);
-        EXPECT_TRUE(succeeds(status)) << gemm;
-        if (status != BWGEMM_STATUS_SUCCESS) continue;
-        ++served;
-        operands.expect_result();
+        RowProblem& other = all.emplace_back(problem);
+        other.gemm.output = to_f32 ? Dtype::f32 : other.gemm.input;
+        other.gemm.beta = beta;
+        other.gemm.alpha = beta == 0 ? 1 : -0.5f;
+        other.gemm.fill_c = beta == 0 ? Fill::poison : Fill::normal;
       }
-    return served;
+    return all;
   }
 
  private:
+  std::string name() const { return std::string(kernel_name(*row_).view()); }
+
+  bwgemmHandle_t prepared(const RowProblem& problem) {
+    const bwgemmHandle_t handle = (problem.splits_k ? splitting_handle_ : handle_)->get();
+    const int target = problem.clusters * row_->cluster.size();
+    EXPECT_TRUE(succeeds(bwgemmSetSmCountTarget(handle, target)));
+    EXPECT_TRUE(succeeds(bwgemmSetPointerMode(
+        handle, problem.device_scalars ? BWGEMM_POINTER_MODE_DEVICE : BWGEMM_POINTER_MODE_HOST)));
+    if (problem.device_scalars) {
+      const float values[2] = {problem.gemm.alpha, problem.gemm.beta};
+      check(driver().memcpy_htod(scalars_->address(), values, sizeof values), "cuMemcpyHtoD");
+      synchronize();
+    }
+    return handle;
+  }
+
+  bwgemmStatus_t call_with(bwgemmHandle_t handle, const RowProblem& problem,
+                           const Operands& operands) const {
+    if (!problem.device_scalars) return call(handle, problem.gemm, operands);
+    return call(handle, problem.gemm, operands, scalars_->as<float>(), scalars_->as<float>() + 1);
+  }
+
+  // The least that the row asks of its operands.
+  void find_memory() {
+    for (const Memory memory : {Memory::any, Memory::lines, Memory::units}) {
+      memory_ = memory;
+      RowProblem probe{gemm_of(*row_, 1, 9, 16, majors(row_->a).front(), majors(row_->b).front())};
+      probe.gemm.input = probe.gemm.output = inputs(row_->input).front();
+      probe.gemm.ld_multiple = memory == Memory::any ? 1 : 8;
+      probe.gemm.a_displacement = memory == Memory::any ? 1 : 0;
+      if (memory == Memory::units) probe.gemm.m = probe.gemm.n = 8;
+      if (run(probe, 1)) return;
+      cut_to_one_tile(probe.gemm);
+      if (run(probe, 1)) return;
+    }
+    FAIL() << name() << " serves no small problem: " << bwgemmGetLastErrorString();
+  }
+
+  void cut_to_one_tile(GemmCase& gemm) const {
+    const std::int64_t tile_n = row_->tile.n != 0 ? row_->tile.n : gemm.m;
+    const bool is_by_columns = row_->output == Output::columns;
+    gemm.m = std::min<std::int64_t>(gemm.m, is_by_columns ? row_->tile.m : tile_n);
+    gemm.n = std::min<std::int64_t>(gemm.n, is_by_columns ? tile_n : row_->tile.m);
+  }
+
   const KernelConfig* row_ = nullptr;
-  std::unique_ptr<Handle> handle_;
+  Memory memory_ = Memory::any;
+  std::unique_ptr<Handle> handle_, splitting_handle_;
+  std::unique_ptr<DeviceMemory> scalars_;
 };
 
 std::string kernel_of(const ::testing::TestParamInfo<int>& info) {
@@ -143,59 +173,29 @@ std::string kernel_of(const ::testing::TestParamInfo<int>& info) {
 
 using Rows = RowTest;
 
+TEST_P(Rows, CoveringSet) {
+  if (scale() == Scale::product) GTEST_SKIP() << "not what this scale is for";
+  for (const RowProblem& problem : covering_problems(row(), memory()))
+    expect_run(problem, scale() == Scale::small ? covering_schedules : 1);
+}
+
 TEST_P(Rows, EdgesOfItsTileAndRing) {
-  const std::size_t problems = small_scale() ? 2 : 14;
-  int served = 0;
-  for (const Major a : majors(row().a))
-    for (const Major b : majors(row().b))
-      for (const Dtype input : inputs(row().input))
-        for (std::size_t i = 0; i < problems; ++i) served += run_all(problem(i, a, b, input));
-  EXPECT_GT(served, 0) << "no problem of this test reaches the row";
-}
-
-TEST_P(Rows, ExactOnIntegersOverSeveralTiles) {
-  const Edges at = edges(row());
-  for (const Major a : majors(row().a))
-    for (const Major b : majors(row().b)) {
-      GemmCase gemm = problem(0, a, b, inputs(row().input).front());
-      gemm.n = small_scale() ? at.m.back() : 5 * at.m.back();
-      gemm.m = columns(small_scale() ? at.n.back() : 7 * at.n.back() + 8);
-      gemm.k = at.k.back() + 40;
-      gemm.fill = Fill::integers;
-      run(handle(), gemm);
+  if (scale() == Scale::small && !is_representative(row()))
+    GTEST_SKIP() << "another row of its class stands for it on a slow device";
+  for (const RowProblem& problem : edge_problems(row(), memory())) {
+    if (scale() != Scale::all) {
+      expect_run(problem, edge_schedules);
+      continue;
     }
+    for (const RowProblem& other : outputs(problem)) expect_run(other, 1);
+  }
 }
 
-TEST_P(Rows, BatchesAndBroadcast) {
-  GemmCase gemm =
-      problem(3, majors(row().a).back(), majors(row().b).back(), inputs(row().input).front());
-  gemm.batch = 3;
-  gemm.beta = 1;
-  gemm.stride_extra = 64;
-  run(handle(), gemm);
-  gemm.repeat_a = true;
-  run(handle(), gemm);
-  gemm.repeat_a = false, gemm.repeat_b = true;
-  run(handle(), gemm);
-}
-
-// Scalars that the kernel finds zero itself: neither sums nor, with beta zero, C may be looked at.
-TEST_P(Rows, AlphaIsZeroOnTheDevice) {
-  const DeviceMemory scalars(2 * sizeof(float));
-  ASSERT_TRUE(succeeds(bwgemmSetPointerMode(handle(), BWGEMM_POINTER_MODE_DEVICE)));
-  for (const float beta : {-0.5f, 0.0f}) {
-    GemmCase gemm =
-        problem(4, majors(row().a).front(), majors(row().b).front(), inputs(row().input).front());
-    gemm.k = 80;
-    gemm.alpha = 0;
-    gemm.beta = beta;
-    gemm.fill_c = beta == 0 ? Fill::poison : Fill::normal;
-    const float values[2] = {gemm.alpha, gemm.beta};
-    check(driver().memcpy_htod(scalars.address(), values, sizeof values), "cuMemcpyHtoD");
-    Operands operands(gemm);
-    EXPECT_TRUE(
-        succeeds(call(handle(), gemm, operands, scalars.as<float>(), scalars.as<float>() + 1)));
-    operands.expect_result();
+TEST_P(Rows, ExactOnIntegersOverManyTiles) {
+  if (scale() != Scale::all) GTEST_SKIP() << "too large for a slow device";
+  for (RowProblem problem : large_problems(row(), memory())) {
+    problem.gemm.fill = Fill::integers;
+    expect_run(problem, 1);
   }
 }
 
@@ -204,16 +204,9 @@ INSTANTIATE_TEST_SUITE_P(Kernels, Rows, ::testing::Range(0, bwgemmKernelCount())
 class Memcheck : public RowTest {};
 
 TEST_P(Memcheck, TwoSmallProblems) {
-  const Edges at = edges(row());
-  GemmCase gemm =
-      problem(0, majors(row().a).front(), majors(row().b).front(), inputs(row().input).front());
-  gemm.n = at.m[3], gemm.m = columns(at.n[4]),
-  gemm.k = at.k[4];  // one more than a tile in all directions
-  EXPECT_GT(run_all(gemm), 0);
-  gemm = problem(0, majors(row().a).back(), majors(row().b).back(), inputs(row().input).back());
-  gemm.n = 40, gemm.m = 72, gemm.k = at.k[8];
-  gemm.batch = 2;
-  EXPECT_GT(run_all(gemm), 0);
+  if (scale() != Scale::all) GTEST_SKIP() << "for compute-sanitizer";
+  for (const RowProblem& problem : small_problems(row(), memory()))
+    for (const RowProblem& other : outputs(problem)) expect_run(other, 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(, Memcheck, ::testing::Range(0, bwgemmKernelCount()), kernel_of);

@@ -3,7 +3,11 @@
 // all lanes active the loop has no condition and becomes vector code.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <span>
+#include <tuple>
+#include <utility>
 
 #include "vgpu/decoder.h"
 #include "vgpu/warp.h"
@@ -18,41 +22,30 @@ inline void over_lanes(LaneMask mask, Body body) {
     for_each_lane(mask, body);
 }
 
-template <class Result, class Source, class Operation>
-Step unary(Warp& warp, const Instruction& instruction, LaneMask mask) {
+// d = Operation(a, b, c, e), of as many sources as there are types.
+template <class Operation, class Result, class... Sources>
+Step apply(Warp& warp, const Instruction& instruction, LaneMask mask) {
+  const Operand* const operands[] = {&instruction.a, &instruction.b, &instruction.c,
+                                     &instruction.e};
   Result* d = lanes<Result>(warp, instruction.d);
-  const Source* a = lanes<Source>(warp, instruction.a);
-  over_lanes(mask, [&](int lane) { d[lane] = Operation()(a[lane]); });
+  [&]<std::size_t... i>(std::index_sequence<i...>) {
+    const std::tuple sources{static_cast<const Sources*>(lanes<Sources>(warp, *operands[i]))...};
+    over_lanes(mask, [&](int lane) {
+      d[lane] = static_cast<Result>(Operation()(std::get<i>(sources)[lane]...));
+    });
+  }
+  (std::index_sequence_for<Sources...>());
   return Step::next;
 }
 
-template <class Result, class Source, class Operation>
-Step binary(Warp& warp, const Instruction& instruction, LaneMask mask) {
-  Result* d = lanes<Result>(warp, instruction.d);
-  const Source* a = lanes<Source>(warp, instruction.a);
-  const Source* b = lanes<Source>(warp, instruction.b);
-  over_lanes(mask, [&](int lane) { d[lane] = Operation()(a[lane], b[lane]); });
-  return Step::next;
-}
-
-template <class Result, class Source, class Operation>
-Step ternary(Warp& warp, const Instruction& instruction, LaneMask mask) {
-  Result* d = lanes<Result>(warp, instruction.d);
-  const Source* a = lanes<Source>(warp, instruction.a);
-  const Source* b = lanes<Source>(warp, instruction.b);
-  const Result* c = lanes<Result>(warp, instruction.c);
-  over_lanes(mask, [&](int lane) { d[lane] = Operation()(a[lane], b[lane], c[lane]); });
-  return Step::next;
-}
-
-// Destination and sources of `count` operands, sources of `bytes` each.
+// The destination, and `count` sources of `bytes` each.
 inline void take_operands(Decoder& decoder, std::uint32_t result_bytes, std::uint32_t bytes,
-                          int sources) {
+                          int count) {
   Instruction& instruction = decoder.instruction;
+  Operand* const sources[] = {&instruction.a, &instruction.b, &instruction.c, &instruction.e};
   instruction.d = decoder.destination(0, result_bytes);
-  instruction.a = decoder.source(1, bytes);
-  if (sources > 1) instruction.b = decoder.source(2, bytes);
-  if (sources > 2) instruction.c = decoder.source(3, result_bytes);
+  for (int i = 0; i < count; ++i)
+    *sources[i] = decoder.source(static_cast<std::size_t>(i) + 1, bytes);
 }
 
 // Calls use(T()) for the C++ type of an integer type; b types count as unsigned.
@@ -70,6 +63,30 @@ Execute for_integer(Type type, Use use) {
     case Type::s64: return use(std::int64_t());
     default: return nullptr;
   }
+}
+
+// An operation on given types, by its whole opcode; the sources are all as wide as the widest.
+struct FixedOperation {
+  std::string_view opcode;
+  std::uint32_t result_bytes, source_bytes;
+  int sources;
+  Execute execute;
+};
+
+template <class Operation, class Result, class... Sources>
+constexpr FixedOperation fixed(std::string_view opcode, Operation, Result, Sources...) {
+  return {opcode, sizeof(Result), std::max({sizeof(Sources)...}), sizeof...(Sources),
+          apply<Operation, Result, Sources...>};
+}
+
+inline bool decode_fixed(Decoder& decoder, std::span<const FixedOperation> table) {
+  for (const FixedOperation& row : table) {
+    if (!decoder.is(row.opcode)) continue;
+    take_operands(decoder, row.result_bytes, row.source_bytes, row.sources);
+    decoder.instruction.execute = row.execute;
+    return true;
+  }
+  return false;
 }
 
 }  // namespace bwgemm::vgpu

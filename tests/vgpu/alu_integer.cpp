@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Integer arithmetic, bit operations and shifts.
 #include <algorithm>
-#include <limits>
 #include <type_traits>
 
 #include "vgpu/alu.h"
@@ -9,278 +8,195 @@
 namespace bwgemm::vgpu {
 namespace {
 
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
 // Arithmetic goes through 64 unsigned bits, where overflow is defined; the low bits are the same.
 using Wide = std::uint64_t;
 
-struct Add {
-  template <class T>
-  T operator()(T a, T b) const {
-    return static_cast<T>(Wide(a) + Wide(b));
-  }
+constexpr auto add = [](auto a, auto b) { return Wide(a) + Wide(b); };
+constexpr auto subtract = [](auto a, auto b) { return Wide(a) - Wide(b); };
+constexpr auto multiply = [](auto a, auto b) { return Wide(a) * Wide(b); };
+constexpr auto multiply_add = [](auto a, auto b, auto c) { return Wide(a) * Wide(b) + Wide(c); };
+constexpr auto multiply_high = [](auto a, auto b) {
+  using T = decltype(a);
+  using Product = std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>;
+  return static_cast<T>((Product(a) * Product(b)) >> (8 * sizeof(T)));
 };
-struct Subtract {
-  template <class T>
-  T operator()(T a, T b) const {
-    return static_cast<T>(Wide(a) - Wide(b));
-  }
+// By zero: all ones, as the hardware's sequence gives.
+constexpr auto divide = [](auto a, auto b) {
+  using T = decltype(a);
+  if (b == 0) return static_cast<T>(-1);
+  if (std::is_signed_v<T> && b == static_cast<T>(-1)) return static_cast<T>(Wide(0) - Wide(a));
+  return static_cast<T>(a / b);
 };
-struct MultiplyLow {
-  template <class T>
-  T operator()(T a, T b) const {
-    return static_cast<T>(Wide(a) * Wide(b));
-  }
+constexpr auto remainder = [](auto a, auto b) {
+  using T = decltype(a);
+  if (b == 0) return a;
+  if (std::is_signed_v<T> && b == static_cast<T>(-1)) return T(0);
+  return static_cast<T>(a % b);
 };
-struct MultiplyHigh {  // up to 32 bits
-  template <class T>
-  T operator()(T a, T b) const {
-    using Product = std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>;
-    return static_cast<T>((Product(a) * Product(b)) >> (8 * sizeof(T)));
-  }
-};
-struct MultiplyHigh64 {
-  template <class T>
-  T operator()(T a, T b) const {
-    using Product = std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>;
-    return static_cast<T>((Product(a) * Product(b)) >> 64);
-  }
-};
-template <class Result>
-struct MultiplyWide {
-  template <class T>
-  Result operator()(T a, T b) const {
-    return static_cast<Result>(Result(a) * Result(b));
-  }
-};
-struct MultiplyAddLow {
-  template <class T>
-  T operator()(T a, T b, T c) const {
-    return static_cast<T>(Wide(a) * Wide(b) + Wide(c));
-  }
-};
-template <class Result>
-struct MultiplyAddWide {
-  template <class T>
-  Result operator()(T a, T b, Result c) const {
-    return static_cast<Result>(Wide(Result(a) * Result(b)) + Wide(c));
-  }
-};
-struct Divide {  // by zero: all ones, as the hardware's sequence gives
-  template <class T>
-  T operator()(T a, T b) const {
-    if (b == 0) return static_cast<T>(-1);
-    if (std::is_signed_v<T> && b == static_cast<T>(-1)) return static_cast<T>(Wide(0) - Wide(a));
-    return static_cast<T>(a / b);
-  }
-};
-struct Remainder {
-  template <class T>
-  T operator()(T a, T b) const {
-    if (b == 0) return a;
-    if (std::is_signed_v<T> && b == static_cast<T>(-1)) return 0;
-    return static_cast<T>(a % b);
-  }
-};
-struct Minimum {
-  template <class T>
-  T operator()(T a, T b) const {
-    return std::min(a, b);
-  }
-};
-struct Maximum {
-  template <class T>
-  T operator()(T a, T b) const {
-    return std::max(a, b);
-  }
-};
-struct And {
-  template <class T>
-  T operator()(T a, T b) const {
-    return static_cast<T>(a & b);
-  }
-};
-struct Or {
-  template <class T>
-  T operator()(T a, T b) const {
-    return static_cast<T>(a | b);
-  }
-};
-struct Xor {
-  template <class T>
-  T operator()(T a, T b) const {
-    return static_cast<T>(a ^ b);
-  }
-};
-struct Not {
-  template <class T>
-  T operator()(T a) const {
-    return static_cast<T>(~a);
-  }
-};
-struct Negate {
-  template <class T>
-  T operator()(T a) const {
-    return static_cast<T>(Wide(0) - Wide(a));
-  }
-};
-struct PopulationCount {
-  std::uint32_t operator()(std::uint64_t a) const {
-    return static_cast<std::uint32_t>(__builtin_popcountll(a));
-  }
-};
-struct LeadingZeros {
-  std::uint32_t operator()(std::uint32_t a) const {
-    return a ? static_cast<std::uint32_t>(__builtin_clz(a)) : 32;
-  }
-};
-
+constexpr auto minimum = [](auto a, auto b) { return std::min(a, b); };
+constexpr auto maximum = [](auto a, auto b) { return std::max(a, b); };
+constexpr auto bit_and = [](auto a, auto b) { return a & b; };
+constexpr auto bit_or = [](auto a, auto b) { return a | b; };
+constexpr auto bit_xor = [](auto a, auto b) { return a ^ b; };
+constexpr auto bit_not = [](auto a) { return ~a; };
+constexpr auto negate = [](auto a) { return Wide(0) - Wide(a); };
+constexpr auto magnitude = [](auto a) { return a < 0 ? Wide(0) - Wide(a) : Wide(a); };
 // Shift amounts are 32 bits wide whatever is shifted, and clamp.
-template <class T>
-Step shift_left(Warp& warp, const Instruction& instruction, LaneMask mask) {
-  T* d = lanes<T>(warp, instruction.d);
-  const T* a = lanes<T>(warp, instruction.a);
-  const auto* amount = lanes<std::uint32_t>(warp, instruction.b);
-  over_lanes(mask, [&](int lane) {
-    d[lane] = amount[lane] < 8 * sizeof(T) ? static_cast<T>(Wide(a[lane]) << amount[lane]) : T(0);
-  });
-  return Step::next;
-}
+constexpr auto shift_left = [](auto a, u32 amount) {
+  return amount < 8 * sizeof a ? Wide(a) << amount : 0;
+};
+constexpr auto shift_right = [](auto a, u32 amount) {
+  using T = decltype(a);
+  constexpr u32 bits = 8 * sizeof(T);
+  if (!std::is_signed_v<T> && amount >= bits) return T(0);
+  return static_cast<T>(a >> std::min(amount, bits - 1));
+};
 
-template <class T>
-Step shift_right(Warp& warp, const Instruction& instruction, LaneMask mask) {
-  constexpr std::uint32_t bits = 8 * sizeof(T);
-  T* d = lanes<T>(warp, instruction.d);
-  const T* a = lanes<T>(warp, instruction.a);
-  const auto* amount = lanes<std::uint32_t>(warp, instruction.b);
-  over_lanes(mask, [&](int lane) {
-    if (std::is_signed_v<T> || amount[lane] < bits)
-      d[lane] = static_cast<T>(a[lane] >> std::min(amount[lane], bits - 1));
-    else
-      d[lane] = 0;
-  });
-  return Step::next;
-}
-
-std::uint32_t low_bits(std::uint32_t count) {
+constexpr u32 low_bits(u32 count) {
   return count < 32 ? (1u << count) - 1 : ~0u;
 }
-
-Step extract_bits(Warp& warp, const Instruction& instruction, LaneMask mask) {
-  auto* d = lanes<std::uint32_t>(warp, instruction.d);
-  const auto* a = lanes<std::uint32_t>(warp, instruction.a);
-  const auto* position = lanes<std::uint32_t>(warp, instruction.b);
-  const auto* count = lanes<std::uint32_t>(warp, instruction.c);
-  over_lanes(mask, [&](int lane) {
-    const std::uint32_t at = position[lane] & 255;
-    d[lane] = (at < 32 ? a[lane] >> at : 0) & low_bits(count[lane] & 255);
-  });
-  return Step::next;
+constexpr auto extract_bits = [](u32 a, u32 at, u32 count) {
+  return ((at & 255) < 32 ? a >> (at & 255) : 0) & low_bits(count & 255);
+};
+constexpr auto insert_bits = [](u32 from, u32 into, u32 at, u32 count) {
+  if ((at & 255) >= 32) return into;
+  const u32 field = low_bits(count & 255) << (at & 255);
+  return (into & ~field) | (from << (at & 255) & field);
+};
+constexpr auto count_ones = [](auto a) { return __builtin_popcountll(a); };
+constexpr auto leading_zeros = [](u32 a) { return a ? __builtin_clz(a) : 32; };
+constexpr auto reverse_bits = [](u32 a) {
+  u32 reversed = 0;
+  for (int i = 0; i < 32; ++i) reversed |= (a >> i & 1) << (31 - i);
+  return reversed;
+};
+// Byte i of the result: one of the eight of b:a, or its sign eight times.
+constexpr auto permute_bytes = [](u32 a, u32 b, u32 selectors) {
+  const u64 bytes = u64{b} << 32 | a;
+  u32 result = 0;
+  for (int i = 0; i < 4; ++i) {
+    const u32 selector = selectors >> (4 * i) & 15;
+    const u32 byte = static_cast<u32>(bytes >> (8 * (selector & 7))) & 255;
+    result |= (selector & 8 ? (byte & 128 ? 255 : 0) : byte) << (8 * i);
+  }
+  return result;
+};
+constexpr u64 joined(u32 low, u32 high) {
+  return u64{high} << 32 | low;
 }
+constexpr auto funnel_left_wrap = [](u32 a, u32 b, u32 c) {
+  return joined(a, b) << (c & 31) >> 32;
+};
+constexpr auto funnel_left_clamp = [](u32 a, u32 b, u32 c) {
+  return joined(a, b) << std::min(c, 32u) >> 32;
+};
+constexpr auto funnel_right_wrap = [](u32 a, u32 b, u32 c) { return joined(a, b) >> (c & 31); };
+constexpr auto funnel_right_clamp = [](u32 a, u32 b, u32 c) {
+  return joined(a, b) >> std::min(c, 32u);
+};
+constexpr auto any_logic = [](u32 a, u32 b, u32 c, u32 table) {
+  u32 result = 0;
+  for (u32 i = 0; i < 8; ++i)
+    if (table >> i & 1) result |= (i & 4 ? a : ~a) & (i & 2 ? b : ~b) & (i & 1 ? c : ~c);
+  return result;
+};
 
-Step insert_bits(Warp& warp, const Instruction& instruction, LaneMask mask) {
-  auto* d = lanes<std::uint32_t>(warp, instruction.d);
-  const auto* from = lanes<std::uint32_t>(warp, instruction.a);
-  const auto* into = lanes<std::uint32_t>(warp, instruction.b);
-  const auto* position = lanes<std::uint32_t>(warp, instruction.c);
-  const auto* count = lanes<std::uint32_t>(warp, instruction.e);
-  over_lanes(mask, [&](int lane) {
-    const std::uint32_t at = position[lane] & 255;
-    const std::uint32_t field = at < 32 ? low_bits(count[lane] & 255) << at : 0;
-    d[lane] = (into[lane] & ~field) | (at < 32 ? from[lane] << at & field : 0);
-  });
-  return Step::next;
-}
+// Operations on any integer type.
+struct Generic {
+  std::string_view name;
+  int sources;
+  Execute (*of)(Type);
+};
 
 template <class Operation>
-void decode_binary(Decoder& decoder, Type type) {
-  take_operands(decoder, size_bytes(type), size_bytes(type), 2);
-  decoder.instruction.execute = for_integer(type, [](auto zero) -> Execute {
-    using T = decltype(zero);
-    return binary<T, T, Operation>;
-  });
+constexpr Generic unary(std::string_view name, Operation) {
+  return {name, 1, [](Type type) {
+            return for_integer(type, [](auto zero) -> Execute {
+              return apply<Operation, decltype(zero), decltype(zero)>;
+            });
+          }};
+}
+template <class Operation>
+constexpr Generic binary(std::string_view name, Operation) {
+  return {name, 2, [](Type type) {
+            return for_integer(type, [](auto zero) -> Execute {
+              using T = decltype(zero);
+              return apply<Operation, T, T, T>;
+            });
+          }};
 }
 
-template <class Operation>
-void decode_unary(Decoder& decoder, Type type) {
-  take_operands(decoder, size_bytes(type), size_bytes(type), 1);
-  decoder.instruction.execute = for_integer(type, [](auto zero) -> Execute {
-    using T = decltype(zero);
-    return unary<T, T, Operation>;
-  });
+constexpr Generic generic[] = {
+    binary("add", add),       binary("sub", subtract), binary("div", divide),
+    binary("rem", remainder), binary("min", minimum),  binary("max", maximum),
+    binary("and", bit_and),   binary("or", bit_or),    binary("xor", bit_xor),
+    unary("not", bit_not),    unary("neg", negate),    unary("abs", magnitude),
+};
+
+constexpr FixedOperation fixed_type[] = {
+    fixed("bfe.u32", extract_bits, u32(), u32(), u32(), u32()),
+    fixed("bfi.b32", insert_bits, u32(), u32(), u32(), u32(), u32()),
+    fixed("popc.b32", count_ones, u32(), u32()),
+    fixed("popc.b64", count_ones, u32(), u64()),
+    fixed("clz.b32", leading_zeros, u32(), u32()),
+    fixed("brev.b32", reverse_bits, u32(), u32()),
+    fixed("prmt.b32", permute_bytes, u32(), u32(), u32(), u32()),
+    fixed("shf.l.wrap.b32", funnel_left_wrap, u32(), u32(), u32(), u32()),
+    fixed("shf.l.clamp.b32", funnel_left_clamp, u32(), u32(), u32(), u32()),
+    fixed("shf.r.wrap.b32", funnel_right_wrap, u32(), u32(), u32(), u32()),
+    fixed("shf.r.clamp.b32", funnel_right_clamp, u32(), u32(), u32(), u32()),
+    fixed("lop3.b32", any_logic, u32(), u32(), u32(), u32(), u32()),
+};
+
+template <class Narrow, class Double>
+Execute widening(bool adds) {
+  using Sum =
+      decltype([](Narrow a, Narrow b, Double c) { return Wide(Double(a) * Double(b)) + Wide(c); });
+  using Product = decltype([](Narrow a, Narrow b) { return Double(a) * Double(b); });
+  if (adds) return apply<Sum, Double, Narrow, Narrow, Double>;
+  return apply<Product, Double, Narrow, Narrow>;
+}
+
+Execute widening_of(Type type, bool adds) {
+  switch (type) {
+    case Type::s16: return widening<std::int16_t, std::int32_t>(adds);
+    case Type::u16: return widening<std::uint16_t, std::uint32_t>(adds);
+    case Type::s32: return widening<std::int32_t, std::int64_t>(adds);
+    case Type::u32: return widening<std::uint32_t, std::uint64_t>(adds);
+    default: return nullptr;
+  }
 }
 
 // mul.lo, .hi, .wide and mad.lo, .wide
 void decode_multiply(Decoder& decoder, bool adds) {
   const int part = decoder.one_of({"lo", "hi", "wide"});
   const Type type = decoder.type();
-  const std::uint32_t bytes = size_bytes(type);
+  const std::uint32_t bytes = size_bytes(type), result_bytes = part == 2 ? 2 * bytes : bytes;
   Instruction& instruction = decoder.instruction;
-  take_operands(decoder, part == 2 ? 2 * bytes : bytes, bytes, adds ? 3 : 2);
-  if (part == 0)
+  take_operands(decoder, result_bytes, bytes, 2);
+  if (adds) instruction.c = decoder.source(3, result_bytes);
+  if (part == 2)
+    instruction.execute = widening_of(type, adds);
+  else
     instruction.execute = for_integer(type, [&](auto zero) -> Execute {
       using T = decltype(zero);
-      if (adds) return ternary<T, T, MultiplyAddLow>;
-      return binary<T, T, MultiplyLow>;
+      if (part == 0 && adds) return apply<decltype(multiply_add), T, T, T, T>;
+      if (part == 0) return apply<decltype(multiply), T, T, T>;
+      return adds ? nullptr : apply<decltype(multiply_high), T, T, T>;
     });
-  else if (part == 1 && !adds)
-    instruction.execute = for_integer(type, [](auto zero) -> Execute {
-      using T = decltype(zero);
-      return binary<T, T, std::conditional_t<sizeof(T) == 8, MultiplyHigh64, MultiplyHigh>>;
-    });
-  else if (part == 2)
-    switch (type) {
-      case Type::s16:
-        instruction.execute =
-            adds ? ternary<std::int32_t, std::int16_t, MultiplyAddWide<std::int32_t>>
-                 : binary<std::int32_t, std::int16_t, MultiplyWide<std::int32_t>>;
-        break;
-      case Type::u16:
-        instruction.execute =
-            adds ? ternary<std::uint32_t, std::uint16_t, MultiplyAddWide<std::uint32_t>>
-                 : binary<std::uint32_t, std::uint16_t, MultiplyWide<std::uint32_t>>;
-        break;
-      case Type::s32:
-        instruction.execute =
-            adds ? ternary<std::int64_t, std::int32_t, MultiplyAddWide<std::int64_t>>
-                 : binary<std::int64_t, std::int32_t, MultiplyWide<std::int64_t>>;
-        break;
-      case Type::u32:
-        instruction.execute =
-            adds ? ternary<std::uint64_t, std::uint32_t, MultiplyAddWide<std::uint64_t>>
-                 : binary<std::uint64_t, std::uint32_t, MultiplyWide<std::uint64_t>>;
-        break;
-      default: break;
-    }
 }
 
 void decode_shift(Decoder& decoder, bool left) {
   const Type type = decoder.type();
-  decoder.instruction.d = decoder.destination(0, size_bytes(type));
-  decoder.instruction.a = decoder.source(1, size_bytes(type));
+  take_operands(decoder, size_bytes(type), size_bytes(type), 1);
   decoder.instruction.b = decoder.source(2, 4);
   decoder.instruction.execute = for_integer(type, [&](auto zero) -> Execute {
     using T = decltype(zero);
-    return left ? &shift_left<T> : &shift_right<T>;
+    if (left) return apply<decltype(shift_left), T, T, u32>;
+    return apply<decltype(shift_right), T, T, u32>;
   });
-}
-
-void decode_bit_field(Decoder& decoder, bool inserts) {
-  const Type type = decoder.type();
-  if (type != (inserts ? Type::b32 : Type::u32)) decoder.fail("type not supported");
-  Instruction& instruction = decoder.instruction;
-  take_operands(decoder, 4, 4, 3);
-  if (inserts) instruction.e = decoder.source(4, 4);
-  instruction.execute = inserts ? insert_bits : extract_bits;
-}
-
-void decode_bit_count(Decoder& decoder, bool leading_zeros) {
-  const Type type = decoder.type();
-  take_operands(decoder, 4, size_bytes(type), 1);
-  if (leading_zeros && type == Type::b32)
-    decoder.instruction.execute = unary<std::uint32_t, std::uint32_t, LeadingZeros>;
-  else if (!leading_zeros && type == Type::b32)
-    decoder.instruction.execute = unary<std::uint32_t, std::uint32_t, PopulationCount>;
-  else if (!leading_zeros && type == Type::b64)
-    decoder.instruction.execute = unary<std::uint32_t, std::uint64_t, PopulationCount>;
 }
 
 }  // namespace
@@ -288,47 +204,22 @@ void decode_bit_count(Decoder& decoder, bool leading_zeros) {
 // Leaves what has a float or predicate type to those families.
 bool decode_integer(Decoder& decoder) {
   const std::string& base = decoder.base();
-  if (decoder.ends_with_type({"f32", "f16", "bf16", "f16x2", "bf16x2", "pred"})) return false;
-  if (base == "add")
-    decode_binary<Add>(decoder, decoder.type());
-  else if (base == "sub")
-    decode_binary<Subtract>(decoder, decoder.type());
-  else if (base == "div")
-    decode_binary<Divide>(decoder, decoder.type());
-  else if (base == "rem")
-    decode_binary<Remainder>(decoder, decoder.type());
-  else if (base == "min")
-    decode_binary<Minimum>(decoder, decoder.type());
-  else if (base == "max")
-    decode_binary<Maximum>(decoder, decoder.type());
-  else if (base == "and")
-    decode_binary<And>(decoder, decoder.type());
-  else if (base == "or")
-    decode_binary<Or>(decoder, decoder.type());
-  else if (base == "xor")
-    decode_binary<Xor>(decoder, decoder.type());
-  else if (base == "not")
-    decode_unary<Not>(decoder, decoder.type());
-  else if (base == "neg")
-    decode_unary<Negate>(decoder, decoder.type());
-  else if (base == "mul")
-    decode_multiply(decoder, false);
-  else if (base == "mad")
-    decode_multiply(decoder, true);
-  else if (base == "shl")
-    decode_shift(decoder, true);
-  else if (base == "shr")
-    decode_shift(decoder, false);
-  else if (base == "bfe")
-    decode_bit_field(decoder, false);
-  else if (base == "bfi")
-    decode_bit_field(decoder, true);
-  else if (base == "popc")
-    decode_bit_count(decoder, false);
-  else if (base == "clz")
-    decode_bit_count(decoder, true);
-  else
+  if (decoder.ends_with_type({"f32", "f16", "bf16", "f16x2", "bf16x2", "f32x2", "pred"}))
     return false;
+  if (decode_fixed(decoder, fixed_type)) return true;
+  const auto* row = std::find_if(std::begin(generic), std::end(generic),
+                                 [&](const Generic& other) { return other.name == base; });
+  if (row != std::end(generic)) {
+    const Type type = decoder.type();
+    take_operands(decoder, size_bytes(type), size_bytes(type), row->sources);
+    decoder.instruction.execute = row->of(type);
+  } else if (base == "mul" || base == "mad") {
+    decode_multiply(decoder, base == "mad");
+  } else if (base == "shl" || base == "shr") {
+    decode_shift(decoder, base == "shl");
+  } else {
+    return false;
+  }
   if (!decoder.instruction.execute) decoder.fail("type not supported");
   return true;
 }

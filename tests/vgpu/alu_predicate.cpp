@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Predicates: comparisons, logic on them, and selection by them.
+#include <algorithm>
 #include <cmath>
 
 #include "vgpu/alu.h"
@@ -7,45 +8,21 @@
 namespace bwgemm::vgpu {
 namespace {
 
-struct Equal {
-  template <class T>
-  bool operator()(T a, T b) const {
-    return a == b;
-  }
-};
-struct NotEqual {
-  template <class T>
-  bool operator()(T a, T b) const {
-    return a != b;
-  }
-};
-struct OrderedNotEqual {  // false for NaN
-  bool operator()(float a, float b) const { return a < b || a > b; }
-};
-struct Less {
-  template <class T>
-  bool operator()(T a, T b) const {
-    return a < b;
-  }
-};
-struct LessOrEqual {
-  template <class T>
-  bool operator()(T a, T b) const {
-    return a <= b;
-  }
-};
-struct Greater {
-  template <class T>
-  bool operator()(T a, T b) const {
-    return a > b;
-  }
-};
-struct GreaterOrEqual {
-  template <class T>
-  bool operator()(T a, T b) const {
-    return a >= b;
-  }
-};
+constexpr auto equal = [](auto a, auto b) { return a == b; };
+constexpr auto not_equal = [](auto a, auto b) { return a != b; };
+constexpr auto less = [](auto a, auto b) { return a < b; };
+constexpr auto less_or_equal = [](auto a, auto b) { return a <= b; };
+constexpr auto greater = [](auto a, auto b) { return a > b; };
+constexpr auto greater_or_equal = [](auto a, auto b) { return a >= b; };
+// Of floats: ne is false for a NaN, the forms with a u are true.
+constexpr auto ordered_not_equal = [](float a, float b) { return a < b || a > b; };
+constexpr auto not_less = [](float a, float b) { return !(a < b); };
+constexpr auto not_less_or_equal = [](float a, float b) { return !(a <= b); };
+constexpr auto not_greater = [](float a, float b) { return !(a > b); };
+constexpr auto not_greater_or_equal = [](float a, float b) { return !(a >= b); };
+constexpr auto unordered_equal = [](float a, float b) { return !(a < b || a > b); };
+constexpr auto both_numbers = [](float a, float b) { return !std::isunordered(a, b); };
+constexpr auto any_nan = [](float a, float b) { return std::isunordered(a, b); };
 
 template <class T, class Operation>
 Step compare(Warp& warp, const Instruction& instruction, LaneMask mask) {
@@ -58,33 +35,45 @@ Step compare(Warp& warp, const Instruction& instruction, LaneMask mask) {
   return Step::next;
 }
 
-template <class Operation>
-Execute comparison_of(Type type) {
-  if (type == Type::f32) return compare<float, Operation>;
-  return for_integer(type, [](auto zero) -> Execute { return compare<decltype(zero), Operation>; });
+struct Comparison {
+  std::string_view name;
+  Execute (*of)(Type);
+};
+
+template <class Integer, class Float>
+constexpr Comparison comparison(std::string_view name, Integer, Float) {
+  return {name, [](Type type) -> Execute {
+            if (type == Type::f32) return compare<float, Float>;
+            return for_integer(
+                type, [](auto zero) -> Execute { return compare<decltype(zero), Integer>; });
+          }};
+}
+template <class Float>
+constexpr Comparison of_floats(std::string_view name, Float) {
+  return {name,
+          [](Type type) -> Execute { return type == Type::f32 ? compare<float, Float> : nullptr; }};
 }
 
+constexpr Comparison comparisons[] = {
+    comparison("eq", equal, equal),         comparison("ne", not_equal, ordered_not_equal),
+    comparison("lt", less, less),           comparison("le", less_or_equal, less_or_equal),
+    comparison("gt", greater, greater),     comparison("ge", greater_or_equal, greater_or_equal),
+    of_floats("equ", unordered_equal),      of_floats("neu", not_equal),
+    of_floats("ltu", not_greater_or_equal), of_floats("leu", not_greater),
+    of_floats("gtu", not_less_or_equal),    of_floats("geu", not_less),
+    of_floats("num", both_numbers),         of_floats("nan", any_nan),
+};
+
 void decode_compare(Decoder& decoder) {
-  const int operation = decoder.one_of({"eq", "ne", "lt", "le", "gt", "ge", "neu"});
+  const auto* row = std::find_if(std::begin(comparisons), std::end(comparisons),
+                                 [&](const Comparison& other) { return decoder.take(other.name); });
+  if (row == std::end(comparisons)) decoder.fail("unknown comparison");
   const Type type = decoder.type();
   Instruction& instruction = decoder.instruction;
   instruction.d = decoder.predicate_destination(0);
   instruction.a = decoder.source(1, size_bytes(type));
   instruction.b = decoder.source(2, size_bytes(type));
-  switch (operation) {
-    case 0: instruction.execute = comparison_of<Equal>(type); break;
-    case 1:
-      instruction.execute =
-          type == Type::f32 ? compare<float, OrderedNotEqual> : comparison_of<NotEqual>(type);
-      break;
-    case 2: instruction.execute = comparison_of<Less>(type); break;
-    case 3: instruction.execute = comparison_of<LessOrEqual>(type); break;
-    case 4: instruction.execute = comparison_of<Greater>(type); break;
-    case 5: instruction.execute = comparison_of<GreaterOrEqual>(type); break;
-    case 6:
-      if (type == Type::f32) instruction.execute = compare<float, NotEqual>;
-      break;
-  }
+  instruction.execute = row->of(type);
 }
 
 template <class T>
@@ -108,22 +97,6 @@ void decode_select(Decoder& decoder) {
                                      : nullptr;
 }
 
-struct PredicateAnd {
-  LaneMask operator()(LaneMask a, LaneMask b) const { return a & b; }
-};
-struct PredicateOr {
-  LaneMask operator()(LaneMask a, LaneMask b) const { return a | b; }
-};
-struct PredicateXor {
-  LaneMask operator()(LaneMask a, LaneMask b) const { return a ^ b; }
-};
-struct PredicateNot {
-  LaneMask operator()(LaneMask a, LaneMask) const { return ~a; }
-};
-struct PredicateCopy {
-  LaneMask operator()(LaneMask a, LaneMask) const { return a; }
-};
-
 template <class Operation>
 Step combine(Warp& warp, const Instruction& instruction, LaneMask mask) {
   const LaneMask a = predicate(warp, instruction.a);
@@ -131,6 +104,23 @@ Step combine(Warp& warp, const Instruction& instruction, LaneMask mask) {
   set_predicate(warp, instruction.d, Operation()(a, b), mask);
   return Step::next;
 }
+
+struct Logic {
+  std::string_view name;
+  int sources;
+  Execute execute;
+};
+template <class Operation>
+constexpr Logic logic(std::string_view name, int sources, Operation) {
+  return {name, sources, combine<Operation>};
+}
+constexpr Logic logics[] = {
+    logic("and", 2, [](LaneMask a, LaneMask b) { return a & b; }),
+    logic("or", 2, [](LaneMask a, LaneMask b) { return a | b; }),
+    logic("xor", 2, [](LaneMask a, LaneMask b) { return a ^ b; }),
+    logic("not", 1, [](LaneMask a, LaneMask) { return ~a; }),
+    logic("mov", 1, [](LaneMask a, LaneMask) { return a; }),
+};
 
 }  // namespace
 
@@ -146,23 +136,16 @@ bool decode_predicate(Decoder& decoder) {
     return true;
   }
   if (!decoder.ends_with_type({"pred"})) return false;
-  if (base == "and")
-    instruction.execute = combine<PredicateAnd>;
-  else if (base == "or")
-    instruction.execute = combine<PredicateOr>;
-  else if (base == "xor")
-    instruction.execute = combine<PredicateXor>;
-  else if (base == "not")
-    instruction.execute = combine<PredicateNot>;
-  else if (base == "mov")
-    instruction.execute = combine<PredicateCopy>;
-  else
-    return false;
-  decoder.type();
-  instruction.d = decoder.predicate_destination(0);
-  instruction.a = decoder.predicate_source(1);
-  if (base == "and" || base == "or" || base == "xor") instruction.b = decoder.predicate_source(2);
-  return true;
+  for (const Logic& row : logics) {
+    if (row.name != base) continue;
+    decoder.type();
+    instruction.d = decoder.predicate_destination(0);
+    instruction.a = decoder.predicate_source(1);
+    if (row.sources == 2) instruction.b = decoder.predicate_source(2);
+    instruction.execute = row.execute;
+    return true;
+  }
+  return false;
 }
 
 }  // namespace bwgemm::vgpu

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Known answers of arithmetic, conversions, predicates and lane exchange.
+#include <cmath>
+
 #include "vgpu/number.h"
 #include "vgpu/ptx_case.h"
 
@@ -32,7 +34,18 @@ INSTANTIATE_TEST_SUITE_P(
         Answer{"shr.u32 %r9, 0x80000000, 31;", 1}, Answer{"bfe.u32 %r9, 0x12345678, 8, 12;", 0x456},
         Answer{"bfi.b32 %r9, 0xff, 0x11111111, 4, 8;", 0x11111ff1},
         Answer{"popc.b32 %r9, 0xf0f0;", 8}, Answer{"neg.s32 %r9, 5;", 0xfffffffb},
-        Answer{"not.b32 %r9, 0;", 0xffffffff}, Answer{"xor.b32 %r9, 0xff00, 0x0ff0;", 0xf0f0}));
+        Answer{"not.b32 %r9, 0;", 0xffffffff}, Answer{"xor.b32 %r9, 0xff00, 0x0ff0;", 0xf0f0},
+        Answer{"prmt.b32 %r9, 0x44332211, 0x88776655, 0x7531;", 0x88664422},
+        Answer{"prmt.b32 %r9, 0x80, 0x7f, 0x0c84;", 0x8000ff7f},
+        Answer{"shf.l.wrap.b32 %r9, 0x80000000, 1, 33;", 3},
+        Answer{"shf.l.clamp.b32 %r9, 0x12345678, 1, 40;", 0x12345678},
+        Answer{"shf.r.wrap.b32 %r9, 0x10, 1, 4;", 0x10000001},
+        Answer{"shf.r.clamp.b32 %r9, 0, 0xabcd, 32;", 0xabcd},
+        Answer{"lop3.b32 %r9, 0xf0, 0xcc, 0xaa, 0x96;", 0xf0 ^ 0xcc ^ 0xaa},
+        Answer{"brev.b32 %r9, 1;", 0x80000000}, Answer{"clz.b32 %r9, 0xffff;", 16},
+        Answer{"abs.s32 %r9, -7;", 7}, Answer{"mul.hi.s32 %r9, -1, 2;", 0xffffffff},
+        Answer{"mul.hi.u64 %rd5, -1, 2; cvt.u32.u64 %r9, %rd5;", 1},
+        Answer{"popc.b64 %r9, -1;", 64}));
 
 INSTANTIATE_TEST_SUITE_P(
     FloatAndConvert, Alu,
@@ -47,6 +60,32 @@ INSTANTIATE_TEST_SUITE_P(
         Answer{"mov.u32 %r1, 0x1ff; cvt.s16.s8 %rs1, %r1; cvt.s32.s16 %r9, %rs1;", 0xffffffff},
         Answer{"mov.u32 %r1, 0x1fe; cvt.u16.u32 %rs1, %r1; cvt.u32.u16 %r9, %rs1;", 0x1fe},
         Answer{"cvt.rn.f32.s32 %f1, -3; mov.b32 %r9, %f1;", 0xc0400000},
+        Answer{"add.f32 %f1, 0f00000001, 0f00000000; mov.b32 %r9, %f1;", 1},
+        Answer{"add.rn.ftz.f32 %f1, 0f00000001, 0f80000000; mov.b32 %r9, %f1;", 0},
+        Answer{"mul.ftz.f32 %f1, 0f80800000, 0f3F000000; mov.b32 %r9, %f1;", 0x80000000},
+        Answer{"mov.b64 %rd5, {0x3f800000, 0x40000000}; fma.rn.f32x2 %rd5, %rd5, %rd5, %rd5;"
+               "mov.b64 {%r8, %r9}, %rd5;",
+               0x40c00000},
+        Answer{"fma.rn.bf16x2 %r9, 0x3fc04000, 0x40004000, 0x3f803f80;", 0x408040a0},
+        Answer{"add.rn.f16x2 %r9, 0x3c004000, 0x3c003c00;", 0x40004200},
+        Answer{"max.bf16x2 %r9, 0x3f80ff80, 0xbf800000;", 0x3f800000},
+        Answer{"mov.b16 %rs1, 0x3c10; mov.b16 %rs2, 0x3c20; mov.b16 %rs3, 1;"
+               "fma.rn.f16 %rs1, %rs1, %rs2, %rs3; cvt.u32.u16 %r9, %rs1;",
+               0x3c31},  // one rounding: two would give 3c30
+        Answer{"cvt.rn.satfinite.e4m3x2.f32 %rs1, 0f3F800000, 0f44800000; cvt.u32.u16 %r9, %rs1;",
+               0x387e},
+        Answer{"cvt.rn.satfinite.e5m2x2.f32 %rs1, 0fBFC00000, 0f00000000; cvt.u32.u16 %r9, %rs1;",
+               0xbe00},
+        Answer{"mov.b16 %rs1, 0x387e; cvt.rn.f16x2.e4m3x2 %r9, %rs1;", 0x3c005f00},
+        Answer{"cvt.rn.satfinite.e4m3x2.f16x2 %rs1, 0x3c003a00; cvt.u32.u16 %r9, %rs1;", 0x3834},
+        Answer{"cvt.rn.relu.bf16x2.f32 %r9, 0fBF800000, 0f40000000;", 0x4000},
+        Answer{"cvt.rna.tf32.f32 %f1, 0f3F801000; mov.b32 %r9, %f1;", 0x3f802000},
+        Answer{"cvt.rzi.s32.f32 %r9, 0fC02CCCCD;", 0xfffffffe},
+        Answer{"cvt.rni.u32.f32 %r9, 0fC0000000;", 0},
+        Answer{"cvt.rzi.s32.f32 %r9, 0f7F800000;", 0x7fffffff},
+        Answer{"cvt.rn.f32.u64 %f1, -1; mov.b32 %r9, %f1;", 0x5f800000},
+        Answer{"lg2.approx.f32 %f1, 0f41000000; mov.b32 %r9, %f1;", 0x40400000},
+        Answer{"rsqrt.approx.ftz.f32 %f1, 0f40800000; mov.b32 %r9, %f1;", 0x3f000000},
         Answer{"cvt.s64.s32 %rd5, -1; shr.u64 %rd5, %rd5, 40; cvt.u32.u64 %r9, %rd5;", 0xffffff}));
 
 INSTANTIATE_TEST_SUITE_P(
@@ -63,7 +102,27 @@ INSTANTIATE_TEST_SUITE_P(
         Answer{"mov.u32 %r9, %laneid;", 5}, Answer{"mov.u32 %r9, smem;", 0x400},
         Answer{"shfl.sync.idx.b32 %r9|%p1, %r0, 3, 31, -1;", 3},
         Answer{"shfl.sync.bfly.b32 %r9|%p1, %r0, 4, 31, -1;", 1},
-        Answer{"mapa.shared::cluster.u32 %r9, 0x400, 1;", 0x1000400}));
+        Answer{"shfl.sync.up.b32 %r9|%p1, %r0, 2, 0, -1;", 3},
+        Answer{"shfl.sync.down.b32 %r9|%p1, %r0, 30, 31, -1;", 5},
+        Answer{"shfl.sync.idx.b32 %r9|%p1, %r0, 1, 0x1c1f, -1;", 5},
+        Answer{"vote.sync.ballot.b32 %r9, 1, -1;", 0xffffffff},
+        Answer{"setp.lt.u32 %p1, %r0, 3; vote.sync.any.pred %p2, %p1, -1;"
+               "vote.sync.all.pred %p3, %p1, -1; selp.u32 %r9, 1, 0, %p2; @%p3 mov.u32 %r9, 2;",
+               1},
+        Answer{"redux.sync.add.s32 %r9, %r0, -1;", 496},
+        Answer{"redux.sync.max.u32 %r9, %r0, -1;", 31}, Answer{"activemask.b32 %r9;", 0xffffffff},
+        Answer{"mov.u32 %r9, %lanemask_lt;", 31},
+        Answer{"nanosleep.u32 100; mov.u64 %rd5, %globaltimer; mov.u64 %rd6, %clock64;"
+               "setp.gt.u64 %p1, %rd6, %rd5; selp.u32 %r9, 1, 0, %p1;",
+               1},
+        Answer{"setp.ltu.f32 %p1, 0f7FC00000, 0f00000000; selp.u32 %r9, 7, 8, %p1;", 7},
+        Answer{"setp.num.f32 %p1, 0f3F800000, 0f00000000; selp.u32 %r9, 7, 8, %p1;", 7},
+        Answer{"{.reg .b128 q; mov.b64 %rd5, {1, 2}; mov.b64 %rd6, {3, 4};"
+               "mov.b128 q, {%rd5, %rd6}; mov.b128 {%rd7, %rd8}, q; shr.u64 %rd8, %rd8, 32;"
+               "cvt.u32.u64 %r9, %rd8;}",
+               4},
+        Answer{"mapa.shared::cluster.u32 %r9, 0x400, 1;", 0x1000400},
+        Answer{"getctarank.shared::cluster.u32 %r9, 0x3000400;", 3}));
 
 TEST(Number, HalfConversionsRoundTrip) {
   for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
@@ -76,6 +135,22 @@ TEST(Number, HalfConversionsRoundTrip) {
   EXPECT_EQ(to_f16(65520.0f), 0x7c00);
   EXPECT_EQ(to_f16(0x1p-25f), 0);
   EXPECT_EQ(to_f16(0x1.8p-25f), 1);
+}
+
+TEST(Number, EightBitFloats) {
+  for (const Float8 format : {Float8::e4m3, Float8::e5m2})
+    for (int bits = 0; bits < 256; ++bits) {
+      const float value = from_float8(static_cast<std::uint8_t>(bits), format);
+      if (std::isfinite(value)) {
+        EXPECT_EQ(to_float8(value, format), bits);
+      }
+    }
+  EXPECT_EQ(from_float8(0x7e, Float8::e4m3), 448.0f);
+  EXPECT_EQ(from_float8(0x01, Float8::e4m3), 0x1p-9f);
+  EXPECT_EQ(from_float8(0x7b, Float8::e5m2), 57344.0f);
+  EXPECT_EQ(to_float8(1.0625f, Float8::e4m3), 0x38);  // ties to even
+  EXPECT_EQ(to_float8(1.1875f, Float8::e4m3), 0x3a);
+  EXPECT_EQ(to_float8(1e9f, Float8::e5m2), 0x7b);
 }
 
 TEST(Warp, OneLaneIsElectedForAMask) {

@@ -113,11 +113,32 @@ TEST(Tma, StoresABoxAndClipsIt) {
     test.seed = seed;
     test.run(store("fence.proxy.async.shared::cta;", "cp.async.bulk.wait_group 0;"));
     EXPECT_EQ(test.kinds(), "");
-    EXPECT_EQ(test.elements()[7 * 64 + 3], 7 * 64 + 3);    // above the box
-    EXPECT_EQ(test.elements()[8 * 64], 0);                 // thread 0's
-    EXPECT_EQ(test.elements()[9 * 64], 8 ^ 1);             // row 1, chunk 0 lies in chunk 1
-    EXPECT_EQ(test.elements()[9 * 64 + 63], 9 * 64 + 63);  // beyond the tensor
+    EXPECT_EQ(test.elements()[7 * 64 + 3], 7 * 64 + 3);  // above the box
+    EXPECT_EQ(test.elements()[8 * 64], 0);               // thread 0's
+    EXPECT_EQ(test.elements()[9 * 64], 8 ^ 1);           // row 1, chunk 0 lies in chunk 1
+    EXPECT_EQ(test.elements()[9 * 64 + 58], 8 + (7 ^ 1));
   }
+}
+
+// Stores clip at units of 16 bytes: zeros take what is left of the unit in which a row ends.
+TEST(Tma, StoresEndInZeros) {
+  const std::string body = store("fence.proxy.async.shared::cta;", "cp.async.bulk.wait_group 0;");
+  for (const std::uint32_t extent : {49u, 52u, 55u, 56u, 57u}) {
+    TmaCase test;
+    test.map.extent[0] = extent;
+    EXPECT_EQ(test.run(body).kinds(), "");
+    const std::uint32_t end = (extent + 7) / 8 * 8;
+    for (std::uint32_t i = 48; i < 64; ++i) {
+      const std::uint32_t thread = 8 + (i / 8 ^ 1);  // of row 1; stores its number as 32 bits
+      const std::uint32_t expected = i < extent ? (i % 2 ? 0 : thread) : i < end ? 0 : 9 * 64 + i;
+      EXPECT_EQ(test.elements()[9 * 64 + i], expected) << extent << " element " << i;
+    }
+  }
+  TmaCase last;  // whose last row ends with the allocation, in the middle of a unit
+  const std::uint64_t inner = last.memory.allocate(15 * 128 + 52 * 2);
+  last.map.address = inner;
+  last.map.extent[0] = 52;
+  EXPECT_EQ(last.run(body).kinds(), "global-bounds");
 }
 
 TEST(Tma, StoresNeedAProxyFenceAndAWait) {

@@ -9,14 +9,6 @@ namespace {
 enum class Reduction : std::uint32_t { none, bit_and, bit_or };
 constexpr std::uint32_t arrive_only = 4;  // in Instruction::modifiers, above the reduction
 
-void require_whole_warp(Warp& warp, const Instruction& instruction, LaneMask mask) {
-  if (mask != warp.live)
-    warp.simulation.findings().fatal("divergent",
-                                     "lanes " + hexadecimal(mask) + " of live lanes " +
-                                         hexadecimal(warp.live) + " execute an aligned instruction",
-                                     &instruction);
-}
-
 // The reduction's value for all lanes of a warp that arrives or leaves.
 void fold(NamedBarrier& barrier, Warp& warp, const Instruction& instruction, LaneMask mask) {
   const auto reduction = static_cast<Reduction>(instruction.modifiers & 3);
@@ -39,27 +31,24 @@ void leave(Warp& warp, const Instruction& instruction, const View& view, LaneMas
 
 Step cta_barrier(Warp& warp, const Instruction& instruction, LaneMask mask) {
   Simulation& simulation = warp.simulation;
-  require_whole_warp(warp, instruction, mask);
+  require_whole_warp(warp, instruction, mask, warp.live);
   const std::uint32_t number = *lanes<std::uint32_t>(warp, instruction.a);
   const std::uint32_t expected = instruction.b.exists() ? *lanes<std::uint32_t>(warp, instruction.b)
                                                         : warp.cta.live_warps * warp_lanes;
   if (number >= NamedBarrier::count || expected % warp_lanes != 0 || expected == 0)
-    simulation.findings().fatal("barrier", "no such barrier, or not a count of whole warps",
-                                &instruction);
+    fail(warp, instruction, "barrier", "no such barrier, or not a count of whole warps");
   NamedBarrier& barrier = warp.cta.barriers[number];
   if (barrier.arrived > 0 && barrier.expected != expected)
-    simulation.findings().fatal(
-        "barrier", "barrier " + std::to_string(number) + " with different counts of threads",
-        &instruction);
+    fail(warp, instruction, "barrier",
+         "barrier " + std::to_string(number) + " with different counts of threads");
   fold(barrier, warp, instruction, mask);
   barrier.expected = expected;
   barrier.arrived += warp_lanes;
   warp.synchronise();
   barrier.arriving.join(warp.release(mask));
   if (barrier.arrived > expected)
-    simulation.findings().fatal("barrier",
-                                "more threads than barrier " + std::to_string(number) + " expects",
-                                &instruction);
+    fail(warp, instruction, "barrier",
+         "more threads than barrier " + std::to_string(number) + " expects");
   const bool waits = !(instruction.modifiers & arrive_only);
   if (barrier.arrived < expected) {
     if (!waits) return Step::next;
@@ -84,9 +73,9 @@ constexpr std::uint32_t relaxed = 1;
 Step cluster_arrive(Warp& warp, const Instruction& instruction, LaneMask mask) {
   Simulation& simulation = warp.simulation;
   Cluster& cluster = warp.cta.cluster;
-  require_whole_warp(warp, instruction, mask);
+  require_whole_warp(warp, instruction, mask, warp.live);
   if (warp.in_cluster_barrier)
-    simulation.findings().fatal("barrier", "a second arrival before the wait", &instruction);
+    fail(warp, instruction, "barrier", "a second arrival before the wait");
   warp.in_cluster_barrier = true;
   warp.cluster_phase = cluster.phase;
   if (instruction.modifiers & relaxed) {
@@ -104,9 +93,8 @@ Step cluster_arrive(Warp& warp, const Instruction& instruction, LaneMask mask) {
 
 Step cluster_wait(Warp& warp, const Instruction& instruction, LaneMask mask) {
   Cluster& cluster = warp.cta.cluster;
-  require_whole_warp(warp, instruction, mask);
-  if (!warp.in_cluster_barrier)
-    warp.simulation.findings().fatal("barrier", "a wait without arrival", &instruction);
+  require_whole_warp(warp, instruction, mask, warp.live);
+  if (!warp.in_cluster_barrier) fail(warp, instruction, "barrier", "a wait without arrival");
   if (cluster.phase == warp.cluster_phase) {
     cluster.sleepers.push_back(warp.current);
     warp.simulation.sleep(warp.current, "the cluster barrier's phase", cluster.phase);

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// cvt. Integers may come from and go to wider registers than their type, so they are converted
-// through 64 bits, lane by lane.
+// cvt between types.
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "vgpu/alu.h"
 #include "vgpu/number.h"
 
 namespace bwgemm::vgpu {
 namespace {
+
+using u16 = std::uint16_t;
+using u32 = std::uint32_t;
 
 // An integer of `bytes` at `from`, extended to 64 bits by its sign or by zeros.
 std::uint64_t load_integer(const std::byte* from, std::uint32_t bytes, bool is_signed) {
@@ -18,98 +22,153 @@ std::uint64_t load_integer(const std::byte* from, std::uint32_t bytes, bool is_s
   return static_cast<std::uint64_t>(static_cast<std::int64_t>(value << unused) >> unused);
 }
 
+// Of the integer in a conversion: its width, and whether it has a sign.
+struct IntegerForm {
+  std::uint32_t bytes;
+  bool is_signed;
+
+  static IntegerForm of(Type type) { return {size_bytes(type), vgpu::is_signed(type)}; }
+  static IntegerForm from_bits(std::uint32_t bits) { return {bits & 15, (bits & 16) != 0}; }
+  std::uint32_t bits() const { return bytes | (is_signed ? 16 : 0); }
+};
+constexpr int result_shift = 8;  // of the second form in Instruction::modifiers
+
 // Cut to the destination's type, then extended again to the register by that type's sign.
 Step convert_integer(Warp& warp, const Instruction& instruction, LaneMask mask) {
-  const std::uint32_t source_bytes = instruction.modifiers & 15;
-  const std::uint32_t result_bytes = instruction.modifiers >> 4 & 15;
-  const bool source_signed = instruction.modifiers & 0x100;
-  const bool result_signed = instruction.modifiers & 0x200;
+  const auto from = IntegerForm::from_bits(instruction.modifiers);
+  const auto to = IntegerForm::from_bits(instruction.modifiers >> result_shift);
   const auto* a = lanes<std::byte>(warp, instruction.a);
   auto* d = lanes<std::byte>(warp, instruction.d);
   for_each_lane(mask, [&](int lane) {
     const std::uint64_t value =
-        load_integer(a + lane * instruction.a.bytes, source_bytes, source_signed);
-    std::byte bytes[8];
-    std::memcpy(bytes, &value, sizeof bytes);
-    const std::uint64_t result = load_integer(bytes, result_bytes, result_signed);
+        load_integer(a + lane * instruction.a.bytes, from.bytes, from.is_signed);
+    const std::uint64_t result =
+        load_integer(reinterpret_cast<const std::byte*>(&value), to.bytes, to.is_signed);
     std::memcpy(d + lane * instruction.d.bytes, &result, instruction.d.bytes);
   });
   return Step::next;
 }
 
-struct FromF16 {
-  float operator()(std::uint16_t a) const { return from_f16(a); }
-};
-struct FromBf16 {
-  float operator()(std::uint16_t a) const { return from_bf16(a); }
-};
-struct ToF16 {
-  std::uint16_t operator()(float a) const { return to_f16(a); }
-};
-struct ToBf16 {
-  std::uint16_t operator()(float a) const { return to_bf16(a); }
-};
-struct ToFloat {
-  template <class T>
-  float operator()(T a) const {
-    return static_cast<float>(a);
-  }
-};
-// The first source becomes the upper half.
-template <class Narrow>
-struct Pack {
-  std::uint32_t operator()(float a, float b) const {
-    return static_cast<std::uint32_t>(Narrow()(a)) << 16 | Narrow()(b);
-  }
-};
-
-void decode_pack(Decoder& decoder, bool bf16) {
-  decoder.expect("rn");
-  take_operands(decoder, 4, 4, 2);
-  decoder.instruction.execute =
-      bf16 ? binary<std::uint32_t, float, Pack<ToBf16>> : binary<std::uint32_t, float, Pack<ToF16>>;
+Step integer_to_float(Warp& warp, const Instruction& instruction, LaneMask mask) {
+  const auto from = IntegerForm::from_bits(instruction.modifiers);
+  const auto* a = lanes<std::byte>(warp, instruction.a);
+  auto* d = lanes<float>(warp, instruction.d);
+  for_each_lane(mask, [&](int lane) {
+    const std::uint64_t value =
+        load_integer(a + lane * instruction.a.bytes, from.bytes, from.is_signed);
+    d[lane] = from.is_signed ? static_cast<float>(static_cast<std::int64_t>(value))
+                             : static_cast<float>(value);
+  });
+  return Step::next;
 }
 
-void decode_between(Decoder& decoder, Type to, Type from) {
-  Instruction& instruction = decoder.instruction;
-  if (is_integer(to) && is_integer(from)) {
-    instruction.d = decoder.destination_or_wider(0, size_bytes(to));
-    instruction.a = decoder.source_or_wider(1, size_bytes(from));
-    if (instruction.a.kind == Operand::Kind::special) decoder.fail("only mov reads this");
-    instruction.modifiers = size_bytes(from) | size_bytes(to) << 4 | (is_signed(from) ? 0x100 : 0) |
-                            (is_signed(to) ? 0x200 : 0);
-    instruction.execute = convert_integer;
-    return;
+double rounded(float value, int mode) {
+  switch (mode) {
+    case 0: return std::nearbyint(value);
+    case 1: return std::trunc(value);
+    case 2: return std::floor(value);
+    default: return std::ceil(value);
   }
-  if (to == Type::f32 && from == Type::f16)
-    instruction.execute = unary<float, std::uint16_t, FromF16>;
-  else if (to == Type::f32 && from == Type::bf16)
-    instruction.execute = unary<float, std::uint16_t, FromBf16>;
-  else if (to == Type::f32 && from == Type::s32)
-    instruction.execute = unary<float, std::int32_t, ToFloat>;
-  else if (to == Type::f32 && from == Type::u32)
-    instruction.execute = unary<float, std::uint32_t, ToFloat>;
-  else if (to == Type::f16 && from == Type::f32)
-    instruction.execute = unary<std::uint16_t, float, ToF16>;
-  else if (to == Type::bf16 && from == Type::f32)
-    instruction.execute = unary<std::uint16_t, float, ToBf16>;
-  else
-    decoder.fail("conversion not supported");
-  if (from == Type::f32 || is_integer(from)) decoder.expect("rn");
-  take_operands(decoder, size_bytes(to), size_bytes(from), 1);
 }
+
+// Clamped to the range of the integer; a NaN becomes zero.
+Step float_to_integer(Warp& warp, const Instruction& instruction, LaneMask mask) {
+  const auto to = IntegerForm::from_bits(instruction.modifiers);
+  const int mode = static_cast<int>(instruction.modifiers >> result_shift);
+  const auto* a = lanes<float>(warp, instruction.a);
+  auto* d = lanes<std::byte>(warp, instruction.d);
+  const double end = std::ldexp(1.0, static_cast<int>(8 * to.bytes) - (to.is_signed ? 1 : 0));
+  for_each_lane(mask, [&](int lane) {
+    const double value = rounded(a[lane], mode);
+    std::uint64_t result = 0;
+    if (value >= end)
+      result = ~std::uint64_t{0} >> (64 - 8 * to.bytes + (to.is_signed ? 1 : 0));
+    else if (to.is_signed)
+      result = static_cast<std::uint64_t>(value >= -end ? static_cast<std::int64_t>(value)
+                                          : value < 0   ? static_cast<std::int64_t>(-end)
+                                                        : 0);
+    else if (value > 0)
+      result = static_cast<std::uint64_t>(value);
+    std::memcpy(d + lane * instruction.d.bytes, &result, instruction.d.bytes);
+  });
+  return Step::next;
+}
+
+// The first source becomes the upper half. NaN is no negative number for .relu.
+constexpr auto relu = [](float a) { return a < 0 ? 0.0f : a; };
+constexpr auto pack_f16 = [](float a, float b) { return u32{to_f16(a)} << 16 | to_f16(b); };
+constexpr auto pack_bf16 = [](float a, float b) { return u32{to_bf16(a)} << 16 | to_bf16(b); };
+template <Float8 format>
+constexpr auto pack8 =
+    [](float a, float b) { return to_float8(a, format) << 8 | to_float8(b, format); };
+template <Float8 format>
+constexpr auto unpack8 = [](u16 a) {
+  return pack_f16(from_float8(static_cast<std::uint8_t>(a >> 8), format),
+                  from_float8(static_cast<std::uint8_t>(a), format));
+};
+template <Float8 format>
+constexpr auto pack8_halves = [](u32 a) {
+  return pack8<format>(from_f16(static_cast<u16>(a >> 16)), from_f16(static_cast<u16>(a)));
+};
+constexpr auto nearest_tf32 = [](float a) {  // ties away from zero
+  return truncated_to_tf32(float_from_bits(bits_of(a) + 0x1000));
+};
+constexpr auto e4m3 = Float8::e4m3, e5m2 = Float8::e5m2;
+
+constexpr FixedOperation conversions[] = {
+    fixed("cvt.rn.f16x2.f32", pack_f16, u32(), float(), float()),
+    fixed("cvt.rn.bf16x2.f32", pack_bf16, u32(), float(), float()),
+    fixed(
+        "cvt.rn.relu.f16x2.f32", [](float a, float b) { return pack_f16(relu(a), relu(b)); }, u32(),
+        float(), float()),
+    fixed(
+        "cvt.rn.relu.bf16x2.f32", [](float a, float b) { return pack_bf16(relu(a), relu(b)); },
+        u32(), float(), float()),
+    fixed("cvt.rn.satfinite.e4m3x2.f32", pack8<e4m3>, u16(), float(), float()),
+    fixed("cvt.rn.satfinite.e5m2x2.f32", pack8<e5m2>, u16(), float(), float()),
+    fixed("cvt.rn.satfinite.e4m3x2.f16x2", pack8_halves<e4m3>, u16(), u32()),
+    fixed("cvt.rn.satfinite.e5m2x2.f16x2", pack8_halves<e5m2>, u16(), u32()),
+    fixed("cvt.rn.f16x2.e4m3x2", unpack8<e4m3>, u32(), u16()),
+    fixed("cvt.rn.f16x2.e5m2x2", unpack8<e5m2>, u32(), u16()),
+    fixed("cvt.rna.tf32.f32", nearest_tf32, float(), float()),
+    fixed(
+        "cvt.f32.f16", [](u16 a) { return from_f16(a); }, float(), u16()),
+    fixed(
+        "cvt.f32.bf16", [](u16 a) { return from_bf16(a); }, float(), u16()),
+    fixed(
+        "cvt.rn.f16.f32", [](float a) { return to_f16(a); }, u16(), float()),
+    fixed(
+        "cvt.rn.bf16.f32", [](float a) { return to_bf16(a); }, u16(), float()),
+};
 
 }  // namespace
 
 bool decode_convert(Decoder& decoder) {
   if (decoder.base() != "cvt") return false;
-  const Type from = decoder.type();
-  const Type to = decoder.type();
-  if (to == Type::bf16x2 || to == Type::f16x2) {
-    if (from != Type::f32) decoder.fail("conversion not supported");
-    decode_pack(decoder, to == Type::bf16x2);
+  if (decode_fixed(decoder, conversions)) return true;
+  Instruction& instruction = decoder.instruction;
+  const Type from = decoder.type(), to = decoder.type();
+  if (!(is_integer(from) || from == Type::f32) || !(is_integer(to) || to == Type::f32))
+    decoder.fail("conversion not supported");
+  instruction.d = decoder.destination_or_wider(0, size_bytes(to));
+  instruction.a = decoder.source_or_wider(1, size_bytes(from));
+  if (instruction.a.kind == Operand::Kind::special) decoder.fail("only mov reads this");
+  if (is_integer(from) && is_integer(to)) {
+    instruction.modifiers = IntegerForm::of(from).bits() | IntegerForm::of(to).bits()
+                                                               << result_shift;
+    instruction.execute = convert_integer;
+  } else if (is_integer(from)) {
+    decoder.expect("rn");
+    instruction.modifiers = IntegerForm::of(from).bits();
+    instruction.execute = integer_to_float;
+  } else if (is_integer(to)) {
+    const int mode = decoder.one_of({"rni", "rzi", "rmi", "rpi"});
+    decoder.take("ftz");
+    instruction.modifiers = IntegerForm::of(to).bits() | static_cast<std::uint32_t>(mode)
+                                                             << result_shift;
+    instruction.execute = float_to_integer;
   } else {
-    decode_between(decoder, to, from);
+    decoder.fail("conversion not supported");
   }
   return true;
 }

@@ -87,9 +87,7 @@ Cta::Cta(Simulation& simulation, Cluster& cluster, std::uint32_t rank, std::uint
 
 Cta::~Cta() = default;
 
-Cluster::Cluster(Simulation& simulation, std::uint32_t index, std::uint32_t size)
-    : index(index), entities(1) {
-  (void)simulation;
+Cluster::Cluster(std::uint32_t index, std::uint32_t size) : index(index), entities(2) {
   ctas.reserve(size);
 }
 
@@ -103,7 +101,8 @@ Entity Cluster::new_entity(EntityKind kind, std::uint32_t rank, std::uint32_t nu
 void Cluster::forget_warps(Clock& clock, int except_rank) const {
   auto& times = clock.times();
   for (std::size_t i = 1; i < times.size(); ++i)
-    if (entities[i].kind == EntityKind::warp && static_cast<int>(entities[i].rank) != except_rank)
+    if ((entities[i].kind == EntityKind::warp || entities[i].kind == EntityKind::copies) &&
+        static_cast<int>(entities[i].rank) != except_rank)
       times[i] = 0;
   clock.forget_foreign();
 }

@@ -48,15 +48,27 @@ struct Cta {
   TensorMemory tensor;
   std::uint32_t live_threads, live_warps;
   bool exited = false;
-  Clock at_exit;          // what its warps came after when they left
+  bool lets_dependents_begin = false;  // griddepcontrol.launch_dependents, or exited
+  Clock at_exit;                       // what its warps came after when they left
   Clock remote_accesses;  // by other CTAs to its shared memory: must be before its exit
 };
 
 struct Cluster {
-  Cluster(Simulation& simulation, std::uint32_t index, std::uint32_t size);
+  Cluster(std::uint32_t index, std::uint32_t size);
   ~Cluster();
 
-  enum class EntityKind : std::uint8_t { warp, tensor_loads, bulk, mbarrier, wgmma, tensor_pipe };
+  enum class EntityKind : std::uint8_t {
+    prerequisites,
+    warp,
+    tensor_loads,
+    bulk,
+    copies,
+    mbarrier,
+    wgmma,
+    tensor_pipe
+  };
+  // The end of the grids that this one depends on: at time 1.
+  static constexpr Entity prerequisites = 1;
   struct EntityInfo {
     EntityKind kind;
     std::uint32_t rank;  // of its CTA
@@ -70,6 +82,8 @@ struct Cluster {
   std::vector<EntityInfo> entities;  // by entity; 0 is unused
   std::vector<std::unique_ptr<Cta>> ctas;
   std::uint32_t live_threads = 0, live_ctas = 0;
+
+  bool saw_no_more_work = false;  // a try_cancel was seen to have failed
 
   // barrier.cluster
   std::uint32_t arrived = 0, phase = 0;

@@ -9,30 +9,9 @@
 namespace bwgemm::vgpu {
 namespace {
 
-constexpr std::string_view type_names[] = {"b8",  "b16",  "b32", "b64",   "u8",     "u16",
-                                           "u32", "u64",  "s8",  "s16",   "s32",    "s64",
-                                           "f16", "bf16", "f32", "f16x2", "bf16x2", "pred"};
-
-constexpr std::string_view special_names[] = {"%tid.x",
-                                              "%tid.y",
-                                              "%tid.z",
-                                              "%ntid.x",
-                                              "%ntid.y",
-                                              "%ntid.z",
-                                              "%ctaid.x",
-                                              "%ctaid.y",
-                                              "%ctaid.z",
-                                              "%nctaid.x",
-                                              "%nctaid.y",
-                                              "%nctaid.z",
-                                              "%laneid",
-                                              "%warpid",
-                                              "%smid",
-                                              "%cluster_ctarank",
-                                              "%cluster_nctarank",
-                                              "%clusterid.x",
-                                              "%nclusterid.x",
-                                              "%globaltimer"};
+constexpr std::string_view type_names[] = {"b8",  "b16",   "b32",    "b64",   "u8",   "u16", "u32",
+                                           "u64", "s8",    "s16",    "s32",   "s64",  "f16", "bf16",
+                                           "f32", "f16x2", "bf16x2", "f32x2", "b128", "pred"};
 
 // An integer as C writes it, or the bits of a float as PTX writes them.
 bool parse_number(std::string_view text, std::uint64_t& value) {
@@ -98,6 +77,12 @@ void Decoder::fail(const std::string& reason) const {
   throw LoadError(program_.origin, statement_.line, statement_.opcode + ": " + reason);
 }
 
+bool Decoder::is(std::string_view opcode) {
+  if (statement_.opcode != opcode) return false;
+  modifiers_.clear();
+  return true;
+}
+
 bool Decoder::take(std::string_view modifier) {
   const auto found = std::find(modifiers_.begin(), modifiers_.end(), modifier);
   if (found == modifiers_.end()) return false;
@@ -132,6 +117,14 @@ std::string Decoder::take_prefixed(std::string_view prefix) {
   return {};
 }
 
+int Decoder::last_of(std::initializer_list<std::string_view> modifiers) {
+  const auto* found = std::find(modifiers.begin(), modifiers.end(),
+                                modifiers_.empty() ? std::string_view() : modifiers_.back());
+  if (found == modifiers.end()) fail("the last modifier is unknown");
+  modifiers_.pop_back();
+  return static_cast<int>(found - modifiers.begin());
+}
+
 Type Decoder::type() {
   const std::string name = modifiers_.empty() ? "" : modifiers_.back();
   const auto* found = std::find(std::begin(type_names), std::end(type_names), name);
@@ -155,12 +148,12 @@ Operand Decoder::source_text(std::string_view text, std::uint32_t bytes) {
   if (std::uint64_t value = 0; parse_number(text, value)) return symbols_.constant(value, bytes);
   Operand operand;
   if (symbols_.find_register(text, statement_.scope, operand)) return operand;
-  const auto* special = std::find(std::begin(special_names), std::end(special_names), text);
-  if (special != std::end(special_names)) {
-    operand.kind = Operand::Kind::special;
-    operand.offset = static_cast<std::uint32_t>(special - std::begin(special_names));
-    return operand;
-  }
+  const auto specials = special_registers();
+  for (operand.offset = 0; operand.offset < specials.size(); ++operand.offset)
+    if (specials[operand.offset].name == text) {
+      operand.kind = Operand::Kind::special;
+      return operand;
+    }
   // A variable's address, possibly with an offset.
   std::uint64_t displacement = 0;
   if (const std::size_t plus = text.find('+'); plus != std::string_view::npos) {

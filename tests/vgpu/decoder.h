@@ -33,6 +33,8 @@ enum class Type : std::uint8_t {
   f32,
   f16x2,
   bf16x2,
+  f32x2,
+  b128,
   pred
 };
 
@@ -80,6 +82,7 @@ class Decoder {
 
   // ---- the opcode ----
   const std::string& base() const { return base_; }  // up to the first dot
+  bool is(std::string_view opcode);                  // all of it; then all of it is taken
   bool take(std::string_view modifier);              // true if it was there; not taken twice
   bool has(std::string_view modifier) const;
   void expect(std::string_view modifier);
@@ -87,6 +90,7 @@ class Decoder {
   int one_of(std::initializer_list<std::string_view> modifiers);
   std::string take_prefixed(std::string_view prefix);  // e.g. "m64n" takes "m64n128k16"; else empty
   Type type();                                         // the last modifier
+  int last_of(std::initializer_list<std::string_view> modifiers);  // the last, by its index
   bool ends_with_type(std::initializer_list<std::string_view> types) const;
 
   // ---- operands, by index ----
@@ -107,6 +111,7 @@ class Decoder {
   std::int32_t sources(std::size_t index, std::uint32_t bytes);
   std::int32_t destinations(std::size_t index, std::uint32_t bytes);
   std::int64_t immediate(std::size_t index);
+  Operand zero(std::uint32_t bytes) { return symbols_.constant(0, bytes); }  // though not written
   // "[map, {c0, c1}]": the map's address; the coordinates go into instruction.list.
   Operand tensor_coordinates(std::size_t index);
   const std::vector<Operand>& list(std::int32_t index) const { return program_.lists[index]; }
@@ -145,6 +150,9 @@ bool decode_predicate(Decoder& decoder);
 bool decode_move(Decoder& decoder);
 bool decode_memory(Decoder& decoder);
 bool decode_atomic(Decoder& decoder);
+bool decode_message(Decoder& decoder);
+bool decode_copy_async(Decoder& decoder);
+bool decode_launch_control(Decoder& decoder);
 bool decode_warp(Decoder& decoder);
 bool decode_barrier(Decoder& decoder);
 bool decode_fence(Decoder& decoder);

@@ -15,7 +15,8 @@ void cross_to_async(Warp& warp, Knowledge& knowledge) {
 }
 
 void remember_fence(Knowledge& knowledge, Scope scope) {
-  knowledge.view.join(knowledge.observed);
+  for (int narrower = 0; narrower <= static_cast<int>(scope); ++narrower)
+    knowledge.view.join(knowledge.observed[narrower]);
   knowledge.fenced = knowledge.view;
   knowledge.fence_scope = static_cast<int>(scope);
 }
@@ -45,6 +46,34 @@ Step memory_fence(Warp& warp, const Instruction& instruction, LaneMask mask) {
   return Step::next;
 }
 
+// .sync_restrict narrows what is ordered; here more is.
+bool decode_restriction(Decoder& decoder) {
+  return decoder.take("sync_restrict::shared::cta") ||
+         decoder.take("sync_restrict::shared::cluster");
+}
+
+// Tensor maps that a kernel changes are memory like other; so their fences are of the memory model.
+void decode_proxy_fence(Decoder& decoder) {
+  Instruction& instruction = decoder.instruction;
+  instruction.execute = proxy_fence;
+  const int proxy = decoder.one_of({"async", "async::generic", "tensormap::generic", "alias"});
+  if (proxy == 0)
+    for (const char* space : {"global", "shared::cta", "shared::cluster"}) decoder.take(space);
+  if (proxy == 0 || proxy == 3) return;
+  const bool acquires = decoder.one_of({"release", "acquire"}) == 1;
+  if (proxy == 1) {
+    if (!decode_restriction(decoder)) decoder.fail(".sync_restrict expected");
+    decoder.expect("cluster");
+    return;
+  }
+  instruction.execute = memory_fence;
+  instruction.modifiers = static_cast<std::uint32_t>(decode_scope(decoder));
+  if (acquires) {
+    instruction.a = decoder.plain_address(0, 8);
+    if (decoder.immediate(1) != 128) decoder.fail("the size of a tensor map expected");
+  }
+}
+
 }  // namespace
 
 bool decode_fence(Decoder& decoder) {
@@ -57,15 +86,14 @@ bool decode_fence(Decoder& decoder) {
   }
   if (decoder.base() != "fence") return false;
   if (decoder.take("proxy")) {
-    decoder.expect("async");
-    for (const char* space : {"global", "shared::cta", "shared::cluster"}) decoder.take(space);
-    instruction.execute = proxy_fence;
+    decode_proxy_fence(decoder);
   } else if (decoder.take("mbarrier_init")) {
     decoder.expect("release");
     decoder.expect("cluster");
     instruction.execute = barrier_init_fence;
   } else {
     decoder.one_of({"acq_rel", "sc", "acquire", "release"});
+    decode_restriction(decoder);
     instruction.modifiers = static_cast<std::uint32_t>(decode_scope(decoder));
     instruction.execute = memory_fence;
   }

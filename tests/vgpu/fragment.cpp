@@ -12,12 +12,6 @@ namespace {
 constexpr std::uint32_t transposed = 1;
 constexpr std::uint32_t matrix_rows = 8, row_bytes = 16;
 
-void require_whole_warp(Warp& warp, const Instruction& instruction, LaneMask mask) {
-  if (mask != all_lanes)
-    warp.simulation.findings().fatal(
-        "divergent", "lanes " + hexadecimal(mask) + " execute a warp's instruction", &instruction);
-}
-
 // Lane 8 m + r names row r of matrix m. Lane l holds elements 2 (l % 4) and the next of row l / 4;
 // transposed, of column l / 4. Rows are read and written by several lanes: a collective access.
 template <class Move>
@@ -31,7 +25,7 @@ void for_each_row(Warp& warp, const Instruction& instruction, bool stores, Move 
     for (std::uint32_t row = 0; row < matrix_rows; ++row) {
       const std::uint32_t address = addresses[matrix * matrix_rows + row];
       if (address >> rank_shift != warp.cta.rank)
-        warp.simulation.findings().fatal("shared-bounds", "a row in another CTA", &instruction);
+        fail(warp, instruction, "shared-bounds", "a row in another CTA");
       const std::uint32_t offset = address & offset_mask;
       std::byte* memory =
           warp.simulation.shared(warp.cta, offset, row_bytes, row_bytes, &instruction);

@@ -29,14 +29,15 @@ void take(Clock& to, std::uint32_t own, const Clock::Foreign& from) {
 }  // namespace
 
 GlobalShadow::Granule& GlobalShadow::granule(std::uint64_t index) {
-  const std::uint64_t granules = page_bytes / granule_bytes_, number = index / granules;
+  const int shift = page_shift - granule_shift_;
+  const std::uint64_t granules = std::uint64_t{1} << shift, number = index >> shift;
   if (number != last_page_) {
     Page& page = pages_[number];
     if (!page) page = std::make_unique<Granule[]>(granules);
     last_page_ = number;
     last_granules_ = page.get();
   }
-  return last_granules_[index % granules];
+  return last_granules_[index & (granules - 1)];
 }
 
 GlobalShadow::Epoch GlobalShadow::epoch(const GlobalAccess& access, Entity entity, Time time,
@@ -45,11 +46,11 @@ GlobalShadow::Epoch GlobalShadow::epoch(const GlobalAccess& access, Entity entit
   Epoch now{};
   now.cluster = access.warp.cta.cluster.index;
   now.entity = entity;
-  now.lane = static_cast<std::uint8_t>(access.lane);
+  now.lane = static_cast<std::uint32_t>(access.lane) & 63;
   now.strong = access.strong;
   now.async = async;
   now.time = time;
-  now.code = static_cast<std::uint32_t>(access.instruction - code);
+  now.code = static_cast<std::uint32_t>(access.instruction - code) & 0xffffff;
   now.synchronisations = access.warp.synchronisations;
   return now;
 }
@@ -58,7 +59,8 @@ bool GlobalShadow::ordered(const GlobalAccess& access, const Epoch& before, bool
   const std::uint32_t own = access.warp.cta.cluster.index;
   const bool same_warp = before.cluster == own && before.entity == access.warp.entity;
   if (same_warp && !async)
-    return before.lane == access.lane || before.synchronisations != access.warp.synchronisations;
+    return static_cast<int>(before.lane) == access.lane ||
+           before.synchronisations != access.warp.synchronisations;
   const View& view = access.warp.knowledge.of_lane(access.lane).view;
   const Clock& clock = async && !before.async ? view.async : view.generic;
   return time_in(clock, own, before.cluster, before.entity) >= before.time;
@@ -82,9 +84,13 @@ bool GlobalShadow::judge(const GlobalAccess& access, std::uint64_t address, cons
 void GlobalShadow::touch(const GlobalAccess& access, std::uint64_t address, std::uint32_t bytes,
                          const Epoch& now, bool writes) {
   bool fine = true;
-  for (std::uint64_t i = address / granule_bytes_; i <= (address + bytes - 1) / granule_bytes_;
+  const bool is_early =
+      records_early_ &&
+      access.warp.knowledge.of_lane(access.lane).view.generic.at(Cluster::prerequisites) == 0;
+  for (std::uint64_t i = address >> granule_shift_; i <= (address + bytes - 1) >> granule_shift_;
        ++i) {
     Granule& granule = this->granule(i);
+    if (is_early) (writes ? early_[i].writes : early_[i].reads) = access.instruction;
     if (fine) fine = judge(access, i * granule_bytes_, granule.write, now.async);
     if (writes) {
       for (const Epoch& read : granule.reads)
@@ -123,6 +129,39 @@ void GlobalShadow::async_read(const GlobalAccess& access, std::uint64_t address,
 void GlobalShadow::async_write(const GlobalAccess& access, std::uint64_t address,
                                std::uint32_t bytes, Entity entity, Time time) {
   if (enabled()) touch(access, address, bytes, epoch(access, entity, time, true), true);
+}
+
+const GlobalShadow::Epoch* GlobalShadow::find(std::uint64_t address, std::uint32_t bytes,
+                                              bool only_writes) const {
+  const std::uint64_t per_page = std::uint64_t{1} << (page_shift - granule_shift_);
+  for (std::uint64_t i = address >> granule_shift_; i <= (address + bytes - 1) >> granule_shift_;
+       ++i) {
+    const auto page = pages_.find(i / per_page);
+    if (page == pages_.end()) continue;
+    const Granule& granule = page->second[i % per_page];
+    if (granule.write.entity != 0) return &granule.write;
+    if (!only_writes && granule.reads[0].entity != 0) return &granule.reads[0];
+  }
+  return nullptr;
+}
+
+void GlobalShadow::judge_early(const GlobalShadow& before, const Program& theirs,
+                               Findings& findings) const {
+  if (!before.enabled()) return;
+  for (const auto& [index, early] : early_)
+    for (const Instruction* access : {early.reads, early.writes}) {
+      if (!access) continue;
+      const std::uint64_t address = index * granule_bytes_;
+      const Epoch* theirs_at = before.find(address, granule_bytes_, access == early.reads);
+      if (!theirs_at) continue;
+      const Instruction& other = theirs.code[theirs_at->code];
+      findings.report(Finding::Severity::error, "grid-race",
+                      "access to global " + hexadecimal(address) +
+                          " without griddepcontrol.wait, which " + theirs.info.name + ", " +
+                          theirs.opcode(other) + " (ptx:" + std::to_string(other.line) +
+                          "), uses before",
+                      access);
+    }
 }
 
 std::uint64_t GlobalShadow::domain(const Warp& warp, Scope scope) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "vgpu/clocks.h"
+#include "vgpu/findings.h"
 #include "vgpu/machine.h"
 #include "vgpu/warp.h"
 
@@ -29,7 +30,10 @@ struct GlobalAccess {
 
 class GlobalShadow {
  public:
-  void enable(std::uint32_t granule_bytes) { granule_bytes_ = granule_bytes; }
+  void enable(std::uint32_t granule_bytes) {
+    granule_bytes_ = granule_bytes;
+    granule_shift_ = __builtin_ctz(granule_bytes);
+  }
   bool enabled() const { return granule_bytes_ != 0; }
 
   void read(const GlobalAccess& access, std::uint64_t address, std::uint32_t bytes);
@@ -44,6 +48,11 @@ class GlobalShadow {
   // that the scope makes it share with.
   void publish(const Warp& warp, std::uint64_t address, Scope scope, const View& view);
   View published(const Warp& warp, std::uint64_t address, Scope scope) const;
+  // What was accessed without having waited for the grids before, if there are any: must not touch
+  // what one of them, by now at its end, wrote; nor write what it read.
+  void judge_early(const GlobalShadow& before, const Program& theirs, Findings& findings) const;
+  void record_early() { records_early_ = true; }
+
   // An ordinary write ends what was published there.
   void forget(std::uint64_t address) { published_.erase(address); }
 
@@ -51,16 +60,14 @@ class GlobalShadow {
   struct Epoch {
     std::uint32_t cluster;
     Entity entity;  // 0: none
-    std::uint8_t lane;
-    bool strong : 1, async : 1;
-    Time time;
-    std::uint32_t code;  // index of the instruction
     std::uint16_t synchronisations;
+    Time time;
+    std::uint32_t lane : 6, strong : 1, async : 1, code : 24;  // index of the instruction
   };
   struct Granule {
     Epoch write, reads[2];
   };
-  static constexpr std::uint32_t page_bytes = 4096;
+  static constexpr int page_shift = 12;
   using Page = std::unique_ptr<Granule[]>;
 
   // What threads of one domain (a CTA, a cluster, the GPU) published at an address, by cluster.
@@ -76,7 +83,16 @@ class GlobalShadow {
              const Epoch& now, bool writes);
   static std::uint64_t domain(const Warp& warp, Scope scope);
 
+  struct Early {
+    const Instruction *reads = nullptr, *writes = nullptr;
+  };
+  // An access to [address, address + bytes), or only a write.
+  const Epoch* find(std::uint64_t address, std::uint32_t bytes, bool only_writes) const;
+
+  bool records_early_ = false;
+  std::unordered_map<std::uint64_t, Early> early_;  // by granule
   std::uint32_t granule_bytes_ = 0;
+  int granule_shift_ = 0;
   std::unordered_map<std::uint64_t, Page> pages_;
   std::uint64_t last_page_ = ~0ull;
   Granule* last_granules_ = nullptr;

@@ -131,6 +131,97 @@ TEST(GlobalMemoryJudge, SplitProtocol) {
   }
 }
 
+// The same as the kernels have it: partials in fours, the last arriver found by one thread for a
+// group of them, who then reads all partials; the counter goes back to zero.
+std::string split_of_groups(std::string_view barrier, std::string_view before,
+                            std::string_view atomic, std::string_view after,
+                            std::string_view broadcast) {
+  return joined({R"(
+    mov.u32 %r1, %ctaid.x; shl.b32 %r2, %r0, 4; mad.lo.s32 %r2, %r1, 1024, %r2;
+    cvt.u64.u32 %rd2, %r2; add.s64 %rd2, %rd0, %rd2; add.s32 %r3, %r0, %r1;
+    st.global.v4.b32 [%rd2+1024], {%r3, %r3, %r3, %r3};
+    )",
+                 barrier, "setp.eq.s32 %p1, %r0, 0; @!%p1 bra meet;", before, atomic,
+                 " %r4, [%rd0], 1;", after,
+                 R"( mov.u32 %r5, smem; st.shared.u32 [%r5], %r4; meet:)", broadcast, R"(
+    mov.u32 %r5, smem; ld.shared.u32 %r4, [%r5]; setp.ne.s32 %p2, %r4, 2; @%p2 bra done;
+    xor.b32 %r6, %r0, 33; shl.b32 %r6, %r6, 4; cvt.u64.u32 %rd3, %r6; add.s64 %rd3, %rd0, %rd3;
+    ld.global.v4.b32 {%r10, %r11, %r12, %r13}, [%rd3+1024];
+    ld.global.v4.b32 {%r20, %r21, %r22, %r23}, [%rd3+2048];
+    ld.global.v4.b32 {%r30, %r31, %r32, %r33}, [%rd3+3072];
+    add.s32 %r10, %r10, %r20; add.s32 %r10, %r10, %r30;
+    mul.wide.u32 %rd4, %r0, 4; add.s64 %rd4, %rd0, %rd4; st.global.u32 [%rd4+4096], %r10;
+    @%p1 st.global.u32 [%rd0], 0;
+    done:)"});
+}
+
+TEST(GlobalMemoryJudge, SplitsOfGroups) {
+  const char* fence = "fence.acq_rel.gpu;";
+  const char* relaxed = "atom.relaxed.gpu.global.add.u32";
+  const char* strong = "atom.acq_rel.gpu.global.add.u32";
+  const char* bar = "bar.sync 1, 64;";
+  struct {
+    const char *barrier, *before, *atomic, *after, *broadcast, *expected;
+  } const cases[] = {
+      {bar, "", strong, "", bar, ""},
+      {bar, fence, relaxed, fence, bar, ""},
+      {bar, "fence.release.gpu;", relaxed, "fence.acquire.gpu;", bar, ""},
+      {bar, "", "atom.acq_rel.sys.global.add.u32", "", bar, ""},
+      {"fence.acq_rel.gpu; bar.sync 1, 64;", "", relaxed, fence, bar, "global-race"},
+      {bar, "", relaxed, fence, bar, "global-race"},
+      {bar, fence, relaxed, "", bar, "global-race"},
+      {bar, "fence.acq_rel.cta;", relaxed, fence, bar, "global-race"},
+      {bar, fence, relaxed, "fence.acq_rel.cta;", bar, "global-race"},
+      {bar, "", "atom.acq_rel.cta.global.add.u32", "", bar, "global-race"},
+      {bar, "", "atom.acq_rel.cluster.global.add.u32", "", bar, "global-race"},
+      {"", "", strong, "", bar, "global-race"},
+      {"bar.warp.sync -1;", "", strong, "", bar, "global-race"},
+  };
+  for (const auto& variant : cases)
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+      PtxCase test;
+      test.threads = 64;
+      test.ctas = test.options.concurrent_ctas = 3;
+      test.seed = seed;
+      const std::string kinds =
+          test.run(split_of_groups(variant.barrier, variant.before, variant.atomic, variant.after,
+                                   variant.broadcast))
+              .kinds();
+      EXPECT_EQ(kinds, variant.expected)
+          << variant.barrier << variant.before << variant.atomic << variant.after;
+      if (!kinds.empty()) continue;
+      for (std::uint32_t i = 0; i < 64; ++i) EXPECT_EQ(test.out[1024 + i], 3 * (i ^ 33) + 3);
+      EXPECT_EQ(test.out[0], 0u);
+    }
+}
+
+TEST(GlobalMemoryJudge, AtomicsDoNotRaceAmongThemselves) {
+  const char* forms[] = {"red.relaxed.gpu.global.add.f32 [%rd0], 0f3F800000;",
+                         "red.global.add.v4.f32 [%rd0], {%f1, %f1, %f1, %f1};",
+                         "red.relaxed.gpu.global.add.noftz.bf16x2 [%rd0], %r0;",
+                         "atom.global.cas.b32 %r1, [%rd0], 0, %r0;",
+                         "atom.global.exch.b64 %rd2, [%rd0], %rd0;",
+                         "red.global.inc.u32 [%rd0], 9;",
+                         "atom.shared.add.u32 %r1, [smem+4096], 1;"};
+  for (const char* form : forms) {
+    PtxCase test;
+    test.threads = 64;
+    EXPECT_EQ(test.run(joined({"setp.eq.s32 %p1, %r0, 0; @%p1 st.shared.u32 [smem+4096], 0;",
+                               "bar.sync 0; mov.f32 %f1, 0f3F800000;", form}))
+                  .kinds(),
+              "")
+        << form;
+  }
+  PtxCase wraps;
+  wraps.run("red.global.inc.u32 [%rd0], 9; atom.global.dec.u32 %r9, [%rd0+4], 40;");
+  EXPECT_EQ(wraps.out[0], 32u % 10);
+  EXPECT_EQ(wraps.out[1], 41u - 32);
+  EXPECT_EQ(kinds_of("red.global.add.u32 [%rd0], 1; ld.global.u32 %r1, [%rd0];"), "global-race");
+  EXPECT_EQ(kinds_of("setp.eq.s32 %p1, %r0, 0; @%p1 st.shared.u32 [smem], 0; bar.sync 0;"
+                     "red.shared.add.u32 [smem], 1; ld.shared.u32 %r1, [smem];"),
+            "race");
+}
+
 TEST(Deadlock, SaysWhoWaitsWhere) {
   PtxCase test;
   test.threads = 64;

@@ -40,6 +40,7 @@ inline std::string read_text(const std::string& path) {
   return text.str();
 }
 
+// As the kernel sees it: with Output::columns D lies in column order.
 struct KernelProblem {
   std::int64_t m, n, k, batch = 1;
   float alpha = 1, beta = 0;
@@ -64,7 +65,7 @@ class KernelCase {
 
   struct Outcome {
     std::vector<Finding> findings;
-    std::size_t wrong_bytes;  // of D's allocation, what lies around D included
+    std::size_t wrong_bytes;  // of D's allocation, what lies around D included, and of counters
     bool clean() const { return findings.empty() && wrong_bytes == 0; }
   };
 
@@ -75,8 +76,8 @@ class KernelCase {
     std::mt19937 random(static_cast<unsigned>(seed));
     const KernelProblem& p = problem_;
     const Matrix a = operand(memory, p.a, p.m, random), b = operand(memory, p.b, p.n, random);
-    const Matrix d = matrix(memory, output_, p.n, p.m);
-    const Matrix c = p.in_place ? d : matrix(memory, output_, p.n, p.m);
+    const Matrix d = output(memory);
+    const Matrix c = p.in_place ? d : output(memory);
     if (p.beta != 0) fill(memory, c, random, 9);
     const std::vector<std::byte> expected = reference(memory, a, b, c, d);
     LaunchRequest request;
@@ -94,6 +95,12 @@ class KernelCase {
     const auto* actual = static_cast<const std::byte*>(memory.host(d.base, d.bytes));
     for (std::size_t i = 0; i < expected.size(); ++i)
       outcome.wrong_bytes += actual[i] != expected[i];
+    if (p.splits > 1) {  // counters are zero again
+      const std::size_t bytes = arrivals(params) * sizeof(std::uint32_t);
+      const auto* counters = static_cast<const std::byte*>(
+          memory.host(reinterpret_cast<std::uint64_t>(params.arrivals), bytes));
+      for (std::size_t i = 0; i < bytes; ++i) outcome.wrong_bytes += counters[i] != std::byte{};
+    }
     return outcome;
   }
 
@@ -124,6 +131,12 @@ class KernelCase {
     fill(memory, result, random, 4);
     return result;
   }
+
+  Matrix output(GlobalMemory& memory) const {
+    return is_columns() ? matrix(memory, output_, problem_.m, problem_.n)
+                        : matrix(memory, output_, problem_.n, problem_.m);
+  }
+  bool is_columns() const { return config_.output == Output::columns; }
 
   template <class Visit>
   void for_each(GlobalMemory& memory, const Matrix& matrix, Visit visit) const {
@@ -162,6 +175,12 @@ class KernelCase {
       return test::load(from + (m.element(i, o, batch) - m.base), m.type);
     };
     std::vector<std::byte> result(image_of(d), image_of(d) + d.bytes);
+    // TMA ends its rows in zeros.
+    if (config_.family == Family::cooperative || config_.family == Family::pair)
+      for (std::int64_t line = 0; line < d.outer * p.batch; ++line) {
+        const std::size_t end = d.element(d.inner, line, 0) - d.base;
+        std::fill_n(&result[end], -end % 16, std::byte{});
+      }
     std::vector<float> b_values(static_cast<std::size_t>(p.k * p.n)), sums(p.n);
     for (std::int64_t batch = 0; batch < p.batch; ++batch) {
       for (std::int64_t l = 0; l < p.k; ++l)
@@ -177,9 +196,11 @@ class KernelCase {
         }
         for (std::int64_t j = 0; j < p.n; ++j) {
           const float product = (p.alpha != 0 && p.k > 0 ? p.alpha : 0.0f) * sums[j];
-          const float sum =
-              p.beta == 0 ? product : std::fma(p.beta, value(c_image, c, j, i, batch), product);
-          test::store(&result[d.element(j, i, batch) - d.base], d.type, sum);
+          const std::int64_t inner = is_columns() ? i : j, outer = is_columns() ? j : i;
+          const float sum = p.beta == 0
+                                ? product
+                                : std::fma(p.beta, value(c_image, c, inner, outer, batch), product);
+          test::store(&result[d.element(inner, outer, batch) - d.base], d.type, sum);
         }
       }
     }
@@ -243,8 +264,9 @@ class KernelCase {
     params.d_type = output_;
     params.a_major = p.a;
     params.b_major = p.b;
+    add_splits(memory, params);
     if (config_.family == Family::direct)
-      add_direct(memory, a, b, c, d, params);
+      add_direct(a, b, c, d, params);
     else
       add_maps(a, b, c, d, params);
     return params;
@@ -259,8 +281,8 @@ class KernelCase {
     params.c_map = map(c, shape_.d_box_columns, shape_.d_box_rows);
   }
 
-  void add_direct(GlobalMemory& memory, const Matrix& a, const Matrix& b, const Matrix& c,
-                  const Matrix& d, KernelParams& params) const {
+  void add_direct(const Matrix& a, const Matrix& b, const Matrix& c, const Matrix& d,
+                  KernelParams& params) const {
     auto strided = [](const Matrix& matrix, bool inner_is_contiguous) {
       return StridedMatrix{reinterpret_cast<const void*>(matrix.data),
                            inner_is_contiguous ? matrix.ld : 1, inner_is_contiguous ? 1 : matrix.ld,
@@ -270,19 +292,30 @@ class KernelCase {
     params.b = strided(b, problem_.b == Major::k);
     params.c = strided(c, true);
     params.d = strided(d, true);
+  }
+
+  // Output tiles of single CTAs.
+  std::size_t cta_tiles(const KernelParams& params) const {
+    return static_cast<std::size_t>(params.tiles_m) * params.tiles_n * problem_.batch *
+           config_.cluster.size();
+  }
+  std::size_t arrivals(const KernelParams& params) const {
+    return cta_tiles(params) * arrivals_per_tile(config_);
+  }
+
+  void add_splits(GlobalMemory& memory, KernelParams& params) const {
     params.splits = problem_.splits;
     if (problem_.splits == 1) return;
     const std::int64_t steps = (problem_.k + config_.tile.k - 1) / config_.tile.k;
     params.k_per_split =
         static_cast<std::int32_t>((steps + problem_.splits - 1) / problem_.splits * config_.tile.k);
-    const std::size_t tiles =
-        static_cast<std::size_t>(params.tiles_m) * params.tiles_n * problem_.batch;
-    params.partials = reinterpret_cast<float*>(
-        memory.allocate(tiles * problem_.splits * config_.tile.m * config_.tile.n * 4));
-    const std::uint64_t arrivals = memory.allocate(tiles * 4);
-    std::memset(memory.host(arrivals, tiles * 4), 0, tiles * 4);
-    memory.mark_initialised(arrivals, tiles * 4);
-    params.arrivals = reinterpret_cast<std::uint32_t*>(arrivals);
+    params.partials = reinterpret_cast<float*>(memory.allocate(
+        cta_tiles(params) * problem_.splits * config_.tile.m * config_.tile.n * sizeof(float)));
+    const std::size_t bytes = arrivals(params) * sizeof(std::uint32_t);
+    const std::uint64_t counters = memory.allocate(bytes);
+    std::memset(memory.host(counters, bytes), 0, bytes);
+    memory.mark_initialised(counters, bytes);
+    params.arrivals = reinterpret_cast<std::uint32_t*>(counters);
   }
 
   KernelConfig config_;

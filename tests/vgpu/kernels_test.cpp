@@ -66,6 +66,53 @@ TEST(Kernels, CooperativeMnMajor) {
   run_all("bwgemm_sm90_f16_mn_128x128x64_s6_coop", tma_problems(), 2);
 }
 
+// Slices of k: fewer, as many and more than clusters, with and without C, some of them empty, and
+// none that has a product.
+std::vector<KernelProblem> split_problems() {
+  std::vector<KernelProblem> problems{problem(137, 261, 448), problem(119, 125, 320),
+                                      problem(130, 60, 320), problem(63, 189, 579)};
+  problems[0].splits = problems[0].clusters = 3;
+  problems[1].splits = problems[1].clusters = 4;
+  problems[1].beta = 1.5f;
+  problems[1].f32_output = true;
+  problems[1].in_place = true;
+  problems[2].splits = 2;
+  problems[2].alpha = 0;
+  problems[2].beta = 2;
+  problems[2].device_scalars = true;
+  problems[3].splits = 5;
+  problems[3].clusters = 1;
+  problems[3].batch = 2;
+  return problems;
+}
+
+std::vector<KernelProblem> tma_and_split_problems() {
+  std::vector<KernelProblem> problems = tma_problems();
+  for (const KernelProblem& split : split_problems()) problems.push_back(split);
+  return problems;
+}
+
+TEST(Kernels, CooperativeSplit) {
+  run_all("bwgemm_sm90_bf16_kk_128x256x64_2x1_s4_coop", split_problems(), 2);
+}
+TEST(Kernels, CooperativeTallWarpgroups) {
+  run_all("bwgemm_sm90_bf16_kn_256x160x64_s3_coop", tma_and_split_problems(), 1);
+}
+TEST(Kernels, CooperativeThreeWarpgroups) {
+  run_all("bwgemm_sm90_f16_mk_192x192x64_s4_coop", tma_and_split_problems(), 1);
+}
+TEST(Kernels, CooperativeOneWarpgroup) {
+  run_all("bwgemm_sm90_bf16_kk_64x256x64_s5_coop", tma_and_split_problems(), 1);
+}
+TEST(Kernels, CooperativeSharingAMultiprocessor) {
+  run_all("bwgemm_sm90_bf16_mn_128x128x64_s3_o2_coop", tma_and_split_problems(), 1);
+  run_all("bwgemm_sm90_bf16_kk_64x64x64_s4_o3_coop", tma_and_split_problems(), 1);
+}
+TEST(Kernels, CooperativeColumns) {
+  run_all("bwgemm_sm90_bf16_kk_64x8x64_s24_t_coop", tma_and_split_problems(), 1);
+  run_all("bwgemm_sm90_f16_mn_128x128x64_s6_t_coop", tma_and_split_problems(), 2);
+}
+
 TEST(Kernels, TensorPair) {
   std::vector<KernelProblem> problems = tma_problems();
   problems[1].tile_n = 64;

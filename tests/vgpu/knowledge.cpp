@@ -8,7 +8,8 @@ namespace bwgemm::vgpu {
 void Knowledge::join(const Knowledge& other) {
   view.join(other.view);
   tensor.join(other.tensor);
-  observed.join(other.observed);
+  for (std::size_t scope = 0; scope < observed.size(); ++scope)
+    observed[scope].join(other.observed[scope]);
   if (other.fenced) {
     if (fenced) {
       fenced->join(*other.fenced);

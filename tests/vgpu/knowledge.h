@@ -3,6 +3,7 @@
 // their warp until a warp synchronisation shares it; reconverging shares nothing.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <vector>
 
@@ -16,7 +17,8 @@ struct Knowledge {
   Clock tensor;  // view of tcgen05 instructions: that of the last tcgen05.fence::after_thread_sync
   std::optional<View> fenced;  // the view at the last release fence, which relaxed writes publish
   int fence_scope = 0;         // Scope of that fence
-  View observed;  // published by writes that relaxed reads have seen; for a later fence
+  // Published by writes that relaxed reads have seen, by scope; for a later fence.
+  std::array<View, 3> observed;
 
   void join(const Knowledge& other);
 };

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -109,5 +110,16 @@ struct RunOptions {
 // Throws LaunchError.
 std::vector<Finding> run(const LaunchRequest& request, GlobalMemory& memory,
                          const RunOptions& options = {});
+
+// One of several kernels of a stream, each launched with programmatic stream serialization: it may
+// begin when every CTA of the one before has executed launch_dependents or ended, and what was
+// there before is complete for it behind griddepcontrol.wait.
+struct Grid {
+  LaunchRequest request;
+  RunOptions options;
+};
+// Runs them, as interleaved as chance has it. Findings of each; behind a grid that could not go on,
+// none. Throws LaunchError.
+std::vector<std::vector<Finding>> run_dependent(std::span<const Grid> grids, GlobalMemory& memory);
 
 }  // namespace bwgemm::vgpu

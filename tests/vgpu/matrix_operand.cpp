@@ -12,20 +12,20 @@ std::uint32_t field(std::uint64_t descriptor, int bit) {
   return static_cast<std::uint32_t>(descriptor >> bit & 0x3fff) << 4;
 }
 
-MatrixOperand common_fields(std::uint64_t descriptor, bool mn_major, bool f16) {
+MatrixOperand common_fields(std::uint64_t descriptor, bool mn_major, MmaElement element) {
   MatrixOperand operand{};
   operand.start = field(descriptor, 0);
   operand.leading = field(descriptor, 16);
   operand.stride = field(descriptor, 32);
   operand.mn_major = mn_major;
-  operand.f16 = f16;
+  operand.element = element;
   return operand;
 }
 
 void set_swizzle(MatrixOperand& operand, Swizzle swizzle) {
   operand.swizzle = swizzle;
-  if (operand.mn_major && swizzle == Swizzle::none)
-    operand.error = "an MN-major operand without swizzle is not modelled";
+  if (operand.mn_major && (swizzle == Swizzle::none || operand.element == MmaElement::tf32))
+    operand.error = "an MN-major operand without swizzle, or of tf32, is not modelled";
 }
 
 std::uint32_t row_bytes(Swizzle swizzle) {
@@ -34,10 +34,10 @@ std::uint32_t row_bytes(Swizzle swizzle) {
 
 }  // namespace
 
-MatrixOperand MatrixOperand::of_wgmma(std::uint64_t descriptor, bool mn_major, bool f16) {
+MatrixOperand MatrixOperand::of_wgmma(std::uint64_t descriptor, bool mn_major, MmaElement element) {
   static constexpr Swizzle layouts[] = {Swizzle::none, Swizzle::bytes128, Swizzle::bytes64,
                                         Swizzle::bytes32};
-  MatrixOperand operand = common_fields(descriptor, mn_major, f16);
+  MatrixOperand operand = common_fields(descriptor, mn_major, element);
   set_swizzle(operand, layouts[descriptor >> 62]);
   constexpr std::uint64_t reserved = 0x3ff1c000c000c000ull, base_offset = 7ull << 49;
   if (descriptor & reserved) operand.error = "reserved bits of a wgmma descriptor are set";
@@ -45,8 +45,9 @@ MatrixOperand MatrixOperand::of_wgmma(std::uint64_t descriptor, bool mn_major, b
   return operand;
 }
 
-MatrixOperand MatrixOperand::of_tcgen05(std::uint64_t descriptor, bool mn_major, bool f16) {
-  MatrixOperand operand = common_fields(descriptor, mn_major, f16);
+MatrixOperand MatrixOperand::of_tcgen05(std::uint64_t descriptor, bool mn_major,
+                                        MmaElement element) {
+  MatrixOperand operand = common_fields(descriptor, mn_major, element);
   switch (descriptor >> 61) {
     case 0: set_swizzle(operand, Swizzle::none); break;
     case 2: set_swizzle(operand, Swizzle::bytes128); break;
@@ -76,24 +77,43 @@ std::uint32_t MatrixOperand::mn_major_chunk(std::uint32_t row_group, std::uint32
                   swizzle);
 }
 
+void to_floats(MmaElement element, const std::byte* from, std::uint32_t count, float* to) {
+  const auto convert = [&](auto zero, auto conversion) {
+    for (std::uint32_t i = 0; i < count; ++i) {
+      std::memcpy(&zero, from + i * sizeof zero, sizeof zero);
+      to[i] = conversion(zero);
+    }
+  };
+  switch (element) {
+    case MmaElement::f16: return convert(std::uint16_t(), [](auto bits) { return from_f16(bits); });
+    case MmaElement::bf16:
+      return convert(std::uint16_t(), [](auto bits) { return from_bf16(bits); });
+    case MmaElement::tf32: return convert(float(), truncated_to_tf32);
+    case MmaElement::e4m3:
+      return convert(std::uint8_t(), [](auto bits) { return from_float8(bits, Float8::e4m3); });
+    case MmaElement::e5m2:
+      return convert(std::uint8_t(), [](auto bits) { return from_float8(bits, Float8::e5m2); });
+  }
+}
+
 void MatrixOperand::fetch(const Cta& cta, std::uint32_t rows, float* to, std::uint32_t row_pitch,
                           std::uint32_t k_pitch) const {
-  auto element = [&](std::uint16_t bits) { return f16 ? from_f16(bits) : from_bf16(bits); };
-  std::uint16_t chunk[8];
+  const std::uint32_t together = chunk_elements();
+  float chunk[16];
   if (mn_major) {
-    for (std::uint32_t group = 0; group < (rows + 7) / 8; ++group)
-      for (std::uint32_t k = 0; k < mma_depth; ++k) {
-        std::memcpy(chunk, &cta.shared[mn_major_chunk(group, k)], sizeof chunk);
-        for (std::uint32_t i = 0; i < 8 && group * 8 + i < rows; ++i)
-          to[(group * 8 + i) * row_pitch + k * k_pitch] = element(chunk[i]);
+    for (std::uint32_t group = 0; group * together < rows; ++group)
+      for (std::uint32_t k = 0; k < depth(); ++k) {
+        to_floats(element, &cta.shared[mn_major_chunk(group, k)], together, chunk);
+        for (std::uint32_t i = 0; i < together && group * together + i < rows; ++i)
+          to[(group * together + i) * row_pitch + k * k_pitch] = chunk[i];
       }
     return;
   }
   for (std::uint32_t row = 0; row < rows; ++row)
     for (std::uint32_t part = 0; part < 2; ++part) {
-      std::memcpy(chunk, &cta.shared[k_major_chunk(row, part)], sizeof chunk);
-      for (std::uint32_t i = 0; i < 8; ++i)
-        to[row * row_pitch + (part * 8 + i) * k_pitch] = element(chunk[i]);
+      to_floats(element, &cta.shared[k_major_chunk(row, part)], together, chunk);
+      for (std::uint32_t i = 0; i < together; ++i)
+        to[row * row_pitch + (part * together + i) * k_pitch] = chunk[i];
     }
 }
 
@@ -104,8 +124,13 @@ void judge_operand(Cta& cta, const MatrixOperand& operand, std::uint32_t first, 
   if (operand.error)
     simulation.findings().fatal("descriptor", operand.error, reader.access.instruction);
   bool fine = true;
+  std::uint32_t judged = ~0u;  // a line that was, as a whole
   operand.for_each_chunk(first, rows, [&](std::uint32_t address) {
+    const std::uint32_t line = address / SharedShadow::line_bytes;
+    if (line == judged) return;
     simulation.shared(cta, address, chunk_bytes, 1, reader.access.instruction);
+    if (!cta.shadow.enabled()) return;
+    if (cta.shadow.is_whole(address)) judged = line;
     if (fine)
       fine = cta.shadow.async_read(reader.access, address, chunk_bytes, reader.order,
                                    reader.async_order);
@@ -114,12 +139,11 @@ void judge_operand(Cta& cta, const MatrixOperand& operand, std::uint32_t first, 
 }
 
 // Four steps of k at a time: fewer passes over the row of sums.
-__attribute__((target_clones("avx2", "default"))) void multiply_add(float* d, std::uint32_t pitch,
-                                                                    const float* a, const float* b,
-                                                                    std::uint32_t rows,
-                                                                    std::uint32_t columns) {
-  for (std::uint32_t i = 0; i < rows; ++i, d += pitch, a += mma_depth)
-    for (std::uint32_t k = 0; k < mma_depth; k += 4) {
+__attribute__((target_clones("avx512f", "avx2", "default"))) void multiply_add(
+    float* d, std::uint32_t pitch, const float* a, const float* b, std::uint32_t rows,
+    std::uint32_t columns, std::uint32_t depth) {
+  for (std::uint32_t i = 0; i < rows; ++i, d += pitch, a += depth)
+    for (std::uint32_t k = 0; k < depth; k += 4) {
       const float a0 = a[k], a1 = a[k + 1], a2 = a[k + 2], a3 = a[k + 3];
       const float *b0 = b + k * most_mma_columns, *b1 = b0 + most_mma_columns,
                   *b2 = b1 + most_mma_columns, *b3 = b2 + most_mma_columns;

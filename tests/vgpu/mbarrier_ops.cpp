@@ -11,16 +11,17 @@ enum : std::uint32_t {
   arrives = 2,
   relaxed = 4,
   cluster_scope = 8,
-  remote = 16,  // shared::cluster
-  polls = 32,   // test_wait: never sleeps
+  remote = 16,      // shared::cluster
+  polls = 32,       // test_wait: never sleeps
+  with_state = 64,  // of the phase waited for, which an arrival gave; else its parity
+  completes = 128,  // complete_tx
 };
 
 // A barrier of this CTA.
 std::uint32_t local_offset(Warp& warp, const Instruction& instruction, int lane) {
   const std::uint32_t address = shared_address(warp, instruction, lane);
   if (&warp.simulation.cta_at(warp.cta, address, &instruction) != &warp.cta)
-    warp.simulation.findings().fatal("mbarrier-remote", "only arrivals may be remote",
-                                     &instruction);
+    fail(warp, instruction, "mbarrier-remote", "only arrivals may be remote");
   warp.simulation.shared(warp.cta, address & offset_mask, 8, 8, &instruction);
   return address & offset_mask;
 }
@@ -30,9 +31,8 @@ Step init(Warp& warp, const Instruction& instruction, LaneMask mask) {
     const std::uint32_t offset = local_offset(warp, instruction, lane);
     const std::uint32_t count = lanes<std::uint32_t>(warp, instruction.b)[lane];
     if (count == 0 || count > MBarrier::max_count)
-      warp.simulation.findings().fatal("mbarrier-invalid",
-                                       "initialised for " + std::to_string(count) + " arrivals",
-                                       &instruction);
+      fail(warp, instruction, "mbarrier-invalid",
+           "initialised for " + std::to_string(count) + " arrivals");
     MBarrier& barrier = warp.cta.mbarriers[offset];
     if (barrier.valid)
       warp.simulation.findings().report(Finding::Severity::error, "mbarrier-invalid",
@@ -56,8 +56,7 @@ Step invalidate(Warp& warp, const Instruction& instruction, LaneMask mask) {
     MBarrier& barrier =
         find_mbarrier(warp.simulation, warp.cta, offset, "mbarrier.inval", &instruction);
     if (!barrier.sleepers.empty() || barrier.transactions != 0)
-      warp.simulation.findings().fatal("mbarrier-invalid", "invalidated while in use",
-                                       &instruction);
+      fail(warp, instruction, "mbarrier-invalid", "invalidated while in use");
     barrier.valid = false;
     warp.cta.shadow.end_barrier({warp, lane, &instruction, "mbarrier.inval"}, offset);
   });
@@ -94,13 +93,13 @@ Step arrive_or_expect(Warp& warp, const Instruction& instruction, LaneMask mask)
     const std::uint32_t offset = address & offset_mask;
     Cta& cta = simulation.cta_at(warp.cta, address, &instruction);
     if (&cta != &warp.cta && !(flags & remote))
-      simulation.findings().fatal("mbarrier-remote", "a .shared::cta arrival in another CTA",
-                                  &instruction);
+      fail(warp, instruction, "mbarrier-remote", "a .shared::cta arrival in another CTA");
     MBarrier& barrier = find_mbarrier(simulation, cta, offset, "an arrival", &instruction);
     cta.shadow.use_barrier({warp, lane, &instruction, "use of an mbarrier"}, offset, false);
     const std::uint32_t operand =
         instruction.b.exists() ? lanes<std::uint32_t>(warp, instruction.b)[lane] : 1;
     if (flags & expects) expect_transactions(simulation, barrier, operand, &instruction);
+    if (flags & completes) complete_transactions(simulation, barrier, operand, &instruction);
     if (&cta != &warp.cta) cta.remote_accesses.raise(warp.entity, before);
     if (instruction.d.exists()) lanes<std::uint64_t>(warp, instruction.d)[lane] = barrier.phase;
     if (flags & arrives)
@@ -129,10 +128,11 @@ Step wait(Warp& warp, const Instruction& instruction, LaneMask mask) {
     const std::uint32_t offset = local_offset(warp, instruction, lane);
     MBarrier& barrier = find_mbarrier(simulation, warp.cta, offset, "a wait", &instruction);
     warp.cta.shadow.use_barrier({warp, lane, &instruction, "use of an mbarrier"}, offset, false);
-    const std::uint32_t parity = lanes<std::uint32_t>(warp, instruction.b)[lane];
-    if (parity > 1)
-      simulation.findings().fatal("mbarrier-invalid", "a parity that is neither 0 nor 1",
-                                  &instruction);
+    const std::uint32_t parity =
+        instruction.modifiers & with_state
+            ? static_cast<std::uint32_t>(lanes<std::uint64_t>(warp, instruction.b)[lane] & 1)
+            : lanes<std::uint32_t>(warp, instruction.b)[lane];
+    if (parity > 1) fail(warp, instruction, "mbarrier-invalid", "a parity that is neither 0 nor 1");
     if ((barrier.phase & 1) != parity) {
       done |= 1u << lane;
       if (completed && completed != &barrier)
@@ -174,6 +174,7 @@ void decode_arrive(Decoder& decoder) {
   std::uint32_t flags = 0;
   if (decoder.take("arrive")) flags |= arrives;
   if (decoder.take("expect_tx")) flags |= expects;
+  if (decoder.take("complete_tx")) flags |= completes;
   flags |= decode_semantics(decoder, "release");
   if (decoder.one_of({"shared::cta", "shared", "shared::cluster"}) == 2) flags |= remote;
   std::size_t at = 0;
@@ -183,20 +184,21 @@ void decode_arrive(Decoder& decoder) {
   }
   instruction.a = decoder.address(at++, 4);
   if (at < decoder.operands()) instruction.b = decoder.source(at, 4);
-  if ((flags & expects) && !instruction.b.exists()) decoder.fail("a count of bytes is missing");
+  if ((flags & (expects | completes)) && !instruction.b.exists())
+    decoder.fail("a count of bytes is missing");
   instruction.modifiers = flags;
   instruction.execute = arrive_or_expect;
 }
 
 void decode_wait(Decoder& decoder) {
   Instruction& instruction = decoder.instruction;
-  const std::uint32_t flags = decoder.one_of({"try_wait", "test_wait"}) == 1 ? +polls : 0u;
-  decoder.expect("parity");
+  std::uint32_t flags = decoder.one_of({"try_wait", "test_wait"}) == 1 ? +polls : 0u;
+  if (!decoder.take("parity")) flags |= with_state;
   instruction.modifiers = flags | decode_semantics(decoder, "acquire");
   decoder.one_of({"shared::cta", "shared"});
   instruction.d = decoder.predicate_destination(0);
   instruction.a = decoder.address(1, 4);
-  instruction.b = decoder.source(2, 4);
+  instruction.b = decoder.source(2, flags & with_state ? 8 : 4);
   if (decoder.operands() > 3) decoder.source(3, 4);  // a time limit: how long is nobody's promise
   instruction.execute = wait;
 }
@@ -214,7 +216,7 @@ bool decode_mbarrier(Decoder& decoder) {
     instruction.a = decoder.address(0, 4);
     if (inits) instruction.b = decoder.source(1, 4);
     instruction.execute = inits ? init : invalidate;
-  } else if (decoder.has("arrive") || decoder.has("expect_tx")) {
+  } else if (decoder.has("arrive") || decoder.has("expect_tx") || decoder.has("complete_tx")) {
     decode_arrive(decoder);
   } else {
     decode_wait(decoder);

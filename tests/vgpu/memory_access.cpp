@@ -7,7 +7,6 @@
 namespace bwgemm::vgpu {
 namespace {
 
-constexpr std::uint32_t remote_bit = 0x100;  // shared::cluster: the address says whose memory
 constexpr std::uint32_t most_vector_bytes = 32;
 
 const std::vector<Operand>& vector_of(Warp& warp, const Instruction& instruction) {
@@ -21,7 +20,7 @@ Step load_parameter(Warp& warp, const Instruction& instruction, LaneMask mask) {
   for_each_lane(mask, [&](int lane) {
     const std::uint64_t at = address_of(warp, instruction, instruction.a, lane);
     if (at > parameters.size() || bytes > parameters.size() - at)
-      warp.simulation.findings().fatal("parameter-bounds", "at " + hexadecimal(at), &instruction);
+      fail(warp, instruction, "parameter-bounds", "at " + hexadecimal(at));
     scatter(warp, list, instruction.size, lane, &parameters[at]);
   });
   return Step::next;
@@ -31,9 +30,8 @@ std::uint64_t global_address(Warp& warp, const Instruction& instruction, int lan
                              std::uint32_t bytes) {
   const std::uint64_t address = address_of(warp, instruction, instruction.a, lane);
   if (address % bytes != 0)
-    warp.simulation.findings().fatal(
-        "misaligned", std::to_string(bytes) + " bytes at global " + hexadecimal(address),
-        &instruction);
+    fail(warp, instruction, "misaligned",
+         std::to_string(bytes) + " bytes at global " + hexadecimal(address));
   return address;
 }
 
@@ -73,20 +71,6 @@ Step store_global(Warp& warp, const Instruction& instruction, LaneMask mask) {
     publish(warp, 1u << lane, global_address(warp, instruction, lane, bytes), ordering, released);
   });
   return Step::next;
-}
-
-// The CTA that an access reaches, its own or a peer.
-Cta& reached_cta(Warp& warp, const Instruction& instruction, std::uint32_t address) {
-  Cta& cta = warp.simulation.cta_at(warp.cta, address, &instruction);
-  if (&cta == &warp.cta) return cta;
-  if (!(instruction.modifiers & remote_bit))
-    warp.simulation.findings().fatal("shared-bounds", "a .shared::cta access to another CTA",
-                                     &instruction);
-  if (cta.exited)
-    warp.simulation.findings().fatal("exited-peer", "an access to shared memory of an exited CTA",
-                                     &instruction);
-  cta.remote_accesses.raise(warp.entity, warp.time);
-  return cta;
 }
 
 Step load_shared(Warp& warp, const Instruction& instruction, LaneMask mask) {
@@ -132,12 +116,8 @@ void decode_access(Decoder& decoder, bool stores) {
   Instruction& instruction = decoder.instruction;
   const Space space = decode_space(decoder);
   const Ordering ordering = decode_ordering(decoder);
-  for (const char* hint :
-       {"L1::no_allocate", "L1::evict_last", "L1::evict_first", "nc", "cs", "cg"})
-    decoder.take(hint);
-  std::uint32_t width = 1;
-  for (const std::uint32_t vector : {2u, 4u, 8u})
-    if (decoder.take("v" + std::to_string(vector))) width = vector;
+  const bool has_policy = decode_cache_hints(decoder);
+  const std::uint32_t width = decode_vector_width(decoder);
   const Type type = decoder.type();
   if (type == Type::pred) decoder.fail("type not supported");
   instruction.size = size_bytes(type);
@@ -150,6 +130,7 @@ void decode_access(Decoder& decoder, bool stores) {
   instruction.list =
       stores ? decoder.sources(1, instruction.size) : decoder.destinations(0, instruction.size);
   if (decoder.list(instruction.list).size() != width) decoder.fail("vector of another size");
+  if (has_policy) decoder.source(2, 8);
   if (is_shared) narrow_granule(decoder.program().shared_granule, instruction.size * width);
   if (space == Space::global)
     narrow_granule(decoder.program().global_granule, instruction.size * width);
@@ -160,6 +141,31 @@ void decode_access(Decoder& decoder, bool stores) {
 }
 
 }  // namespace
+
+Cta& reached_cta(Warp& warp, const Instruction& instruction, std::uint32_t address) {
+  Cta& cta = warp.simulation.cta_at(warp.cta, address, &instruction);
+  if (&cta == &warp.cta) return cta;
+  if (!(instruction.modifiers & remote_bit))
+    fail(warp, instruction, "shared-bounds", "a .shared::cta access to another CTA");
+  if (cta.exited)
+    fail(warp, instruction, "exited-peer", "an access to shared memory of an exited CTA");
+  cta.remote_accesses.raise(warp.entity, warp.time);
+  return cta;
+}
+
+std::uint32_t decode_vector_width(Decoder& decoder) {
+  for (const std::uint32_t width : {2u, 4u, 8u})
+    if (decoder.take("v" + std::to_string(width))) return width;
+  return 1;
+}
+
+bool decode_cache_hints(Decoder& decoder) {
+  for (const char* hint : {"nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt"}) decoder.take(hint);
+  for (const char* hint : {"evict_first", "evict_last", "evict_normal", "evict_unchanged",
+                           "no_allocate", "64B", "128B", "256B"})
+    for (const char* level : {"L1::", "L2::"}) decoder.take(std::string(level) + hint);
+  return decoder.take("L2::cache_hint");
+}
 
 Scope decode_scope(Decoder& decoder) {
   return static_cast<Scope>(std::min(decoder.one_of({"cta", "cluster", "gpu", "sys"}), 2));
@@ -178,11 +184,15 @@ Ordering decode_ordering(Decoder& decoder) {
 }
 
 void observe(Warp& warp, LaneMask lane, std::uint64_t address, const Ordering& ordering) {
-  const View view = warp.simulation.global_shadow().published(warp, address, ordering.scope);
-  if (view.generic.times().empty() && !view.generic.foreign()) return;
-  warp.knowledge.for_lanes(lane, warp.live, [&](Knowledge& knowledge) {
-    (ordering.acquires ? knowledge.view : knowledge.observed).join(view);
-  });
+  const GlobalShadow& shadow = warp.simulation.global_shadow();
+  const int widest = static_cast<int>(ordering.scope);
+  for (int scope = ordering.acquires ? widest : 0; scope <= widest; ++scope) {
+    const View view = shadow.published(warp, address, static_cast<Scope>(scope));
+    if (view.generic.times().empty() && !view.generic.foreign()) continue;
+    warp.knowledge.for_lanes(lane, warp.live, [&](Knowledge& knowledge) {
+      (ordering.acquires ? knowledge.view : knowledge.observed[scope]).join(view);
+    });
+  }
 }
 
 void publish(Warp& warp, LaneMask lane, std::uint64_t address, const Ordering& ordering,

@@ -35,7 +35,7 @@ inline void gather(Warp& warp, const std::vector<Operand>& list, std::uint32_t b
 inline void scatter(Warp& warp, const std::vector<Operand>& list, std::uint32_t bytes, int lane,
                     const std::byte* from) {
   for (const Operand& operand : list) {
-    std::uint64_t value = 0;
+    unsigned __int128 value = 0;
     std::memcpy(&value, from, bytes);
     std::memcpy(lanes<std::byte>(warp, operand) + lane * operand.bytes, &value, operand.bytes);
     from += bytes;
@@ -66,6 +66,13 @@ void observe(Warp& warp, LaneMask lane, std::uint64_t address, const Ordering& o
 void publish(Warp& warp, LaneMask lane, std::uint64_t address, const Ordering& ordering,
              const View& released);
 
+inline constexpr std::uint32_t remote_bit = 0x100;  // shared::cluster: the address says whose
+// The CTA that an access reaches, its own or, by the remote bit, a peer.
+Cta& reached_cta(Warp& warp, const Instruction& instruction, std::uint32_t address);
+
+std::uint32_t decode_vector_width(Decoder& decoder);  // .v2, .v4, .v8; else 1
+// Hints that change nothing here. True: .L2::cache_hint, which has an operand.
+bool decode_cache_hints(Decoder& decoder);
 void narrow_granule(std::uint32_t& granule, std::uint32_t bytes);
 
 }  // namespace bwgemm::vgpu

@@ -13,10 +13,11 @@ namespace bwgemm::vgpu {
 namespace {
 
 using Family = bool (*)(Decoder&);
-constexpr Family families[] = {decode_integer,  decode_float,  decode_convert,  decode_predicate,
-                               decode_move,     decode_memory, decode_atomic,   decode_warp,
-                               decode_barrier,  decode_fence,  decode_mbarrier, decode_tma,
-                               decode_fragment, decode_wgmma,  decode_tcgen05};
+constexpr Family families[] = {
+    decode_integer, decode_float,    decode_convert,       decode_predicate,  decode_move,
+    decode_message, decode_memory,   decode_atomic,        decode_warp,       decode_barrier,
+    decode_fence,   decode_mbarrier, decode_tma,           decode_copy_async, decode_fragment,
+    decode_wgmma,   decode_tcgen05,  decode_launch_control};
 
 bool decode_flow(Decoder& decoder) {
   Instruction& instruction = decoder.instruction;
@@ -44,7 +45,7 @@ void decode_statement(const Statement& statement, Symbols& symbols, Program& pro
   program.code.push_back(decoder.instruction);
 }
 
-// An accumulator of wgmma may be touched by nothing else while it is in flight.
+// Registers of wgmma may be touched by nothing else while they are in flight.
 void mark_accumulators(Program& program) {
   std::set<std::uint32_t> accumulators;
   auto is_accumulator = [&](const Operand& operand) {
@@ -52,8 +53,9 @@ void mark_accumulators(Program& program) {
   };
   for (std::size_t i = 0; i < program.code.size(); ++i)
     if (program.opcodes[i].starts_with("wgmma.mma"))
-      for (const Operand& operand : program.lists[program.code[i].list])
-        accumulators.insert(operand.offset);
+      for (const std::int32_t list : {program.code[i].list, program.code[i].list_b})
+        if (list >= 0)
+          for (const Operand& operand : program.lists[list]) accumulators.insert(operand.offset);
   if (accumulators.empty()) return;
   for (std::size_t i = 0; i < program.code.size(); ++i) {
     Instruction& instruction = program.code[i];
@@ -84,7 +86,7 @@ std::unique_ptr<Program> decode_kernel(const KernelText& kernel, const ModuleTex
     decode_statement(statement, symbols, *program);
   if (program->code.empty() || program->code.back().flow != Instruction::Flow::exit ||
       program->code.back().guard >= 0) {
-    const Statement end{"ret", {}, "", false, kernel.line, 0, -1};
+    const Statement end{"ret", {}, "", false, 0, 0, -1};  // on no line
     decode_statement(end, symbols, *program);
   }
   constexpr std::uint32_t registers_per_sm = 65536, most_registers = 255;
@@ -133,7 +135,8 @@ std::vector<std::string> Module::names() const {
 std::vector<int> Module::instruction_lines(std::string_view name) const {
   std::set<int> lines;
   if (const Program* found = program(name))
-    for (const Instruction& instruction : found->code) lines.insert(instruction.line);
+    for (const Instruction& instruction : found->code)
+      if (instruction.line > 0) lines.insert(instruction.line);
   return {lines.begin(), lines.end()};
 }
 

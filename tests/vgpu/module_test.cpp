@@ -15,12 +15,30 @@ int error_line(const std::string& text) {
 }
 
 TEST(Module, RefusesWhatItDoesNotKnow) {
-  for (const char* statement :
-       {"frobnicate.b32 %r1, %r2;", "add.s32.sat %r1, %r2, %r3;", "add.s33 %r1, %r2, %r3;",
-        "add.s32 %r1, %r2;", "add.s32 %r1, %r2, %r3, %r4;", "add.s32 %r1, %r2, %nosuch;",
-        "add.s32 %rd1, %r2, %r3;", "bra nowhere;", "mov.u32 %r1, %clock;", "call.uni f;",
-        "fma.rn.ftz.f32 %f1, %f2, %f3, %f4;", "ld.local.u32 %r1, [%rd1];",
-        "cp.async.bulk.wait_group %r1;", ".local .b8 x[4];"})
+  for (const char* statement : {"frobnicate.b32 %r1, %r2;",
+                                "add.s32.sat %r1, %r2, %r3;",
+                                "add.s33 %r1, %r2, %r3;",
+                                "add.s32 %r1, %r2;",
+                                "add.s32 %r1, %r2, %r3, %r4;",
+                                "add.s32 %r1, %r2, %nosuch;",
+                                "add.s32 %rd1, %r2, %r3;",
+                                "bra nowhere;",
+                                "mov.u32 %r1, %nosuch;",
+                                "call.uni f;",
+                                "fma.rz.f32 %f1, %f2, %f3, %f4;",
+                                "add.rn.ftz.f16x2 %r1, %r2, %r3;",
+                                "ex2.f32 %f1, %f2;",
+                                "cvt.f32.s32 %f1, %r1;",
+                                "prmt.b32.f4e %r1, %r2, %r3, %r4;",
+                                "tcgen05.cp.cta_group::1.128x256b [%r1], %rd1;",
+                                "red.global.add.s32.v4 [%rd1], %r1;",
+                                "atom.acq_rel.cta.shared.add.u32 %r1, [%r2], 1;",
+                                "cp.async.ca.shared.global [%r1], [%rd1], 12;",
+                                "st.async.shared::cluster.b32 [%r1], %r2, [%r3];",
+                                "fence.proxy.texture;",
+                                "ld.local.u32 %r1, [%rd1];",
+                                "cp.async.bulk.wait_group %r1;",
+                                ".local .b8 x[4];"})
     EXPECT_EQ(error_line(ptx_with_body(statement)), body_line) << statement;
   EXPECT_EQ(error_line(ptx_with_body("\n\nmov.u32 %r1, 1;\nnonsense;")), body_line + 3);
   EXPECT_EQ(error_line(".version 9.0\n.func f() { ret; }\n"), 2);

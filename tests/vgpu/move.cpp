@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "vgpu/alu.h"
+#include "vgpu/memory_access.h"
 #include "vgpu/simulation.h"
 
 namespace bwgemm::vgpu {
@@ -17,43 +18,12 @@ Step move(Warp& warp, const Instruction& instruction, LaneMask mask) {
   return Step::next;
 }
 
-std::uint64_t special_value(const Warp& warp, SpecialRegister which, std::uint32_t lane) {
-  using S = SpecialRegister;
-  const Simulation& simulation = warp.simulation;
-  const Dim3 &block = simulation.request().block, &grid = simulation.request().grid;
-  const std::uint32_t thread = warp.index * warp_lanes + lane;
-  const std::uint32_t cluster_size = simulation.cluster_size();
-  switch (which) {
-    case S::tid_x: return thread % block.x;
-    case S::tid_y: return thread / block.x % block.y;
-    case S::tid_z: return thread / block.x / block.y;
-    case S::ntid_x: return block.x;
-    case S::ntid_y: return block.y;
-    case S::ntid_z: return block.z;
-    case S::ctaid_x: return warp.cta.position.x;
-    case S::ctaid_y: return warp.cta.position.y;
-    case S::ctaid_z: return warp.cta.position.z;
-    case S::nctaid_x: return grid.x;
-    case S::nctaid_y: return grid.y;
-    case S::nctaid_z: return grid.z;
-    case S::laneid: return lane;
-    case S::warpid: return warp.index;
-    case S::smid: return warp.cta.index;
-    case S::cluster_ctarank: return warp.cta.rank;
-    case S::cluster_nctarank: return cluster_size;
-    case S::clusterid_x: return warp.cta.position.x / cluster_size;
-    case S::nclusterid_x: return grid.x / cluster_size;
-    case S::globaltimer: return simulation.instructions();
-  }
-  return 0;
-}
-
 Step move_special(Warp& warp, const Instruction& instruction, LaneMask mask) {
   auto* d = lanes<std::byte>(warp, instruction.d);
   const std::uint32_t bytes = instruction.d.bytes;
+  const SpecialRegister& special = special_registers()[instruction.a.offset];
   for_each_lane(mask, [&](int lane) {
-    const std::uint64_t value = special_value(
-        warp, static_cast<SpecialRegister>(instruction.a.offset), static_cast<std::uint32_t>(lane));
+    const std::uint64_t value = special.value(warp, static_cast<std::uint32_t>(lane));
     std::memcpy(d + lane * bytes, &value, bytes);
   });
   return Step::next;
@@ -76,10 +46,10 @@ Step unpack(Warp& warp, const Instruction& instruction, LaneMask mask) {
   const std::uint32_t bytes = instruction.size;
   for_each_lane(mask, [&](int lane) {
     const std::byte* from = lanes<std::byte>(warp, instruction.a) + lane * instruction.a.bytes;
-    std::uint64_t whole = 0;  // first, because a part may be the whole's register
+    unsigned __int128 whole = 0;  // first, because a part may be the whole's register
     std::memcpy(&whole, from, instruction.a.bytes);
     for (std::size_t i = 0; i < parts.size(); ++i) {
-      const std::uint64_t part = whole >> (8 * bytes * i);
+      const auto part = static_cast<std::uint64_t>(whole >> (8 * bytes * i));
       std::byte* to = lanes<std::byte>(warp, parts[i]) + lane * parts[i].bytes;
       std::memcpy(to, &part, bytes);
     }
@@ -144,20 +114,40 @@ Step nothing(Warp&, const Instruction&, LaneMask) {
 
 // The machine has registers enough for everybody; what is checked is that whole warps ask.
 Step set_registers(Warp& warp, const Instruction& instruction, LaneMask mask) {
-  if (mask != warp.live)
-    warp.simulation.findings().fatal("divergent", "setmaxnreg by a part of a warp", &instruction);
+  require_whole_warp(warp, instruction, mask, warp.live);
   return Step::next;
+}
+
+Step wait_for_grids(Warp& warp, const Instruction&, LaneMask mask) {
+  if (warp.simulation.waits_for_prerequisites(warp.current)) return Step::retry;
+  warp.knowledge.for_lanes(mask, warp.live, [](Knowledge& knowledge) {
+    knowledge.view.raise(Cluster::prerequisites, 1);
+  });
+  return Step::next;
+}
+
+Step launch_dependents(Warp& warp, const Instruction&, LaneMask) {
+  warp.simulation.let_dependents_begin(warp.cta);
+  return Step::pause;
 }
 
 void decode_hint(Decoder& decoder) {
   if (decoder.base() == "prefetch") {
-    decoder.expect("tensormap");
-    decoder.instruction.a = decoder.plain_address(0, 8);
+    decoder.take("param");
+    if (decoder.one_of({"tensormap", "global"}) == 1) decoder.one_of({"L1", "L2"});
+    decoder.instruction.a = decoder.address(0, 8);
     decoder.instruction.execute = nothing;
+  } else if (decoder.base() == "createpolicy") {  // its value means nothing here
+    decoder.expect("fractional");
+    decode_cache_hints(decoder);
+    if (decoder.type() != Type::b64) decoder.fail("type .b64 expected");
+    decoder.instruction.d = decoder.destination(0, 8);
+    decoder.instruction.a = decoder.zero(8);
+    if (decoder.operands() > 1) decoder.text(1);  // the fraction
+    decoder.instruction.execute = move<std::uint64_t>;
   } else if (decoder.base() == "griddepcontrol") {
-    // Grids run one after the other: a dependent one finds its predecessor finished.
-    decoder.one_of({"wait", "launch_dependents"});
-    decoder.instruction.execute = nothing;
+    const bool waits = decoder.one_of({"wait", "launch_dependents"}) == 0;
+    decoder.instruction.execute = waits ? wait_for_grids : launch_dependents;
   } else {
     decoder.one_of({"inc", "dec"});
     decoder.expect("sync");
@@ -177,7 +167,8 @@ bool decode_move(Decoder& decoder) {
     decode_mov(decoder);
   else if (base == "cvta")
     decode_cvta(decoder);
-  else if (base == "prefetch" || base == "griddepcontrol" || base == "setmaxnreg")
+  else if (base == "prefetch" || base == "createpolicy" || base == "griddepcontrol" ||
+           base == "setmaxnreg")
     decode_hint(decoder);
   else
     return false;

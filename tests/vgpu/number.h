@@ -39,4 +39,18 @@ inline float from_f16(std::uint16_t value) {
 
 std::uint16_t to_f16(float value);
 
+// The float towards zero, with its last bit set if it is not exact: rounding it again to fewer bits
+// gives what rounding `value` once would have given.
+float rounded_to_odd(double value);
+
+// 8-bit floats. Conversion saturates to the largest finite value, as .satfinite says.
+enum class Float8 { e4m3, e5m2 };
+float from_float8(std::uint8_t bits, Float8 format);
+std::uint8_t to_float8(float value, Float8 format);
+
+// What the tensor cores see of an f32 that they take as tf32.
+inline float truncated_to_tf32(float value) {
+  return float_from_bits(bits_of(value) & 0xffffe000);
+}
+
 }  // namespace bwgemm::vgpu

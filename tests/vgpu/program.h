@@ -7,7 +7,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -30,34 +32,18 @@ struct Operand {
   enum class Kind : std::uint8_t { registers, constants, predicate, special, none };
   Kind kind = Kind::none;
   std::uint8_t bytes = 0;    // of one lane
-  std::uint32_t offset = 0;  // of lane 0 in its block; a predicate's index; a SpecialRegister
+  std::uint32_t offset = 0;  // of lane 0 in its block; a predicate's or special register's index
 
   bool exists() const { return kind != Kind::none; }
   bool operator==(const Operand&) const = default;
 };
 
-enum class SpecialRegister : std::uint32_t {
-  tid_x,
-  tid_y,
-  tid_z,
-  ntid_x,
-  ntid_y,
-  ntid_z,
-  ctaid_x,
-  ctaid_y,
-  ctaid_z,
-  nctaid_x,
-  nctaid_y,
-  nctaid_z,
-  laneid,
-  warpid,
-  smid,
-  cluster_ctarank,
-  cluster_nctarank,
-  clusterid_x,
-  nclusterid_x,
-  globaltimer
+// %tid.x and its like.
+struct SpecialRegister {
+  std::string_view name;
+  std::uint64_t (*value)(const struct Warp&, std::uint32_t lane);
 };
+std::span<const SpecialRegister> special_registers();
 
 struct Warp;
 struct Instruction;
@@ -67,6 +53,7 @@ enum class Step : std::uint8_t {
   next,   // goes on
   retry,  // sleeps, then executes the instruction again
   wait,   // sleeps, then goes on
+  pause,  // goes on when it is chosen again
 };
 using Execute = Step (*)(Warp&, const Instruction&, LaneMask);
 
@@ -78,13 +65,14 @@ struct Instruction {
   Flow flow = Flow::plain;
   bool starts_block = false;
   bool guard_negated = false;
-  bool touches_accumulator = false;  // names a register that some wgmma accumulates in
-  std::int32_t guard = -1;           // a predicate
-  Operand d, a, b, c, e;             // d: destination; the rest as the instruction lists them
-  Operand predicate;                 // one more destination or source that is a predicate
-  std::int64_t displacement = 0;     // of the address; or an immediate of the instruction
-  std::uint32_t modifiers = 0;       // flags, private to the instruction's family
-  std::uint32_t size = 0;            // bytes of an element, or columns of a matrix
+  bool touches_accumulator = false;      // names a register that some wgmma accumulates in
+  std::int32_t guard = -1;               // a predicate
+  Operand d, a, b, c, e;                 // d: destination; the rest as the instruction lists them
+  Operand predicate;                     // one more destination or source that is a predicate
+  std::int64_t displacement = 0;         // of the address; or an immediate of the instruction
+  std::int32_t source_displacement = 0;  // of the second address, if there is one
+  std::uint32_t modifiers = 0;           // flags, private to the instruction's family
+  std::uint32_t size = 0;                // bytes of an element, or columns of a matrix
   std::int32_t list = -1, list_b = -1, list_c = -1;  // vector operands
   std::uint32_t target = 0;                          // of a branch
   std::uint32_t reconvergence = never;  // where the paths of a branch meet; never: at the exit

@@ -37,6 +37,13 @@ mov.u32 %r0, %tid.x;
 }
 inline constexpr int body_line = 16;  // of the text above: the body's first line
 
+// (g++ 12 warns of additions of literals and strings for no reason.)
+inline std::string joined(std::initializer_list<std::string_view> parts) {
+  std::string all;
+  for (const std::string_view part : parts) all.append(part);
+  return all;
+}
+
 struct PtxCase {
   std::uint32_t threads = 32, ctas = 1, cluster = 1;
   std::uint64_t seed = 1;

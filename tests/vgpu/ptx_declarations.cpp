@@ -72,8 +72,9 @@ std::uint32_t type_bytes(std::string_view type) {
     if (type == name) return 2;
   for (const char* name : {"b32", "u32", "s32", "f32", "f16x2", "bf16x2"})
     if (type == name) return 4;
-  for (const char* name : {"b64", "u64", "s64", "f64"})
+  for (const char* name : {"b64", "u64", "s64", "f64", "f32x2"})
     if (type == name) return 8;
+  if (type == "b128") return 16;
   return 0;
 }
 

@@ -11,8 +11,38 @@ using Severity = Finding::Severity;
 
 SharedShadow::SharedShadow(std::uint32_t bytes, std::uint32_t granule_bytes)
     : granule_bytes_(granule_bytes),
-      granules_(bytes / granule_bytes + 1),
-      async_readers_(bytes / line_bytes + 1) {}
+      granule_shift_(__builtin_ctz(granule_bytes)),
+      lines_(bytes / line_bytes + 1) {}
+
+SharedShadow::Granule& SharedShadow::granule(std::uint32_t index) {
+  Line& line = line_of(index);
+  if (!line.parts) {
+    line.parts = std::make_unique<Granule[]>(per_line());
+    std::fill_n(line.parts.get(), per_line(), line.whole);
+  }
+  return line.parts[index & (per_line() - 1)];
+}
+
+template <class Visit>
+void SharedShadow::for_each_granule(std::uint32_t offset, std::uint32_t bytes, bool replaces,
+                                    Visit visit) {
+  const std::uint32_t per_line = this->per_line(), end = end_granule(offset, bytes);
+  for (std::uint32_t i = first_granule(offset); i < end;) {
+    Line& line = line_of(i);
+    const bool all = i % per_line == 0 && i + per_line <= end;
+    if (!line.parts && all) {
+      visit(line.whole, i);
+      i += per_line;
+      continue;
+    }
+    visit(granule(i), i);
+    ++i;
+    if (replaces && i % per_line == 0 && i * granule_bytes_ >= offset + line_bytes) {
+      line.whole = line.parts[0];
+      line.parts.reset();
+    }
+  }
+}
 
 SharedShadow::Epoch SharedShadow::epoch(const Access& access) const {
   const auto& code = access.warp.simulation.program().code;
@@ -71,8 +101,8 @@ void SharedShadow::remember_read(const Access& access, Granule& granule) {
 void SharedShadow::read(const Access& access, std::uint32_t offset, std::uint32_t bytes) {
   if (!enabled()) return;
   access.warp.accessed |= access.lane < warp_lanes ? 1u << access.lane : all_lanes;
-  for (std::uint32_t i = offset / granule_bytes_; i < end_granule(offset, bytes); ++i) {
-    Granule& granule = granules_[i];
+  for (std::uint32_t i = first_granule(offset); i < end_granule(offset, bytes); ++i) {
+    Granule& granule = this->granule(i);
     switch (granule.state) {
       case State::unwritten:
         return complain(access, i, "uninitialised-shared", "of bytes that were never written");
@@ -84,6 +114,8 @@ void SharedShadow::read(const Access& access, std::uint32_t offset, std::uint32_
           return race(access, i, "lane-race", "with no warp synchronisation since", granule.write);
         [[fallthrough]];
       case State::async_written:
+      case State::reduced:
+      case State::async_reduced:
         if (!ordered(access, granule.write))
           return race(access, i, "race", "not ordered after", granule.write);
     }
@@ -91,8 +123,7 @@ void SharedShadow::read(const Access& access, std::uint32_t offset, std::uint32_
   }
 }
 
-bool SharedShadow::check_write(const Access& access, std::uint32_t i) {
-  const Granule& granule = granules_[i];
+bool SharedShadow::check_write(const Access& access, const Granule& granule, std::uint32_t i) {
   const Epoch& before = granule.write;
   if (granule.state == State::async_writing) {
     race(access, i, "race", "while they are written by", before);
@@ -110,6 +141,10 @@ bool SharedShadow::check_write(const Access& access, std::uint32_t i) {
     race(access, i, "race", "not ordered after", before);
     return false;
   }
+  return check_reads(access, granule, i);
+}
+
+bool SharedShadow::check_reads(const Access& access, const Granule& granule, std::uint32_t i) {
   for (const Epoch& read : granule.reads) {
     if (read.entity == 0) continue;
     if (hazard(access, read)) {
@@ -127,7 +162,7 @@ bool SharedShadow::check_write(const Access& access, std::uint32_t i) {
 bool SharedShadow::check_async_readers(const Access& access, std::uint32_t offset,
                                        std::uint32_t bytes) const {
   for (std::uint32_t line = offset / line_bytes; line <= (offset + bytes - 1) / line_bytes; ++line)
-    for (const AsyncReader& reader : async_readers_[line])
+    for (const AsyncReader& reader : lines_[line].readers)
       if (!access.warp.knows(access.lane % warp_lanes, reader.entity, reader.time)) {
         complain(access, line * line_bytes / granule_bytes_, "race",
                  "over bytes that may still be read by " +
@@ -141,46 +176,89 @@ void SharedShadow::write(const Access& access, std::uint32_t offset, std::uint32
   if (!enabled()) return;
   access.warp.accessed |= access.lane < warp_lanes ? 1u << access.lane : all_lanes;
   bool fine = check_async_readers(access, offset, bytes);
-  for (std::uint32_t i = offset / granule_bytes_; i < end_granule(offset, bytes); ++i) {
-    if (fine) fine = check_write(access, i);
-    if (granules_[i].state != State::barrier) granules_[i] = {epoch(access), {}, State::generic};
+  for (std::uint32_t i = first_granule(offset); i < end_granule(offset, bytes); ++i) {
+    Granule& granule = this->granule(i);
+    if (fine) fine = check_write(access, granule, i);
+    if (granule.state != State::barrier) granule = {epoch(access), {}, State::generic};
   }
+}
+
+void SharedShadow::reduce(const Access& access, std::uint32_t offset, std::uint32_t bytes,
+                          const Epoch& now, State to) {
+  bool fine = check_async_readers(access, offset, bytes);
+  for (std::uint32_t i = first_granule(offset); i < end_granule(offset, bytes); ++i) {
+    Granule& granule = this->granule(i);
+    const bool is_one_sum =
+        granule.state == to && (to == State::reduced || (granule.write.entity == now.entity &&
+                                                         granule.write.time == now.time));
+    if (granule.state == State::unwritten) {
+      if (fine) complain(access, i, "uninitialised-shared", "of bytes that were never written");
+      fine = false;
+    } else if (fine) {
+      fine = is_one_sum ? check_reads(access, granule, i) : check_write(access, granule, i);
+    }
+    if (granule.state != State::barrier) granule = {now, {}, to};
+  }
+}
+
+void SharedShadow::reduce(const Access& access, std::uint32_t offset, std::uint32_t bytes) {
+  if (!enabled()) return;
+  access.warp.accessed |= 1u << access.lane;
+  reduce(access, offset, bytes, epoch(access), State::reduced);
+}
+
+void SharedShadow::reduce_async(const Access& access, std::uint32_t offset, std::uint32_t bytes,
+                                Entity barrier, Time phase) {
+  if (!enabled()) return;
+  Epoch now = epoch(access);
+  now.entity = barrier;
+  now.time = phase;
+  reduce(access, offset, bytes, now, State::async_reduced);
+}
+
+bool SharedShadow::check_async_read(const Access& access, const Granule& granule, std::uint32_t i,
+                                    const Clock& order, const Clock& async_order) {
+  const Epoch& write = granule.write;
+  switch (granule.state) {
+    case State::async_written:
+    case State::async_reduced:
+      if (order.at(write.entity) >= write.time) return true;
+      race(access, i, "race", "without having waited for the mbarrier phase of", write);
+      return false;
+    case State::async_writing:
+      race(access, i, "race", "while they are written by", write);
+      return false;
+    case State::unwritten:
+      complain(access, i, "uninitialised-shared", "of bytes that were never written");
+      return false;
+    case State::barrier: complain(access, i, "barrier-access", "of a live mbarrier"); return false;
+    case State::generic:
+    case State::reduced:
+      if (hazard(access, write)) {
+        race(access, i, "lane-race", "with no warp synchronisation since", write);
+        return false;
+      }
+      if (write.entity != access.warp.entity && order.at(write.entity) < write.time) {
+        race(access, i, "race", "not ordered after", write);
+        return false;
+      }
+      if (async_order.at(write.entity) < write.time) {
+        race(access, i, "proxy-fence", "with no fence.proxy.async since", write);
+        return false;
+      }
+  }
+  return true;
 }
 
 bool SharedShadow::async_read(const Access& access, std::uint32_t offset, std::uint32_t bytes,
                               const Clock& order, const Clock& async_order) {
   if (!enabled()) return true;
-  for (std::uint32_t i = offset / granule_bytes_; i < end_granule(offset, bytes); ++i) {
-    const Granule& granule = granules_[i];
-    const Epoch& write = granule.write;
-    switch (granule.state) {
-      case State::async_written:
-        if (order.at(write.entity) >= write.time) continue;
-        race(access, i, "race", "without having waited for the mbarrier phase of", write);
-        return false;
-      case State::async_writing:
-        race(access, i, "race", "while they are written by", write);
-        return false;
-      case State::unwritten:
-        complain(access, i, "uninitialised-shared", "of bytes that were never written");
-        return false;
-      case State::barrier:
-        complain(access, i, "barrier-access", "of a live mbarrier");
-        return false;
-      case State::generic:
-        if (hazard(access, write)) {
-          race(access, i, "lane-race", "with no warp synchronisation since", write);
-          return false;
-        }
-        if (write.entity != access.warp.entity && order.at(write.entity) < write.time) {
-          race(access, i, "race", "not ordered after", write);
-          return false;
-        }
-        if (async_order.at(write.entity) < write.time) {
-          race(access, i, "proxy-fence", "with no fence.proxy.async since", write);
-          return false;
-        }
-    }
+  const std::uint32_t per_line = this->per_line();
+  for (std::uint32_t i = first_granule(offset); i < end_granule(offset, bytes);) {
+    const Line& line = line_of(i);
+    const Granule& granule = line.parts ? line.parts[i % per_line] : line.whole;
+    if (!check_async_read(access, granule, i, order, async_order)) return false;
+    i = line.parts ? i + 1 : (i / per_line + 1) * per_line;
   }
   return true;
 }
@@ -189,7 +267,7 @@ void SharedShadow::keep_until(std::uint32_t offset, std::uint32_t bytes, Entity 
   if (!enabled() || bytes == 0) return;
   for (std::uint32_t line = offset / line_bytes; line <= (offset + bytes - 1) / line_bytes;
        ++line) {
-    auto& readers = async_readers_[line];
+    auto& readers = lines_[line].readers;
     const auto known = std::find_if(readers.begin(), readers.end(), [&](const AsyncReader& other) {
       return other.entity == reader;
     });
@@ -204,43 +282,41 @@ void SharedShadow::begin_async_write(const Access& access, std::uint32_t offset,
                                      std::uint32_t bytes) {
   if (!enabled()) return;
   bool fine = check_async_readers(access, offset, bytes);
-  const Epoch now = epoch(access);
-  for (std::uint32_t i = offset / granule_bytes_; i < end_granule(offset, bytes); ++i) {
-    if (fine) fine = check_write(access, i);
-    granules_[i] = {now, {}, State::async_writing};
-  }
+  const Granule now{epoch(access), {}, State::async_writing};
+  for_each_granule(offset, bytes, true, [&](Granule& granule, std::uint32_t i) {
+    if (fine) fine = check_write(access, granule, i);
+    granule = now;
+  });
 }
 
-void SharedShadow::end_async_write(const Instruction* instruction, std::uint32_t offset,
-                                   std::uint32_t bytes, Entity barrier, Time phase) {
+void SharedShadow::end_async_write(std::uint32_t offset, std::uint32_t bytes, Entity barrier,
+                                   Time phase, bool is_generic) {
   if (!enabled()) return;
-  (void)instruction;
-  for (std::uint32_t i = offset / granule_bytes_; i < end_granule(offset, bytes); ++i) {
-    Granule& granule = granules_[i];
+  for_each_granule(offset, bytes, false, [&](Granule& granule, std::uint32_t) {
     granule.write.entity = barrier;
     granule.write.time = phase;
-    granule.state = State::async_written;
-  }
+    granule.state = is_generic ? State::generic : State::async_written;
+  });
 }
 
 void SharedShadow::begin_barrier(const Access& access, std::uint32_t offset) {
   if (!enabled()) return;
   write(access, offset, 8);
-  for (std::uint32_t i = offset / granule_bytes_; i < end_granule(offset, 8); ++i)
-    granules_[i].state = State::barrier;
+  for (std::uint32_t i = first_granule(offset); i < end_granule(offset, 8); ++i)
+    granule(i).state = State::barrier;
 }
 
 void SharedShadow::end_barrier(const Access& access, std::uint32_t offset) {
   if (!enabled()) return;
   use_barrier(access, offset, false);
-  for (std::uint32_t i = offset / granule_bytes_; i < end_granule(offset, 8); ++i)
-    granules_[i] = {epoch(access), {}, State::generic};
+  for (std::uint32_t i = first_granule(offset); i < end_granule(offset, 8); ++i)
+    granule(i) = {epoch(access), {}, State::generic};
 }
 
 void SharedShadow::use_barrier(const Access& access, std::uint32_t offset, bool async) {
   if (!enabled()) return;
-  const std::uint32_t i = offset / granule_bytes_;
-  const Granule& granule = granules_[i];
+  const std::uint32_t i = first_granule(offset);
+  const Granule& granule = this->granule(i);
   const Epoch& init = granule.write;
   const View& view = access.warp.knowledge.of_lane(access.lane % warp_lanes).view;
   if (init.entity != access.warp.entity && !ordered(access, init))

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -27,10 +28,20 @@ class SharedShadow {
  public:
   SharedShadow() = default;
   SharedShadow(std::uint32_t bytes, std::uint32_t granule_bytes);
-  bool enabled() const { return !granules_.empty(); }
+  bool enabled() const { return !lines_.empty(); }
+  static constexpr int line_shift = 7;
+  static constexpr std::uint32_t line_bytes = 1 << line_shift;
+  // Judged in one piece, whatever part of the line is read.
+  bool is_whole(std::uint32_t offset) const { return !lines_[offset / line_bytes].parts; }
 
   void read(const Access& access, std::uint32_t offset, std::uint32_t bytes);
   void write(const Access& access, std::uint32_t offset, std::uint32_t bytes);
+
+  // An atomic, which does not race with its like.
+  void reduce(const Access& access, std::uint32_t offset, std::uint32_t bytes);
+  // red.async: the sum belongs to a phase of a barrier, as what TMA wrote does.
+  void reduce_async(const Access& access, std::uint32_t offset, std::uint32_t bytes, Entity barrier,
+                    Time phase);
 
   // A read by the async proxy on behalf of the access's thread; `order` and `async_order` are what
   // it comes after. False: something was found. The bytes stay in use until (reader, time).
@@ -40,8 +51,9 @@ class SharedShadow {
 
   // A TMA load, from its issue to its last byte; what is written then belongs to a phase.
   void begin_async_write(const Access& access, std::uint32_t offset, std::uint32_t bytes);
-  void end_async_write(const Instruction* instruction, std::uint32_t offset, std::uint32_t bytes,
-                       Entity barrier, Time phase);
+  // With `is_generic` it is as if (barrier, phase) were a thread that wrote it.
+  void end_async_write(std::uint32_t offset, std::uint32_t bytes, Entity barrier, Time phase,
+                       bool is_generic = false);
 
   void begin_barrier(const Access& access, std::uint32_t offset);
   void end_barrier(const Access& access, std::uint32_t offset);
@@ -49,7 +61,15 @@ class SharedShadow {
   void use_barrier(const Access& access, std::uint32_t offset, bool async);
 
  private:
-  enum class State : std::uint8_t { unwritten, generic, async_written, async_writing, barrier };
+  enum class State : std::uint8_t {
+    unwritten,
+    generic,
+    async_written,
+    async_writing,
+    reduced,
+    async_reduced,
+    barrier
+  };
   struct Epoch {
     Time time;
     Entity entity;  // 0: none
@@ -75,17 +95,36 @@ class SharedShadow {
             const Epoch& before, Finding::Severity severity = Finding::Severity::error) const;
   void complain(const Access& access, std::uint32_t granule, const char* kind,
                 const std::string& text) const;
-  bool check_write(const Access& access, std::uint32_t granule);
+  // What a reduction comes to; `now` is by whom, `to` the state it leaves.
+  void reduce(const Access& access, std::uint32_t offset, std::uint32_t bytes, const Epoch& now,
+              State to);
+  bool check_write(const Access& access, const Granule& granule, std::uint32_t index);
+  bool check_reads(const Access& access, const Granule& granule, std::uint32_t index);
+  bool check_async_read(const Access& access, const Granule& granule, std::uint32_t index,
+                        const Clock& order, const Clock& async_order);
   bool check_async_readers(const Access& access, std::uint32_t offset, std::uint32_t bytes) const;
+  std::uint32_t first_granule(std::uint32_t offset) const { return offset >> granule_shift_; }
   std::uint32_t end_granule(std::uint32_t offset, std::uint32_t bytes) const {
-    return (offset + bytes + granule_bytes_ - 1) / granule_bytes_;
+    return (offset + bytes + granule_bytes_ - 1) >> granule_shift_;
   }
+  std::uint32_t per_line() const { return line_bytes >> granule_shift_; }
 
-  static constexpr std::uint32_t line_bytes = 128;
+  // Most lines are written by TMA as a whole, and stay one granule until somebody touches a part.
+  struct Line {
+    Granule whole{};
+    std::unique_ptr<Granule[]> parts;
+    std::vector<AsyncReader> readers;
+  };
+  Line& line_of(std::uint32_t index) { return lines_[index << granule_shift_ >> line_shift]; }
+  Granule& granule(std::uint32_t index);
+  // Calls visit(granule, its index) for those of [offset, offset + bytes): once for a whole line.
+  // With `replaces` the visits leave all of them the same.
+  template <class Visit>
+  void for_each_granule(std::uint32_t offset, std::uint32_t bytes, bool replaces, Visit visit);
 
   std::uint32_t granule_bytes_ = 4;
-  std::vector<Granule> granules_;
-  std::vector<std::vector<AsyncReader>> async_readers_;  // by line of shared memory
+  int granule_shift_ = 2;
+  std::vector<Line> lines_;
 };
 
 }  // namespace bwgemm::vgpu

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "vgpu/wgmma.h"
 
@@ -30,7 +31,8 @@ Simulation::Simulation(const Program& program, const LaunchRequest& request, Glo
                   : program.info.cluster_size ? program.info.cluster_size
                                               : 1;
   validate_launch();
-  clusters_total_ = request.grid.count() / cluster_size_;
+  clusters_end_ = request.grid.count() / cluster_size_;
+  ctas_before_dependents_ = request.grid.count();
   if (options.clocks) global_shadow_.enable(program.global_granule);
   if (options.adversarial) {
     // Seeds differ in how eagerly asynchronous work completes, how often warps are switched and how
@@ -74,14 +76,13 @@ void Simulation::validate_launch() const {
 
 bool Simulation::can_launch() const {
   const std::uint64_t most = std::max(options_.concurrent_ctas / cluster_size_, 1u);
-  return clusters_started_ < clusters_total_ && clusters_resident_ < most;
+  return clusters_started_ < clusters_end_ && clusters_resident_ < most;
 }
 
 void Simulation::launch_cluster() {
   const std::uint64_t number = clusters_started_++;
   ++clusters_resident_;
-  auto cluster =
-      std::make_unique<Cluster>(*this, static_cast<std::uint32_t>(number), cluster_size_);
+  auto cluster = std::make_unique<Cluster>(static_cast<std::uint32_t>(number), cluster_size_);
   cluster->live_threads = threads_ * cluster_size_;
   cluster->live_ctas = cluster_size_;
   const std::uint32_t shared_bytes =
@@ -136,36 +137,73 @@ void Simulation::sleep(Split* split, const char* on, std::uint32_t at) {
   split->sleeps_at = at;
 }
 
-std::vector<Finding> Simulation::run() {
+// One split runs for a while, or one asynchronous operation does some of its work.
+void Simulation::decide() {
+  if (instructions_ > options_.max_warp_instructions)
+    findings_.fatal("livelock", "the budget of instructions is spent", nullptr);
+  const auto pick = [&](std::size_t count, std::size_t otherwise) {
+    return options_.adversarial ? random(static_cast<std::uint32_t>(count)) : otherwise;
+  };
+  if (tasks_.empty() || (!ready_.empty() && !chance(async_eagerness_))) {
+    execute(ready_[pick(ready_.size(), 0)]);
+  } else {
+    const std::shared_ptr<AsyncTask> task = tasks_[pick(tasks_.size(), tasks_.size() - 1)];
+    ++async_events_;
+    if (!task->step()) {
+      task->scheduled_ = false;
+      tasks_.erase(std::find(tasks_.begin(), tasks_.end(), task));
+    }
+  }
+  if (clusters_.size() > clusters_resident_) retire_finished_clusters();
+}
+
+Simulation::State Simulation::advance(std::uint32_t decisions) {
   try {
-    while (true) {
+    const bool was_alone = !lets_dependents_begin();
+    for (; decisions > 0 && !is_over_; --decisions) {
+      if (was_alone && lets_dependents_begin()) break;
       while (can_launch()) launch_cluster();
-      if (instructions_ > options_.max_warp_instructions)
-        findings_.fatal("livelock", "the budget of instructions is spent", nullptr);
-      if (!tasks_.empty() && (ready_.empty() || chance(async_eagerness_))) {
-        const std::size_t index = options_.adversarial
-                                      ? random(static_cast<std::uint32_t>(tasks_.size()))
-                                      : tasks_.size() - 1;
-        const std::shared_ptr<AsyncTask> task = tasks_[index];
-        ++async_events_;
-        if (!task->step()) {
-          task->scheduled_ = false;
-          tasks_.erase(std::find(tasks_.begin(), tasks_.end(), task));
-        }
-      } else if (!ready_.empty()) {
-        execute(
-            ready_[options_.adversarial ? random(static_cast<std::uint32_t>(ready_.size())) : 0]);
-      } else if (clusters_resident_ > 0) {
+      if (!ready_.empty() || !tasks_.empty())
+        decide();
+      else if (!grid_sleepers_.empty())
+        return State::waiting;
+      else if (clusters_resident_ > 0)
         report_deadlock();
-      } else {
-        break;
-      }
-      if (clusters_.size() > clusters_resident_) retire_finished_clusters();
+      else
+        is_over_ = true;
     }
   } catch (const RunEnded&) {
+    is_over_ = true;
   }
+  return is_over_ ? State::over : State::going;
+}
+
+const std::vector<Finding>& Simulation::finish() {
   if (options_.statistics) *options_.statistics = {instructions_, async_events_};
   return findings_.all();
+}
+
+// From either end: the order of CTAs is nobody's promise.
+std::optional<std::uint64_t> Simulation::cancel_cluster() {
+  if (clusters_started_ == clusters_end_) return std::nullopt;
+  ctas_before_dependents_ -= cluster_size_;
+  return options_.adversarial && chance(0.5) ? --clusters_end_ : clusters_started_++;
+}
+
+void Simulation::prerequisites_are_over() {
+  prerequisites_over_ = true;
+  wake_all(grid_sleepers_);
+}
+
+bool Simulation::waits_for_prerequisites(Split* split) {
+  if (!has_prerequisites_ || prerequisites_over_) return false;
+  grid_sleepers_.push_back(split);
+  sleep(split, "the grids before this one, of which there are", 1);
+  return true;
+}
+
+void Simulation::let_dependents_begin(Cta& cta) {
+  if (!std::exchange(cta.lets_dependents_begin, true)) --ctas_before_dependents_;
 }
 
 void Simulation::report_deadlock() {
@@ -210,14 +248,29 @@ std::string Simulation::entity_name(const Warp& observer, Entity entity) const {
   const std::string cta = "CTA " + std::to_string(cluster.ctas[info.rank]->index);
   const std::string number = std::to_string(info.number);
   switch (info.kind) {
+    case Kind::prerequisites: return "the grids before";
     case Kind::warp: return cta + " warp " + number;
     case Kind::tensor_loads: return "tcgen05.ld of " + cta + " warp " + number;
+    case Kind::copies: return "cp.async of " + cta + " warp " + number;
     case Kind::bulk: return "bulk stores of " + cta + " warp " + number;
     case Kind::mbarrier: return "mbarrier " + hexadecimal(info.number) + " of " + cta;
     case Kind::wgmma: return "wgmma of " + cta + " warp " + number;
     case Kind::tensor_pipe: return "tcgen05.mma of " + cta;
   }
   return "?";
+}
+
+void fail(const Warp& warp, const Instruction& instruction, const char* kind,
+          const std::string& text) {
+  warp.simulation.findings().fatal(kind, text, &instruction);
+}
+
+void require_whole_warp(const Warp& warp, const Instruction& instruction, LaneMask mask,
+                        LaneMask whole) {
+  if (mask != whole)
+    fail(warp, instruction, "divergent",
+         "lanes " + hexadecimal(mask) + " of " + hexadecimal(whole) +
+             " execute an instruction of the whole warp");
 }
 
 Allocation* Simulation::allocation_of(std::uint64_t address, std::uint32_t bytes) {
@@ -273,13 +326,6 @@ std::byte* Simulation::shared(Cta& cta, std::uint32_t offset, std::uint32_t byte
                         hexadecimal(cta.shared.size()),
                     instruction);
   return &cta.shared[offset];
-}
-
-std::vector<Finding> run(const LaunchRequest& request, GlobalMemory& memory,
-                         const RunOptions& options) {
-  const Program* program = request.module ? request.module->program(request.kernel) : nullptr;
-  if (!program) throw LaunchError("no such kernel: " + request.kernel);
-  return Simulation(*program, request, memory, options).run();
 }
 
 }  // namespace bwgemm::vgpu

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -39,7 +40,29 @@ class Simulation {
              const RunOptions& options);
   ~Simulation();
 
-  std::vector<Finding> run();
+  // Of a grid that others precede.
+  enum class State { going, waiting, over };  // waiting: for the end of what it depends on
+  State advance(std::uint32_t decisions);
+  const std::vector<Finding>& finish();
+
+  // ---- grids in a chain (grids.cpp) ----
+  void set_prerequisites() {
+    has_prerequisites_ = true;
+    global_shadow_.record_early();
+  }
+  void prerequisites_are_over();
+  bool lets_dependents_begin() const { return ctas_before_dependents_ == 0; }
+  void let_dependents_begin(Cta& cta);
+  // True if the split has to sleep.
+  bool waits_for_prerequisites(Split* split);
+  bool is_over() const { return is_over_; }
+  // Reports accesses without a wait to what an earlier grid uses. Both have ended.
+  void judge_early_accesses(const Simulation& before) {
+    try {
+      global_shadow_.judge_early(before.global_shadow_, before.program_, findings_);
+    } catch (const RunEnded&) {
+    }
+  }
 
   const Program& program() const { return program_; }
   const LaunchRequest& request() const { return request_; }
@@ -47,6 +70,8 @@ class Simulation {
   Findings& findings() { return findings_; }
   GlobalShadow& global_shadow() { return global_shadow_; }
   std::uint32_t cluster_size() const { return cluster_size_; }
+  // Takes a cluster that has not begun off the grid, some of them; nothing: all have.
+  std::optional<std::uint64_t> cancel_cluster();
   std::uint64_t instructions() const { return instructions_; }
   std::string entity_name(const Warp& observer, Entity entity) const;
 
@@ -77,6 +102,7 @@ class Simulation {
                     const Instruction* instruction);
 
  private:
+  void decide();
   void validate_launch() const;
   void launch_cluster();
   bool can_launch() const;
@@ -108,17 +134,29 @@ class Simulation {
   std::uint32_t quantum_ = 1000;  // instructions between decisions, at most
 
   std::uint32_t cluster_size_, threads_;
-  std::uint64_t clusters_total_, clusters_started_ = 0, clusters_resident_ = 0;
+  std::uint64_t clusters_end_, clusters_started_ = 0, clusters_resident_ = 0;  // begin in order
   std::vector<std::unique_ptr<Cluster>> clusters_;
   std::vector<Split*> ready_;
   std::vector<std::shared_ptr<AsyncTask>> tasks_;
   std::uint64_t instructions_ = 0, async_events_ = 0;
+  bool is_over_ = false;
+
+  bool has_prerequisites_ = false, prerequisites_over_ = false;
+  std::uint64_t ctas_before_dependents_;
+  std::vector<Split*> grid_sleepers_;
 
   static constexpr std::size_t cached_allocations = 16;
   std::array<std::shared_ptr<Allocation>, cached_allocations> cache_;
   std::shared_ptr<Allocation> parameter_block_;
   std::uint64_t parameter_window_ = 0;
 };
+
+// Ends the run with a finding at the instruction.
+[[noreturn]] void fail(const Warp& warp, const Instruction& instruction, const char* kind,
+                       const std::string& text);
+// An instruction of whole warps; `whole` is less where lanes may have left.
+void require_whole_warp(const Warp& warp, const Instruction& instruction, LaneMask mask,
+                        LaneMask whole = all_lanes);
 
 // barrier.cpp: lets a cluster barrier go that everybody alive has reached.
 void release_cluster_barrier(Simulation& simulation, Cluster& cluster);

@@ -58,8 +58,8 @@ bool Simulation::execute_at(Split* split) {
     ++split->pc;
     return true;
   }
-  if (step == Step::wait) ++split->pc;
-  unschedule(split);
+  if (step != Step::retry) ++split->pc;
+  if (step != Step::pause) unschedule(split);
   return false;
 }
 
@@ -179,6 +179,7 @@ void Simulation::exit_warp(Warp& warp) {
 
 void Simulation::exit_cta(Cta& cta) {
   cta.exited = true;
+  let_dependents_begin(cta);
   const std::string name = "CTA " + std::to_string(cta.index);
   if (options_.clocks) {
     const auto& remote = cta.remote_accesses.times();

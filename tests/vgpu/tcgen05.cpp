@@ -5,20 +5,55 @@
 
 namespace bwgemm::vgpu {
 
-MmaShape MmaShape::from(std::uint32_t descriptor, std::uint32_t ctas) {
-  constexpr std::uint32_t unsupported = 0xe080604f;  // reserved, sparse, saturating, negated
+// Each CTA holds half of the rows of a pair's A and D. All columns of 128 rows lie side by side; of
+// fewer rows, other lanes take what is missing or, without .ws in one CTA, nobody does.
+void MmaShape::place(std::uint32_t ctas, bool ws) {
+  cta_rows = rows / ctas;
+  if (cta_rows == TensorMemory::lanes) {
+    blocks = {{0, cta_rows, 0, 0, columns}};
+  } else if (ws || ctas == 2) {
+    const std::uint32_t parts = TensorMemory::lanes / cta_rows, width = columns / parts;
+    for (std::uint32_t i = 0; i < parts; ++i)
+      blocks.push_back({0, cta_rows, i * cta_rows, i * width, width});
+  } else {
+    for (std::uint32_t i = 0; i < TensorMemory::quarters; ++i)
+      blocks.push_back({i * 16, 16, i * warp_lanes, 0, columns});
+  }
+}
+
+MmaShape MmaShape::from(std::uint32_t descriptor, Kind kind, std::uint32_t ctas, bool ws) {
+  constexpr std::uint32_t unsupported = 0xe080004f;  // reserved, sparse, saturating, shifted
   MmaShape shape{};
   shape.rows = (descriptor >> 24 & 31) * 16;
   shape.columns = (descriptor >> 17 & 63) * 8;
   const std::uint32_t d = descriptor >> 4 & 3, a = descriptor >> 7 & 7, b = descriptor >> 10 & 7;
-  shape.f16 = a == 0;
+  static constexpr MmaElement firsts[] = {MmaElement::f16, MmaElement::tf32, MmaElement::e4m3};
+  static constexpr std::uint32_t codes[] = {0, 2, 0}, counts[] = {2, 1, 2};
+  const int k = static_cast<int>(kind);
+  const auto element = [&](std::uint32_t code) {
+    if (code - codes[k] >= counts[k])
+      shape.error = "element type not of this kind, or not modelled";
+    return static_cast<MmaElement>(static_cast<std::uint32_t>(firsts[k]) + code - codes[k]);
+  };
+  shape.a = element(a);
+  shape.b = element(b);
+  if (kind == Kind::f16 && a != b) shape.error = "A and B of different types";
+  shape.negated = (descriptor >> 13 & 1) != (descriptor >> 14 & 1);
   shape.a_mn_major = descriptor >> 15 & 1;
   shape.b_mn_major = descriptor >> 16 & 1;
   if (descriptor & unsupported) shape.error = "bits of the instruction descriptor not modelled";
-  if (d != 1 || a > 1 || b != a) shape.error = "only bf16 or f16 inputs with f32 sums";
-  if (shape.rows != TensorMemory::lanes * ctas) shape.error = "only 128 rows per CTA";
-  if (shape.columns == 0 || shape.columns % 16 != 0 || shape.columns > most_mma_columns)
+  if (d != 1) shape.error = "only f32 sums";
+  const bool rows_exist = ws ? shape.rows == 32 || shape.rows == 64 || shape.rows == 128
+                             : shape.rows == 64 * ctas || shape.rows == 128 * ctas;
+  if (!rows_exist) shape.error = "illegal number of rows";
+  const bool columns_exist =
+      ws ? shape.columns == 64 || shape.columns == 128 || shape.columns == 256
+         : shape.columns % (8 * ctas) == 0;
+  if (shape.columns == 0 || !columns_exist || shape.columns > most_mma_columns)
     shape.error = "illegal number of columns";
+  if (element_bytes(shape.b) == 1 && shape.b_mn_major && shape.columns % (16 * ctas) != 0)
+    shape.error = "illegal number of columns of an MN-major B";
+  if (!shape.error) shape.place(ctas, ws);
   return shape;
 }
 
@@ -27,8 +62,8 @@ TensorPipe::TensorPipe(Simulation& simulation, Cta& first, Cta* second)
       first_(first),
       second_(second),
       entity_(first.cluster.new_entity(Cluster::EntityKind::tensor_pipe, first.rank, 0)),
-      a_(TensorMemory::lanes * mma_depth),
-      b_(mma_depth * most_mma_columns) {}
+      a_(TensorMemory::lanes * most_mma_depth),
+      b_(most_mma_depth * most_mma_columns) {}
 
 void TensorPipe::push(const Multiplication& multiplication, const Instruction& instruction) {
   ++issued_;
@@ -46,22 +81,38 @@ void TensorPipe::check_exit(const Cta& cta) {
         queue_.front().instruction);
 }
 
+void TensorPipe::fetch_a(Cta& cta, const Multiplication& multiplication) {
+  const MmaShape& shape = multiplication.shape;
+  const std::uint32_t depth = shape.depth();
+  if (multiplication.a_in_tensor_memory)
+    for (std::uint32_t row = 0; row < shape.cta_rows; ++row)
+      to_floats(
+          shape.a,
+          reinterpret_cast<const std::byte*>(cta.tensor.row(row) + (multiplication.a & 0xffff)),
+          depth, &a_[row * depth]);
+  else
+    multiplication.operand_a().fetch(cta, shape.cta_rows, a_.data(), depth, 1);
+  if (shape.negated)
+    for (std::uint32_t i = 0; i < shape.cta_rows * depth; ++i) a_[i] = -a_[i];
+}
+
 // Each CTA holds its rows of A and of D, and its share of the columns of B.
 void TensorPipe::run(const Multiplication& multiplication) {
   const MmaShape& shape = multiplication.shape;
-  const auto a = MatrixOperand::of_tcgen05(multiplication.a, shape.a_mn_major, shape.f16);
-  const auto b = MatrixOperand::of_tcgen05(multiplication.b, shape.b_mn_major, shape.f16);
-  const std::uint32_t share = shape.columns / ctas();
+  const std::uint32_t share = shape.columns / ctas(), depth = shape.depth();
   for (std::uint32_t half = 0; half < ctas(); ++half)
-    b.fetch(cta(half), share, &b_[half * share], 1, most_mma_columns);
+    multiplication.operand_b().fetch(cta(half), share, &b_[half * share], 1, most_mma_columns);
   for (std::uint32_t half = 0; half < ctas(); ++half) {
-    a.fetch(cta(half), TensorMemory::lanes, a_.data(), mma_depth, 1);
-    float* d = cta(half).tensor.row(0) + multiplication.column;
-    if (!multiplication.accumulate)
-      for (std::uint32_t lane = 0; lane < TensorMemory::lanes; ++lane)
-        std::memset(d + lane * TensorMemory::columns, 0, shape.columns * sizeof(float));
-    multiply_add(d, TensorMemory::columns, a_.data(), b_.data(), TensorMemory::lanes,
-                 shape.columns);
+    fetch_a(cta(half), multiplication);
+    for (const MmaShape::Block& block : shape.blocks) {
+      float* d = cta(half).tensor.row(multiplication.first_lane + block.first_lane) +
+                 multiplication.column;
+      if (!multiplication.accumulate)
+        for (std::uint32_t row = 0; row < block.rows; ++row)
+          std::memset(d + row * TensorMemory::columns, 0, block.columns * sizeof(float));
+      multiply_add(d, TensorMemory::columns, &a_[block.first_row * depth], &b_[block.first_column],
+                   block.rows, block.columns, depth);
+    }
   }
 }
 

@@ -12,14 +12,31 @@
 
 namespace bwgemm::vgpu {
 
-// The fields of an instruction descriptor for kind::f16.
+// The fields of an instruction descriptor, and where the rows and columns of D lie.
 struct MmaShape {
-  std::uint32_t rows, columns;  // of the whole instruction, both CTAs
-  bool f16, a_mn_major, b_mn_major;
-  const char* error;  // what is illegal or not modelled
+  enum class Kind : std::uint8_t { f16, tf32, f8f6f4 };
 
-  static MmaShape from(std::uint32_t descriptor, std::uint32_t ctas);
+  // Rows of D, and columns of them, that lie together in tensor memory.
+  struct Block {
+    std::uint32_t first_row, rows, first_lane, first_column, columns;
+  };
+
+  std::uint32_t rows, columns;  // of the whole instruction, both CTAs
+  std::uint32_t cta_rows;       // of A and D in each CTA
+  MmaElement a, b;
+  bool a_mn_major, b_mn_major, negated;
+  std::vector<Block> blocks;  // of each CTA's part of D
+  const char* error;          // what is illegal or not modelled
+
+  static MmaShape from(std::uint32_t descriptor, Kind kind, std::uint32_t ctas, bool ws);
+  std::uint32_t tensor_columns() const { return blocks.front().columns; }
+  std::uint32_t depth() const { return mma_depth(a); }
+
+ private:
+  void place(std::uint32_t ctas, bool ws);
 };
+
+class Decoder;
 
 class TensorPipe : public AsyncTask {
  public:
@@ -27,9 +44,17 @@ class TensorPipe : public AsyncTask {
 
   struct Multiplication {
     MmaShape shape;
-    std::uint64_t a, b;  // descriptors
-    std::uint32_t column;
+    std::uint64_t a, b;  // descriptors; a: a tensor memory address, if it lies there
+    bool a_in_tensor_memory;
+    std::uint32_t column, first_lane;
     bool accumulate;
+
+    MatrixOperand operand_a() const {
+      return MatrixOperand::of_tcgen05(a, shape.a_mn_major, shape.a);
+    }
+    MatrixOperand operand_b() const {
+      return MatrixOperand::of_tcgen05(b, shape.b_mn_major, shape.b);
+    }
   };
   struct Commit {
     std::uint32_t barrier, destinations;  // offset; a bit per rank
@@ -59,6 +84,7 @@ class TensorPipe : public AsyncTask {
     std::uint32_t number;  // of the last multiplication so far
   };
   void run(const Multiplication& multiplication);
+  void fetch_a(Cta& cta, const Multiplication& multiplication);
   void run(const Operation& operation, const Commit& commit);
 
   Simulation& simulation_;
@@ -69,5 +95,13 @@ class TensorPipe : public AsyncTask {
   std::deque<Operation> queue_;
   std::vector<float> a_, b_;
 };
+
+// What a missing order around tensor memory is: without the fences it is strict, if all else is
+// there.
+void report_tensor_race(Warp& warp, const Instruction& instruction, int lane, Entity before,
+                        Time at, const std::string& text);
+// tcgen05_multiply.cpp
+void decode_tensor_multiply(Decoder& decoder);
+void decode_tensor_commit(Decoder& decoder);
 
 }  // namespace bwgemm::vgpu

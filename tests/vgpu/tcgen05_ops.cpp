@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tcgen05 instructions of a thread or warp: allocation, multiply, commit, load, fences. Order
-// around tensor memory has a view of its own, taken at fence::after_thread_sync.
+// The tcgen05 instructions of whole warps: allocation, loads, stores and their waits; and fences.
 #include <cstring>
 
-#include "vgpu/decoder.h"
 #include "vgpu/memory_access.h"
 #include "vgpu/tcgen05.h"
 
@@ -11,27 +9,19 @@ namespace bwgemm::vgpu {
 namespace {
 
 using Severity = Finding::Severity;
-constexpr std::uint32_t fewest_columns = 32, lane_shift = 16;
+constexpr std::uint32_t fewest_columns = 32, lane_shift = 16, column_mask = 0xffff;
 
-void require_whole_warp(Warp& warp, const Instruction& instruction, LaneMask mask) {
-  if (mask != all_lanes)
-    warp.simulation.findings().fatal(
-        "divergent", "lanes " + hexadecimal(mask) + " execute a warp's instruction", &instruction);
-}
-
-// ---- allocation
-// ----------------------------------------------------------------------------------
+// ---- allocation ---------------------------------------------------------------------------------
 
 Step allocate(Warp& warp, const Instruction& instruction, LaneMask mask) {
   require_whole_warp(warp, instruction, mask);
   Cta& cta = warp.cta;
   TensorMemory& tensor = cta.tensor;
-  Findings& findings = warp.simulation.findings();
   const std::uint32_t count = lanes<std::uint32_t>(warp, instruction.b)[0];
   if (count < fewest_columns || count > TensorMemory::columns || (count & (count - 1)) != 0)
-    findings.fatal("tensor-allocation", std::to_string(count) + " columns", &instruction);
+    fail(warp, instruction, "tensor-allocation", std::to_string(count) + " columns");
   if (tensor.relinquished)
-    findings.fatal("tensor-allocation", "after relinquish_alloc_permit", &instruction);
+    fail(warp, instruction, "tensor-allocation", "after relinquish_alloc_permit");
   tensor.prepare();
   std::uint32_t first = 0;
   auto is_free = [&] {
@@ -41,8 +31,7 @@ Step allocate(Warp& warp, const Instruction& instruction, LaneMask mask) {
   };
   while (first + count <= TensorMemory::columns && !is_free()) first += count;
   if (first + count > TensorMemory::columns)
-    findings.fatal("tensor-allocation", "no columns are left: it would wait for ever",
-                   &instruction);
+    fail(warp, instruction, "tensor-allocation", "no columns are left: it would wait for ever");
   for (std::uint32_t i = 0; i < count; ++i) tensor.allocated[first + i] = true;
   const std::uint32_t offset = shared_address(warp, instruction, 0) & offset_mask;
   std::byte* to = warp.simulation.shared(cta, offset, 4, 4, &instruction);
@@ -73,11 +62,10 @@ void judge_deallocation(Warp& warp, const Instruction& instruction, std::uint32_
 
 Step deallocate(Warp& warp, const Instruction& instruction, LaneMask mask) {
   require_whole_warp(warp, instruction, mask);
-  const std::uint32_t first = lanes<std::uint32_t>(warp, instruction.a)[0] & 0xffff;
+  const std::uint32_t first = lanes<std::uint32_t>(warp, instruction.a)[0] & column_mask;
   const std::uint32_t count = lanes<std::uint32_t>(warp, instruction.b)[0];
   if (!warp.cta.tensor.is_allocated(first, count))
-    warp.simulation.findings().fatal("tensor-allocation", "these columns are not allocated",
-                                     &instruction);
+    fail(warp, instruction, "tensor-allocation", "these columns are not allocated");
   for (std::uint32_t i = 0; i < count; ++i) warp.cta.tensor.allocated[first + i] = false;
   if (warp.simulation.options().clocks) judge_deallocation(warp, instruction, first, count);
   return Step::next;
@@ -89,180 +77,134 @@ Step relinquish(Warp& warp, const Instruction& instruction, LaneMask mask) {
   return Step::next;
 }
 
-// ---- multiplication and commit
-// -------------------------------------------------------------------
+// ---- loads and stores ---------------------------------------------------------------------------
 
-TensorPipe& pipe_of(Warp& warp, const Instruction& instruction) {
-  Cluster& cluster = warp.cta.cluster;
-  const bool pair = instruction.size == 2;
-  const std::uint32_t first = pair ? warp.cta.rank & ~1u : warp.cta.rank;
-  if (pair && first + 1 >= cluster.ctas.size())
-    warp.simulation.findings().fatal("cta-group", "cta_group::2 without a pair of CTAs",
-                                     &instruction);
-  auto& pipe = cluster.pipes[first];
-  if (!pipe)
-    pipe = std::make_shared<TensorPipe>(warp.simulation, *cluster.ctas[first],
-                                        pair ? cluster.ctas[first + 1].get() : nullptr);
-  return *pipe;
+enum Shape : std::uint32_t { lanes32_bits32, bits64, bits128, bits256, bits32_twice };
+constexpr std::uint32_t shape_bits = 7, packed = 8;  // in Instruction::modifiers
+
+struct Place {
+  std::uint32_t lane, column;
+};
+// Where register r of thread t lies, from the instruction's address on; `offset` is that of the
+// second half of 16x32bx2.
+Place place_of(std::uint32_t shape, std::uint32_t t, std::uint32_t r, std::uint32_t offset) {
+  switch (shape) {
+    case bits64: return {(t & 1) * 8 + t / 4, (t >> 1 & 1) + 2 * r};
+    case bits128: return {t / 4 + 8 * (r & 1), t % 4 + 4 * (r / 2)};
+    case bits256: return {t / 4 + 8 * (r >> 1 & 1), 2 * (t % 4) + (r & 1) + 8 * (r / 4)};
+    case bits32_twice: return {t % 16, r + t / 16 * offset};
+    default: return {t, r};
+  }
 }
 
-// What a missing order around tensor memory is: without the fences it is strict, if all else is
-// there.
-void report_tensor_race(Warp& warp, const Instruction& instruction, int lane, Entity before,
-                        Time at, const std::string& text) {
-  const bool only_fence = warp.knowledge.of_lane(lane).view.generic.at(before) >= at;
-  warp.simulation.findings().report(
-      only_fence ? Severity::strict : Severity::error, only_fence ? "tensor-fence" : "tensor-race",
-      text + " " + warp.simulation.entity_name(warp, before) +
-          (only_fence ? ", for want of tcgen05.fence::after_thread_sync" : ""),
-      &instruction);
-}
+// The columns that an instruction touches, checked; `first` and `end` enclose them.
+struct TensorAccess {
+  std::uint32_t column, lane, quarter, end;
 
-// The accumulator of one CTA: allocated, initialised if it is added to, and not being loaded.
-void claim_accumulator(Warp& warp, const Instruction& instruction, int lane, Cta& cta,
-                       const TensorPipe::Multiplication& multiplication, const TensorPipe& pipe) {
-  Simulation& simulation = warp.simulation;
-  const std::uint32_t columns = multiplication.shape.columns;
-  if (!cta.tensor.is_allocated(multiplication.column, columns))
-    simulation.findings().fatal("tensor-bounds",
-                                "columns " + std::to_string(multiplication.column) + " .. of CTA " +
-                                    std::to_string(cta.index) + " are not allocated",
-                                &instruction);
-  const Clock& order = warp.knowledge.of_lane(lane).tensor;
-  bool fine = simulation.options().clocks;
-  for (std::uint32_t quarter = 0; quarter < TensorMemory::quarters; ++quarter)
-    for (std::uint32_t i = 0; i < columns; ++i) {
-      TensorMemory::Cell& cell = cta.tensor.cell(quarter, multiplication.column + i);
-      if (fine && multiplication.accumulate && !cell.written) {
-        simulation.findings().report(Severity::error, "uninitialised-tensor",
-                                     "adds to columns that were never written", &instruction);
-        fine = false;
-      }
-      if (fine && cell.reader != 0 && order.at(cell.reader) < cell.read_at) {
-        report_tensor_race(warp, instruction, lane, cell.reader, cell.read_at,
-                           "tcgen05.mma over an accumulator not ordered after");
-        fine = false;
-      }
-      cell = {true, pipe.entity(), 0, pipe.next_number(), 0};
+  TensorAccess(Warp& warp, const Instruction& instruction) {
+    const auto address =
+        static_cast<std::uint32_t>(address_of(warp, instruction, instruction.a, 0));
+    const std::uint32_t shape = instruction.modifiers & shape_bits;
+    quarter = warp.index % TensorMemory::quarters;
+    column = address & column_mask;
+    // Hardware reads the warp's own quarter whatever the address says.
+    const std::uint32_t inside = (address >> lane_shift) - quarter * warp_lanes;
+    if (inside != 0 && !(inside == 16 && shape != lanes32_bits32))
+      warp.simulation.findings().report(Severity::strict, "tensor-lane",
+                                        "lane " + std::to_string(address >> lane_shift) +
+                                            " is not where the quarter of " + warp.name() +
+                                            " begins",
+                                        &instruction);
+    lane = quarter * warp_lanes + (shape == lanes32_bits32 ? 0 : address >> lane_shift & 16);
+    const auto registers =
+        static_cast<std::uint32_t>(warp.simulation.program().lists[instruction.list].size());
+    const Place last = place_of(shape, warp_lanes - 1, registers - 1, instruction.size);
+    const std::uint32_t width = instruction.modifiers & packed ? 2 : 1;
+    end = column + (last.column + 1) * width;
+    if (!warp.cta.tensor.is_allocated(column, end - column))
+      fail(warp, instruction, "tensor-bounds", "an access to columns that are not allocated");
+  }
+};
+
+// Calls move(register's bits, bits in tensor memory) for every element; packed, each register has
+// the low halves of two columns.
+template <class Move>
+void for_each_element(Warp& warp, const Instruction& instruction, const TensorAccess& access,
+                      std::uint32_t* registers, Move move) {
+  const bool halves = instruction.modifiers & packed;
+  const std::size_t count = warp.simulation.program().lists[instruction.list].size();
+  for (std::uint32_t r = 0; r < count; ++r)
+    for (std::uint32_t t = 0; t < warp_lanes; ++t) {
+      const Place at = place_of(instruction.modifiers & shape_bits, t, r, instruction.size);
+      float* row = warp.cta.tensor.row(access.lane + at.lane) + access.column;
+      auto* bytes = reinterpret_cast<std::byte*>(&registers[r * warp_lanes + t]);
+      if (halves)
+        for (std::uint32_t i = 0; i < 2; ++i)
+          move(bytes + 2 * i, reinterpret_cast<std::byte*>(row + at.column * 2 + i), 2);
+      else
+        move(bytes, reinterpret_cast<std::byte*>(row + at.column), 4);
     }
 }
-
-Step multiply(Warp& warp, const Instruction& instruction, LaneMask mask) {
-  Simulation& simulation = warp.simulation;
-  TensorPipe& pipe = pipe_of(warp, instruction);
-  for_each_lane(mask, [&](int lane) {
-    const std::uint32_t d = lanes<std::uint32_t>(warp, instruction.d)[lane];
-    TensorPipe::Multiplication multiplication{
-        MmaShape::from(lanes<std::uint32_t>(warp, instruction.c)[lane], instruction.size),
-        lanes<std::uint64_t>(warp, instruction.a)[lane],
-        lanes<std::uint64_t>(warp, instruction.b)[lane], d & 0xffff,
-        (predicate(warp, instruction.predicate) >> lane & 1) != 0};
-    const MmaShape& shape = multiplication.shape;
-    if (shape.error) simulation.findings().fatal("descriptor", shape.error, &instruction);
-    if (d >> lane_shift)
-      simulation.findings().fatal("tensor-bounds", "an accumulator that begins at another lane",
-                                  &instruction);
-    const auto a = MatrixOperand::of_tcgen05(multiplication.a, shape.a_mn_major, shape.f16);
-    const auto b = MatrixOperand::of_tcgen05(multiplication.b, shape.b_mn_major, shape.f16);
-    const Knowledge& knowledge = warp.knowledge.of_lane(lane);
-    // By the letter, what was waited for counts only behind fence::after_thread_sync.
-    const Clock& order = simulation.options().strict ? knowledge.tensor : knowledge.view.generic;
-    for (std::uint32_t half = 0; half < instruction.size; ++half) {
-      Cta& cta = pipe.cta(half);
-      if (cta.exited)
-        simulation.findings().fatal("exited-peer", "tcgen05.mma with a CTA that has exited",
-                                    &instruction);
-      claim_accumulator(warp, instruction, lane, cta, multiplication, pipe);
-      const OperandReader reader{{warp, lane, &instruction, "tcgen05.mma's read"},
-                                 order,
-                                 knowledge.view.async,
-                                 pipe.entity(),
-                                 pipe.next_number()};
-      judge_operand(cta, a, 0, TensorMemory::lanes, reader);
-      judge_operand(cta, b, 0, shape.columns / instruction.size, reader);
-    }
-    pipe.push(multiplication, instruction);
-  });
-  simulation.schedule(warp.cta.cluster.pipes[pipe.cta(0).rank]);
-  return Step::next;
-}
-
-constexpr std::uint32_t multicast = 1;
-
-// Hands over the completion of the thread's multiplications and what they came after, but none of
-// the thread's other accesses.
-Step commit(Warp& warp, const Instruction& instruction, LaneMask mask) {
-  Simulation& simulation = warp.simulation;
-  Cluster& cluster = warp.cta.cluster;
-  TensorPipe& pipe = pipe_of(warp, instruction);
-  for_each_lane(mask, [&](int lane) {
-    const std::uint32_t address = shared_address(warp, instruction, lane);
-    const std::uint32_t offset = address & offset_mask;
-    const std::uint32_t destinations =
-        instruction.modifiers & multicast
-            ? lanes<std::uint16_t>(warp, instruction.b)[lane]
-            : 1u << simulation.cta_at(warp.cta, address, &instruction).rank;
-    if (destinations >> cluster.ctas.size() != 0)
-      simulation.findings().fatal("multicast", "a commit to a CTA that is not in the cluster",
-                                  &instruction);
-    for_each_lane(destinations, [&](int rank) {
-      find_mbarrier(simulation, *cluster.ctas[rank], offset, "tcgen05.commit", &instruction);
-      cluster.ctas[rank]->shadow.use_barrier(
-          {warp, lane, &instruction, "tcgen05.commit to an mbarrier"}, offset, true);
-    });
-    const Knowledge& knowledge = warp.knowledge.of_lane(lane);
-    pipe.push(
-        TensorPipe::Commit{
-            offset, destinations, {knowledge.tensor, knowledge.view.async}, &warp.cta},
-        instruction);
-  });
-  simulation.schedule(cluster.pipes[pipe.cta(0).rank]);
-  return Step::next;
-}
-
-// ---- loads and fences
-// ----------------------------------------------------------------------------
 
 Step load(Warp& warp, const Instruction& instruction, LaneMask mask) {
   require_whole_warp(warp, instruction, mask);
   Simulation& simulation = warp.simulation;
-  TensorMemory& tensor = warp.cta.tensor;
-  const auto& list = simulation.program().lists[instruction.list];
-  const auto address = static_cast<std::uint32_t>(address_of(warp, instruction, instruction.a, 0));
-  const std::uint32_t column = address & 0xffff, quarter = warp.index % TensorMemory::quarters;
-  const auto columns = static_cast<std::uint32_t>(list.size());
-  if (!tensor.is_allocated(column, columns))
-    simulation.findings().fatal("tensor-bounds", "a load of columns that are not allocated",
-                                &instruction);
-  // Hardware reads the warp's own quarter whatever the address says.
-  if (address >> lane_shift != quarter * warp_lanes)
-    simulation.findings().report(Severity::strict, "tensor-lane",
-                                 "lane " + std::to_string(address >> lane_shift) +
-                                     " is not where the quarter of " + warp.name() + " begins",
-                                 &instruction);
+  const TensorAccess access(warp, instruction);
   const Clock& order = warp.knowledge.of_lane(0).tensor;
   bool fine = simulation.options().clocks;
-  TensorLoad load{instruction.list, std::vector<std::uint32_t>(columns * warp_lanes)};
-  for (std::uint32_t i = 0; i < columns; ++i) {
-    TensorMemory::Cell& cell = tensor.cell(quarter, column + i);
+  for (std::uint32_t column = access.column; column < access.end; ++column) {
+    TensorMemory::Cell& cell = warp.cta.tensor.cell(access.quarter, column);
     if (fine && !cell.written) {
       simulation.findings().report(Severity::error, "uninitialised-tensor",
                                    "a load of columns that were never written", &instruction);
       fine = false;
-    } else if (fine && order.at(cell.writer) < cell.written_at) {
+    } else if (fine && !warp.stored(cell) && order.at(cell.writer) < cell.written_at) {
       report_tensor_race(warp, instruction, 0, cell.writer, cell.written_at,
                          "tcgen05.ld not ordered after");
       fine = false;
     }
     cell.reader = warp.tensor_entity;
     cell.read_at = warp.tensor_time;
-    auto* registers = lanes<std::uint32_t>(warp, list[i]);
-    for (std::uint32_t lane = 0; lane < warp_lanes; ++lane)
-      std::memcpy(&load.values[i * warp_lanes + lane],
-                  tensor.row(quarter * warp_lanes + lane) + column + i, 4);
-    std::memset(registers, 0xff, warp_lanes * 4);
   }
+  const auto& list = simulation.program().lists[instruction.list];
+  TensorLoad load{instruction.list, std::vector<std::uint32_t>(list.size() * warp_lanes)};
+  for_each_element(warp, instruction, access, load.values.data(),
+                   [](std::byte* value, const std::byte* memory, std::size_t bytes) {
+                     std::memcpy(value, memory, bytes);
+                   });
+  for (const Operand& operand : list)
+    std::memset(lanes<std::uint32_t>(warp, operand), 0xff, warp_lanes * 4);
   warp.tensor_loads.push_back(std::move(load));
+  return Step::next;
+}
+
+// Done at once, but known to nobody before tcgen05.wait::st.
+Step store(Warp& warp, const Instruction& instruction, LaneMask mask) {
+  require_whole_warp(warp, instruction, mask);
+  const TensorAccess access(warp, instruction);
+  const Clock& order = warp.knowledge.of_lane(0).tensor;
+  bool fine = warp.simulation.options().clocks;
+  for (std::uint32_t column = access.column; column < access.end; ++column) {
+    TensorMemory::Cell& cell = warp.cta.tensor.cell(access.quarter, column);
+    const auto judge = [&](Entity by, Time at) {
+      if (!fine || by == 0 || by == warp.tensor_entity || order.at(by) >= at) return;
+      report_tensor_race(warp, instruction, 0, by, at, "tcgen05.st not ordered after");
+      fine = false;
+    };
+    if (cell.written) judge(cell.writer, cell.written_at);
+    judge(cell.reader, cell.read_at);
+    cell = {true, warp.tensor_entity, 0, warp.tensor_time, 0};
+  }
+  const auto& list = warp.simulation.program().lists[instruction.list];
+  std::vector<std::uint32_t> values(list.size() * warp_lanes);
+  for (std::size_t i = 0; i < list.size(); ++i)
+    std::memcpy(&values[i * warp_lanes], lanes<std::uint32_t>(warp, list[i]), warp_lanes * 4);
+  for_each_element(warp, instruction, access, values.data(),
+                   [](const std::byte* value, std::byte* memory, std::size_t bytes) {
+                     std::memset(memory, 0, 4);
+                     std::memcpy(memory, value, bytes);
+                   });
+  warp.tensor_stores_pending = true;
   return Step::next;
 }
 
@@ -278,15 +220,22 @@ Step wait_for_loads(Warp& warp, const Instruction& instruction, LaneMask mask) {
   return Step::next;
 }
 
+Step wait_for_stores(Warp& warp, const Instruction& instruction, LaneMask mask) {
+  require_whole_warp(warp, instruction, mask);
+  warp.tensor_stored_until = warp.tensor_time++;
+  warp.tensor_stores_pending = false;
+  return Step::next;
+}
+
 Step fence_after(Warp& warp, const Instruction&, LaneMask mask) {
   warp.knowledge.for_lanes(mask, warp.live,
                            [](Knowledge& knowledge) { knowledge.tensor = knowledge.view.generic; });
   return Step::next;
 }
 
-// Loads that were not waited for are not over.
+// Loads and stores that were not waited for are not over.
 Step fence_before(Warp& warp, const Instruction&, LaneMask mask) {
-  if (!warp.tensor_loads.empty()) return Step::next;
+  if (!warp.tensor_loads.empty() || warp.tensor_stores_pending) return Step::next;
   warp.knowledge.for_lanes(mask, warp.live, [&](Knowledge& knowledge) {
     knowledge.view.generic.raise(warp.tensor_entity, warp.tensor_time);
   });
@@ -294,16 +243,10 @@ Step fence_before(Warp& warp, const Instruction&, LaneMask mask) {
   return Step::next;
 }
 
-// ---- decoding
-// ------------------------------------------------------------------------------------
-
-void expect_all(Decoder& decoder, std::initializer_list<const char*> modifiers) {
-  for (const char* modifier : modifiers) decoder.expect(modifier);
-}
+// ---- decoding -----------------------------------------------------------------------------------
 
 void decode_allocation(Decoder& decoder, int action) {
   Instruction& instruction = decoder.instruction;
-  expect_all(decoder, {"sync", "aligned"});
   if (action == 2) {
     instruction.execute = relinquish;
     return;
@@ -315,38 +258,23 @@ void decode_allocation(Decoder& decoder, int action) {
   instruction.execute = action == 0 ? allocate : deallocate;
 }
 
-void decode_multiply(Decoder& decoder) {
+// .SHAPE.xN[.pack::16b|.unpack::16b].b32
+void decode_access(Decoder& decoder, bool stores) {
   Instruction& instruction = decoder.instruction;
-  decoder.expect("kind::f16");
-  instruction.d = decoder.plain_address(0, 4);
-  instruction.a = decoder.source(1, 8);
-  instruction.b = decoder.source(2, 8);
-  instruction.c = decoder.source(3, 4);
-  instruction.predicate = decoder.predicate_source(4);
-  instruction.execute = multiply;
-}
-
-void decode_commit(Decoder& decoder) {
-  Instruction& instruction = decoder.instruction;
-  decoder.expect("mbarrier::arrive::one");
-  decoder.take("shared::cluster");
-  const bool to_many = decoder.take("multicast::cluster");
-  if (decoder.type() != Type::b64) decoder.fail("type not supported");
-  instruction.modifiers = to_many ? multicast : 0;
-  instruction.a = decoder.address(0, 4);
-  if (to_many) instruction.b = decoder.source(1, 2);
-  instruction.execute = commit;
-}
-
-void decode_load(Decoder& decoder) {
-  Instruction& instruction = decoder.instruction;
-  expect_all(decoder, {"sync", "aligned", "32x32b"});
+  const int shape = decoder.one_of({"32x32b", "16x64b", "16x128b", "16x256b", "16x32bx2"});
+  static constexpr std::size_t registers[] = {1, 1, 2, 4, 1};
   const int count = decoder.one_of({"x1", "x2", "x4", "x8", "x16", "x32", "x64", "x128"});
+  instruction.modifiers = static_cast<std::uint32_t>(shape);
+  if (decoder.take(stores ? "unpack::16b" : "pack::16b")) instruction.modifiers |= packed;
   if (decoder.type() != Type::b32) decoder.fail("type not supported");
-  instruction.list = decoder.destinations(0, 4);
-  instruction.a = decoder.address(1, 4);
-  if (decoder.list(instruction.list).size() != 1u << count) decoder.fail("vector of another size");
-  instruction.execute = load;
+  const std::size_t list = stores ? decoder.operands() - 1 : 0;
+  instruction.list = stores ? decoder.sources(list, 4) : decoder.destinations(list, 4);
+  instruction.a = decoder.address(stores ? 0 : 1, 4);
+  if (shape == bits32_twice)
+    instruction.size = static_cast<std::uint32_t>(decoder.immediate(stores ? 1 : 2));
+  const std::size_t size = decoder.list(instruction.list).size();
+  if (size != registers[shape] << count || size > 128) decoder.fail("vector of another size");
+  instruction.execute = stores ? store : load;
 }
 
 }  // namespace
@@ -354,25 +282,25 @@ void decode_load(Decoder& decoder) {
 bool decode_tcgen05(Decoder& decoder) {
   if (decoder.base() != "tcgen05") return false;
   Instruction& instruction = decoder.instruction;
-  const int action =
-      decoder.one_of({"alloc", "dealloc", "relinquish_alloc_permit", "mma", "commit", "ld",
-                      "wait::ld", "fence::after_thread_sync", "fence::before_thread_sync"});
-  if (action <= 4)
+  enum { alloc, dealloc, permit, ld, st, wait_ld, wait_st, mma, commit, after, before };
+  const int action = decoder.one_of({"alloc", "dealloc", "relinquish_alloc_permit", "ld", "st",
+                                     "wait::ld", "wait::st", "mma", "commit",
+                                     "fence::after_thread_sync", "fence::before_thread_sync"});
+  if (action <= wait_st)
+    for (const char* modifier : {"sync", "aligned"}) decoder.expect(modifier);
+  if (action <= permit || action == mma || action == commit)
     instruction.size =
         static_cast<std::uint32_t>(decoder.one_of({"cta_group::1", "cta_group::2"})) + 1;
   switch (action) {
-    case 0:
-    case 1:
-    case 2: decode_allocation(decoder, action); break;
-    case 3: decode_multiply(decoder); break;
-    case 4: decode_commit(decoder); break;
-    case 5: decode_load(decoder); break;
-    case 6:
-      expect_all(decoder, {"sync", "aligned"});
-      instruction.execute = wait_for_loads;
-      break;
-    case 7: instruction.execute = fence_after; break;
-    case 8: instruction.execute = fence_before; break;
+    case ld:
+    case st: decode_access(decoder, action == st); break;
+    case wait_ld: instruction.execute = wait_for_loads; break;
+    case wait_st: instruction.execute = wait_for_stores; break;
+    case mma: decode_tensor_multiply(decoder); break;
+    case commit: decode_tensor_commit(decoder); break;
+    case after: instruction.execute = fence_after; break;
+    case before: instruction.execute = fence_before; break;
+    default: decode_allocation(decoder, action);
   }
   return true;
 }

@@ -7,20 +7,14 @@
 #include <cstdint>
 #include <vector>
 
-#include "vgpu/clocks.h"
+#include "vgpu/warp.h"
 
 namespace bwgemm::vgpu {
-
-struct Instruction;
 
 struct TensorMemory {
   static constexpr std::uint32_t lanes = 128, columns = 512, quarters = 4;
 
-  struct Cell {
-    bool written = false;
-    Entity writer = 0, reader = 0;  // a tensor pipe; a warp's tensor entity
-    Time written_at = 0, read_at = 0;
-  };
+  using Cell = TensorCell;
 
   std::vector<float> values;  // [lane][column]; allocated when first used
   std::vector<Cell> cells;    // [quarter][column]

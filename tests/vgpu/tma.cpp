@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <utility>
 
 namespace bwgemm::vgpu {
 namespace {
@@ -57,15 +58,13 @@ Box::Inside Box::inside(std::uint32_t row) const {
 }
 
 TmaLoad::TmaLoad(Simulation& simulation, Warp& warp, int lane, const Instruction& instruction,
-                 Box box, std::uint32_t destinations, std::uint32_t barrier_address, bool pair)
+                 Box box, const Target& target)
     : simulation_(simulation),
       cluster_(warp.cta.cluster),
       issuer_(warp.cta),
       instruction_(instruction),
       box_(std::move(box)),
-      destinations_(destinations),
-      barrier_address_(barrier_address),
-      pair_(pair),
+      target_(target),
       order_(random_order(simulation, box_.rows())) {
   begin(warp, lane);
 }
@@ -73,18 +72,18 @@ TmaLoad::TmaLoad(Simulation& simulation, Warp& warp, int lane, const Instruction
 // With .cta_group::2 the barrier may be in either CTA of the destination's pair: that of the same
 // parity as the CTA which the address names.
 Cta& TmaLoad::barrier_cta(std::uint32_t destination) const {
-  const std::uint32_t named = barrier_address_ >> rank_shift;
-  return *cluster_.ctas[pair_ ? (destination & ~1u) | (named & 1) : destination];
+  const std::uint32_t named = target_.barrier_address >> rank_shift;
+  return *cluster_.ctas[target_.pair ? (destination & ~1u) | (named & 1) : destination];
 }
 
 MBarrier& TmaLoad::barrier_of(std::uint32_t destination) const {
-  return find_mbarrier(simulation_, barrier_cta(destination), barrier_address_ & offset_mask,
+  return find_mbarrier(simulation_, barrier_cta(destination), target_.barrier_address & offset_mask,
                        "a TMA load", &instruction_);
 }
 
 void TmaLoad::begin(Warp& warp, int lane) {
   bool first = true;
-  for_each_lane(destinations_, [&](int rank) {
+  for_each_lane(target_.destinations, [&](int rank) {
     const auto destination = static_cast<std::uint32_t>(rank);
     Cta& cta = *cluster_.ctas[destination];
     if (cta.exited)
@@ -93,22 +92,43 @@ void TmaLoad::begin(Warp& warp, int lane) {
     const MBarrier& barrier = barrier_of(destination);
     barrier_cta(destination)
         .shadow.use_barrier({warp, lane, &instruction_, "TMA's use of an mbarrier"},
-                            barrier_address_ & offset_mask, true);
+                            target_.barrier_address & offset_mask, true);
     std::byte* to = simulation_.shared(cta, box_.offset(), box_.bytes(), 1, &instruction_);
     cta.shadow.begin_async_write({warp, lane, &instruction_, "TMA load"}, box_.offset(),
                                  box_.bytes());
     if (simulation_.options().adversarial)
       std::memset(to, static_cast<int>(Allocation::poison), box_.bytes());
-    if (!first || !simulation_.global_shadow().enabled()) return;
-    first = false;
-    for (std::uint32_t row = 0; row < box_.rows(); ++row) {
-      const Box::Inside inside = box_.inside(row);
-      if (inside.first < inside.last)
-        simulation_.global_shadow().async_read({warp, lane, &instruction_, "TMA load"},
-                                               inside.address, inside.last - inside.first,
-                                               barrier.entity, barrier.phase + 1);
-    }
+    if (std::exchange(first, false)) judge_source({warp, lane, &instruction_, "TMA load"}, barrier);
   });
+}
+
+// The reads last until the barrier's phase is complete.
+void TmaLoad::judge_source(const Access& access, const MBarrier& barrier) {
+  if (target_.from_shared) {
+    const View& view = access.warp.knowledge.of_lane(access.lane).view;
+    const auto offset = static_cast<std::uint32_t>(box_.map().address);
+    simulation_.shared(issuer_, offset, box_.bytes(), 1, &instruction_);
+    issuer_.shadow.async_read(access, offset, box_.bytes(), view.generic, view.async);
+    issuer_.shadow.keep_until(offset, box_.bytes(), barrier.entity, barrier.phase + 1);
+    return;
+  }
+  if (!simulation_.global_shadow().enabled()) return;
+  for (std::uint32_t row = 0; row < box_.rows(); ++row) {
+    const Box::Inside inside = box_.inside(row);
+    if (inside.first < inside.last)
+      simulation_.global_shadow().async_read(
+          {access.warp, access.lane, access.instruction, access.what}, inside.address,
+          inside.last - inside.first, barrier.entity, barrier.phase + 1);
+  }
+}
+
+const std::byte* TmaLoad::source(const Box::Inside& inside) {
+  if (inside.first >= inside.last) return nullptr;
+  if (target_.from_shared) return &issuer_.shared[inside.address];
+  const std::uint32_t bytes = inside.last - inside.first;
+  const std::byte* from = simulation_.global(inside.address, bytes, false, &instruction_);
+  simulation_.check_initialised(inside.address, bytes, &instruction_);
+  return from;
 }
 
 bool TmaLoad::belongs_to(const Cluster& cluster) const {
@@ -116,21 +136,17 @@ bool TmaLoad::belongs_to(const Cluster& cluster) const {
 }
 
 void TmaLoad::check_exit(const Cta& cta) {
-  if (&cta.cluster == &cluster_ && (destinations_ >> cta.rank & 1))
+  const bool is_source = target_.from_shared && &cta == &issuer_;
+  if (&cta.cluster == &cluster_ && ((target_.destinations >> cta.rank & 1) || is_source))
     simulation_.findings().fatal(
         "exited-peer",
-        "CTA " + std::to_string(cta.index) + " exits while a TMA load into it is in flight",
+        "CTA " + std::to_string(cta.index) + " exits while a TMA load into or from it is in flight",
         &instruction_);
 }
 
 void TmaLoad::copy_row(std::uint32_t row) {
   const Box::Inside inside = box_.inside(row);
-  const std::byte* from = nullptr;
-  if (inside.first < inside.last) {
-    const std::uint32_t bytes = inside.last - inside.first;
-    from = simulation_.global(inside.address, bytes, false, &instruction_);
-    simulation_.check_initialised(inside.address, bytes, &instruction_);
-  }
+  const std::byte* from = source(inside);
   const int fill = box_.map().fill_nan ? 0xff : 0;
   box_.for_each_chunk(row, [&](std::uint32_t offset, std::uint32_t byte) {
     std::byte chunk[Box::chunk_bytes];
@@ -143,7 +159,7 @@ void TmaLoad::copy_row(std::uint32_t row) {
       if (first < last)
         std::memcpy(chunk + (first - byte), from + (first - inside.first), last - first);
     }
-    for_each_lane(destinations_, [&](int rank) {
+    for_each_lane(target_.destinations, [&](int rank) {
       std::memcpy(&cluster_.ctas[rank]->shared[offset], chunk, sizeof chunk);
     });
   });
@@ -152,15 +168,15 @@ void TmaLoad::copy_row(std::uint32_t row) {
 // The last row is in: the bytes belong to the barrier's phase.
 void TmaLoad::land(std::uint32_t destination) {
   const MBarrier& barrier = barrier_of(destination);
-  cluster_.ctas[destination]->shadow.end_async_write(&instruction_, box_.offset(), box_.bytes(),
-                                                     barrier.entity, barrier.phase + 1);
+  cluster_.ctas[destination]->shadow.end_async_write(box_.offset(), box_.bytes(), barrier.entity,
+                                                     barrier.phase + 1);
 }
 
 bool TmaLoad::step() {
   const std::uint32_t count = piece(simulation_, box_.rows() - done_);
   for (std::uint32_t i = 0; i < count; ++i) copy_row(order_[done_ + i]);
   done_ += count;
-  for_each_lane(destinations_, [&](int rank) {
+  for_each_lane(target_.destinations, [&](int rank) {
     const auto destination = static_cast<std::uint32_t>(rank);
     MBarrier& barrier = barrier_of(destination);
     for (Cta* touched : {cluster_.ctas[destination].get(), &barrier_cta(destination)})
@@ -173,12 +189,13 @@ bool TmaLoad::step() {
 }
 
 TmaStore::TmaStore(Simulation& simulation, Warp& warp, int lane, const Instruction& instruction,
-                   Box box)
+                   Box box, std::optional<Atomic> reduction)
     : simulation_(simulation),
       warp_(warp),
       lane_(lane),
       instruction_(instruction),
       box_(std::move(box)),
+      reduction_(reduction),
       group_(warp.bulk_groups(lane).open_number()),
       rows_(box_.bytes()),
       order_(random_order(simulation, box_.rows())) {
@@ -197,12 +214,14 @@ void TmaStore::begin() {
                     view.generic, view.async);
   shadow.keep_until(box_.offset(), box_.bytes(), groups.reads, group_);
   if (!simulation_.global_shadow().enabled()) return;
+  const bool is_atomic = reduction_.has_value();
   for (std::uint32_t row = 0; row < box_.rows(); ++row) {
     const Box::Inside inside = box_.inside(row);
     if (inside.first < inside.last)
-      simulation_.global_shadow().async_write({warp_, lane_, &instruction_, "TMA store"},
-                                              inside.address, inside.last - inside.first,
-                                              groups.writes, group_);
+      simulation_.global_shadow().async_write(
+          {warp_, lane_, &instruction_, "TMA store", is_atomic}, inside.address,
+          inside.last - inside.first + (is_atomic ? 0 : box_.zeros_behind(inside)), groups.writes,
+          group_);
   }
 }
 
@@ -227,9 +246,16 @@ void TmaStore::read_row(std::uint32_t row) {
 void TmaStore::write_row(std::uint32_t row) {
   const Box::Inside inside = box_.inside(row);
   if (inside.first >= inside.last) return;
-  const std::uint32_t bytes = inside.last - inside.first;
-  std::memcpy(simulation_.global(inside.address, bytes, true, &instruction_),
-              &rows_[row * box_.row_bytes() + inside.first], bytes);
+  const std::uint32_t bytes = inside.last - inside.first, zeros = box_.zeros_behind(inside);
+  if (reduction_) {
+    simulation_.check_initialised(inside.address, bytes, &instruction_);
+    reduction_->apply(simulation_.global(inside.address, bytes, true, &instruction_),
+                      &rows_[row * box_.row_bytes() + inside.first], bytes);
+    return;
+  }
+  std::byte* to = simulation_.global(inside.address, bytes + zeros, true, &instruction_);
+  std::memcpy(to, &rows_[row * box_.row_bytes() + inside.first], bytes);
+  std::memset(to + bytes, 0, zeros);
 }
 
 bool TmaStore::step() {

@@ -5,8 +5,10 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "vgpu/atomic.h"
 #include "vgpu/simulation.h"
 #include "vgpu/tensor_map.h"
 
@@ -38,6 +40,13 @@ class Box {
     std::uint64_t address;  // of byte `first`
   };
   Inside inside(std::uint32_t row) const;
+  // Zeros that a store writes behind a row which the tensor's end cuts: up to the end of the
+  // 16-byte unit in which it ends.
+  std::uint32_t zeros_behind(const Inside& inside) const {
+    const bool is_cut = inside.first < inside.last && inside.last < row_bytes_;
+    const std::uint64_t end = inside.address + (inside.last - inside.first);
+    return is_cut ? static_cast<std::uint32_t>(-end % chunk_bytes) : 0;
+  }
   // Calls visit(offset in shared memory, byte within the row) for each chunk of a row.
   template <class Visit>
   void for_each_chunk(std::uint32_t row, Visit visit) const {
@@ -53,8 +62,15 @@ class Box {
 
 class TmaLoad : public AsyncTask {
  public:
+  struct Target {
+    std::uint32_t destinations;  // a bit per rank
+    std::uint32_t barrier_address;
+    bool pair;         // .cta_group::2
+    bool from_shared;  // the box lies in the issuer's shared memory, not in global memory
+  };
+
   TmaLoad(Simulation& simulation, Warp& warp, int lane, const Instruction& instruction, Box box,
-          std::uint32_t destinations, std::uint32_t barrier_address, bool pair);
+          const Target& target);
 
   bool step() override;
   bool belongs_to(const Cluster& cluster) const override;
@@ -66,15 +82,15 @@ class TmaLoad : public AsyncTask {
   void begin(Warp& warp, int lane);
   void copy_row(std::uint32_t row);
   void land(std::uint32_t destination);
+  void judge_source(const Access& access, const MBarrier& barrier);
+  const std::byte* source(const Box::Inside& inside);
 
   Simulation& simulation_;
   Cluster& cluster_;
   Cta& issuer_;
   const Instruction& instruction_;
   Box box_;
-  std::uint32_t destinations_;  // a bit per rank
-  std::uint32_t barrier_address_;
-  bool pair_;
+  Target target_;
   std::vector<std::uint32_t> order_;  // of rows
   std::uint32_t done_ = 0;
 };
@@ -82,7 +98,8 @@ class TmaLoad : public AsyncTask {
 // Reads its rows from shared memory, some time, and writes them to global memory, later.
 class TmaStore : public AsyncTask {
  public:
-  TmaStore(Simulation& simulation, Warp& warp, int lane, const Instruction& instruction, Box box);
+  TmaStore(Simulation& simulation, Warp& warp, int lane, const Instruction& instruction, Box box,
+           std::optional<Atomic> reduction);
 
   bool step() override;
   bool belongs_to(const Cluster& cluster) const override;
@@ -98,6 +115,7 @@ class TmaStore : public AsyncTask {
   int lane_;
   const Instruction& instruction_;
   Box box_;
+  std::optional<Atomic> reduction_;  // of what is there with what comes; else it is replaced
   std::uint32_t group_;
   std::vector<std::byte> rows_;
   std::vector<std::uint32_t> order_;

@@ -15,6 +15,15 @@
 
 namespace bwgemm::vgpu {
 
+// Who wrote and read a column of a warp's quarter of tensor memory: tensor pipes, or warps as their
+// tensor entities.
+struct TensorCell {
+  bool written = false;
+  Entity writer = 0, reader = 0;
+  Time written_at = 0, read_at = 0;
+};
+
+class CopyQueue;
 class Simulation;
 struct Cta;
 struct Warpgroup;
@@ -66,6 +75,7 @@ struct WgmmaAccumulator {
   std::int32_t list;          // of registers
   std::vector<float> values;  // [register][lane]
   std::uint32_t group;        // that covers its last operation
+  std::vector<float> sums;    // [row of the warp][column], once an operation ran
 };
 
 // A tcgen05.ld in flight. Its registers are poisoned until tcgen05.wait::ld.
@@ -103,6 +113,8 @@ struct Warp {
   std::array<std::unique_ptr<BulkGroups>, warp_lanes> bulk;
   BulkGroups& bulk_groups(int lane);
 
+  std::shared_ptr<CopyQueue> copies;  // of cp.async; null: there were none
+
   // ---- wgmma ----
   Warpgroup* warpgroup = nullptr;
   std::uint32_t wgmma_issued = 0;
@@ -111,6 +123,12 @@ struct Warp {
   bool accumulators_touched = true;  // since the last wgmma.fence
 
   std::vector<TensorLoad> tensor_loads;
+  bool tensor_stores_pending = false;
+  Time tensor_stored_until = 0;  // what tcgen05.wait::st has waited for, in tensor_time
+  // Its own tcgen05.st, waited for.
+  bool stored(const TensorCell& cell) const {
+    return cell.writer == tensor_entity && cell.written_at <= tensor_stored_until;
+  }
 
   // All lanes are together: they share knowledge, and the accesses before are ordered.
   void synchronise();

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "vgpu/alu.h"
+#include "vgpu/atomic.h"
 #include "vgpu/simulation.h"
 
 namespace bwgemm::vgpu {
@@ -13,10 +14,9 @@ LaneMask members(Warp& warp, const Instruction& instruction, const Operand& oper
                  LaneMask mask) {
   const LaneMask members = lanes<std::uint32_t>(warp, operand)[__builtin_ctz(mask)] & warp.live;
   if ((mask & members) != members || (mask & ~members) != 0)
-    warp.simulation.findings().fatal(
-        "divergent",
-        "lanes " + hexadecimal(mask) + " execute an instruction for lanes " + hexadecimal(members),
-        &instruction);
+    fail(
+        warp, instruction, "divergent",
+        "lanes " + hexadecimal(mask) + " execute an instruction for lanes " + hexadecimal(members));
   return members;
 }
 
@@ -62,8 +62,7 @@ Step shuffle(Warp& warp, const Instruction& instruction, LaneMask mask) {
     const bool inside = up ? from >= last : from <= last;
     if (!inside) from = lane;
     in_range |= static_cast<LaneMask>(inside) << lane;
-    if (!(mask >> from & 1))
-      warp.simulation.findings().fatal("divergent", "shuffle from an inactive lane", &instruction);
+    if (!(mask >> from & 1)) fail(warp, instruction, "divergent", "shuffle from an inactive lane");
     result[lane] = a[from];
   });
   auto* d = lanes<std::uint32_t>(warp, instruction.d);
@@ -106,8 +105,55 @@ Step map_address(Warp& warp, const Instruction& instruction, LaneMask mask) {
   return Step::next;
 }
 
+Step owner_of_address(Warp& warp, const Instruction& instruction, LaneMask mask) {
+  auto* d = lanes<std::uint32_t>(warp, instruction.d);
+  const auto* a = lanes<std::uint32_t>(warp, instruction.a);
+  over_lanes(mask, [&](int lane) { d[lane] = a[lane] >> rank_shift; });
+  return Step::next;
+}
+
+enum class Vote : std::uint32_t { all, any, uniform, ballot };
+
+Step vote(Warp& warp, const Instruction& instruction, LaneMask mask) {
+  const LaneMask voters = members(warp, instruction, instruction.e, mask);
+  const LaneMask yes = predicate(warp, instruction.predicate) & voters;
+  const auto form = static_cast<Vote>(instruction.modifiers);
+  if (form == Vote::ballot) {
+    auto* d = lanes<std::uint32_t>(warp, instruction.d);
+    over_lanes(mask, [&](int lane) { d[lane] = yes; });
+    return Step::next;
+  }
+  const bool result = form == Vote::any   ? yes != 0
+                      : form == Vote::all ? yes == voters
+                                          : yes == voters || yes == 0;
+  set_predicate(warp, instruction.d, result ? all_lanes : 0, mask);
+  return Step::next;
+}
+
+Step reduce(Warp& warp, const Instruction& instruction, LaneMask mask) {
+  members(warp, instruction, instruction.e, mask);
+  const auto atomic = Atomic::from_bits(instruction.modifiers);
+  const auto* a = lanes<std::uint32_t>(warp, instruction.a);
+  std::uint64_t result = a[__builtin_ctz(mask)];
+  for_each_lane(mask & (mask - 1), [&](int lane) { result = atomic.apply(result, a[lane]); });
+  auto* d = lanes<std::uint32_t>(warp, instruction.d);
+  over_lanes(mask, [&](int lane) { d[lane] = static_cast<std::uint32_t>(result); });
+  return Step::next;
+}
+
+Step active_lanes(Warp& warp, const Instruction& instruction, LaneMask mask) {
+  auto* d = lanes<std::uint32_t>(warp, instruction.d);
+  over_lanes(mask, [&](int lane) { d[lane] = mask; });
+  return Step::next;
+}
+
+// Others go first; for how long is nobody's promise.
+Step yield(Warp&, const Instruction&, LaneMask) {
+  return Step::pause;
+}
+
 Step trap(Warp& warp, const Instruction& instruction, LaneMask) {
-  warp.simulation.findings().fatal("trap", warp.name() + " executes a trap", &instruction);
+  fail(warp, instruction, "trap", warp.name() + " executes a trap");
 }
 
 void decode_shuffle(Decoder& decoder) {
@@ -121,6 +167,31 @@ void decode_shuffle(Decoder& decoder) {
   instruction.c = decoder.source(3, 4);
   instruction.e = decoder.source(4, 4);
   instruction.execute = shuffle;
+}
+
+void decode_vote(Decoder& decoder) {
+  Instruction& instruction = decoder.instruction;
+  decoder.expect("sync");
+  const int form = decoder.one_of({"all", "any", "uni", "ballot"});
+  instruction.modifiers = static_cast<std::uint32_t>(form);
+  const bool is_ballot = decoder.type() == Type::b32;
+  if (is_ballot != (form == 3)) decoder.fail("type not supported");
+  instruction.d = is_ballot ? decoder.destination(0, 4) : decoder.predicate_destination(0);
+  instruction.predicate = decoder.predicate_source(1);
+  instruction.e = decoder.source(2, 4);
+  instruction.execute = vote;
+}
+
+void decode_reduction(Decoder& decoder) {
+  decoder.expect("sync");
+  const Atomic atomic{Atomic::decode_operation(decoder), decoder.type()};
+  if (size_bytes(atomic.type) != 4 || !is_integer(atomic.type) ||
+      atomic.operation > AtomicOperation::bit_xor)
+    decoder.fail("type not supported");
+  decoder.instruction.modifiers = atomic.bits();
+  take_operands(decoder, 4, 4, 1);
+  decoder.instruction.e = decoder.source(2, 4);
+  decoder.instruction.execute = reduce;
 }
 
 }  // namespace
@@ -144,6 +215,23 @@ bool decode_warp(Decoder& decoder) {
     if (decoder.type() != Type::u32) decoder.fail("type not supported");
     take_operands(decoder, 4, 4, 2);
     instruction.execute = map_address;
+  } else if (base == "getctarank") {
+    decoder.expect("shared::cluster");
+    if (decoder.type() != Type::u32) decoder.fail("type not supported");
+    take_operands(decoder, 4, 4, 1);
+    instruction.execute = owner_of_address;
+  } else if (base == "vote") {
+    decode_vote(decoder);
+  } else if (base == "redux") {
+    decode_reduction(decoder);
+  } else if (base == "activemask") {
+    if (decoder.type() != Type::b32) decoder.fail("type not supported");
+    instruction.d = decoder.destination(0, 4);
+    instruction.execute = active_lanes;
+  } else if (base == "nanosleep") {
+    if (decoder.type() != Type::u32) decoder.fail("type not supported");
+    decoder.source(0, 4);
+    instruction.execute = yield;
   } else if (base == "trap") {
     instruction.execute = trap;
   } else {

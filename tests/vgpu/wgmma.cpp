@@ -13,22 +13,35 @@
 namespace bwgemm::vgpu {
 namespace {
 
-enum WgmmaForm : std::uint32_t { a_mn_major = 1, b_mn_major = 2, inputs_f16 = 4 };
+// In Instruction::modifiers, with the elements of A and B above.
+enum WgmmaForm : std::uint32_t { a_mn_major = 1, b_mn_major = 2, negate_a = 4, negate_b = 8 };
+constexpr int a_element_shift = 4, b_element_shift = 8;
 constexpr std::uint32_t rows_per_group = 64, rows_per_warp = 16;
 
+MmaElement a_element(std::uint32_t form) {
+  return static_cast<MmaElement>(form >> a_element_shift & 15);
+}
+MmaElement b_element(std::uint32_t form) {
+  return static_cast<MmaElement>(form >> b_element_shift & 15);
+}
 MatrixOperand operand_a(const WgmmaOperation& operation) {
   return MatrixOperand::of_wgmma(operation.a, operation.form & a_mn_major,
-                                 operation.form & inputs_f16);
+                                 a_element(operation.form));
 }
 MatrixOperand operand_b(const WgmmaOperation& operation) {
   return MatrixOperand::of_wgmma(operation.b, operation.form & b_mn_major,
-                                 operation.form & inputs_f16);
+                                 b_element(operation.form));
 }
 
-// Register r of lane l holds element (row, column) of the warp's 16 rows.
-std::uint32_t element_of(std::uint32_t r, std::uint32_t lane) {
-  const std::uint32_t row = lane / 4 + (r / 2 % 2) * 8, column = r / 4 * 8 + lane % 4 * 2 + r % 2;
-  return row * most_mma_columns + column;
+// Calls visit(register's value, sum) for all: register r of lane l holds row l / 4 (+ 8 if r / 2 is
+// odd), column 8 (r / 4) + 2 (l % 4) + r % 2 of the warp's.
+template <class Visit>
+void for_each_sum(WgmmaAccumulator& accumulator, std::uint32_t columns, Visit visit) {
+  for (std::uint32_t r = 0; r < columns / 2; ++r)
+    for (std::uint32_t lane = 0; lane < warp_lanes; ++lane) {
+      const std::uint32_t row = lane / 4 + r / 2 % 2 * 8, column = r / 4 * 8 + lane % 4 * 2 + r % 2;
+      visit(accumulator.values[r * warp_lanes + lane], accumulator.sums[row * columns + column]);
+    }
 }
 
 class WgmmaTask : public AsyncTask {
@@ -36,15 +49,20 @@ class WgmmaTask : public AsyncTask {
   WgmmaTask(Simulation& simulation, Warpgroup& group) : simulation_(simulation), group_(group) {}
 
   bool step() override {
-    const Warpgroup::Pending pending = group_.queue.front();
+    const Warpgroup::Pending pending = std::move(group_.queue.front());
     group_.queue.pop_front();
     const WgmmaOperation& operation = pending.operation;
-    float a[rows_per_group * mma_depth];
-    operand_a(operation).fetch(group_.cta, rows_per_group, a, mma_depth, 1);
+    const std::uint32_t depth = mma_depth(b_element(operation.form));
+    if (pending.a.empty())
+      operand_a(operation).fetch(group_.cta, rows_per_group, a_, depth, 1);
+    else
+      std::copy(pending.a.begin(), pending.a.end(), a_);
     operand_b(operation).fetch(group_.cta, operation.n, b_, 1, most_mma_columns);
+    if (!(operation.form & negate_a) != !(operation.form & negate_b))
+      for (std::uint32_t i = 0; i < rows_per_group * depth; ++i) a_[i] = -a_[i];
     for (std::uint32_t i = 0; i < Warpgroup::warps; ++i)
       accumulate(*group_.cta.warps[group_.first_warp + i], pending.accumulators[i], operation,
-                 a + i * rows_per_warp * mma_depth);
+                 a_ + i * rows_per_warp * depth);
     group_.done = pending.number;
     simulation_.wake_all(group_.sleepers);
     return group_.can_run();
@@ -59,49 +77,58 @@ class WgmmaTask : public AsyncTask {
                                           [&](const WgmmaAccumulator& other) {
                                             return lists[other.list][0].offset == first_register;
                                           });
-    std::vector<float>& values = accumulator->values;
-    const std::uint32_t registers = operation.n / 2;
-    for (std::uint32_t r = 0; r < registers; ++r)
-      for (std::uint32_t lane = 0; lane < warp_lanes; ++lane)
-        d_[element_of(r, lane)] = operation.accumulate ? values[r * warp_lanes + lane] : 0;
-    multiply_add(d_, most_mma_columns, a, b_, rows_per_warp, operation.n);
-    for (std::uint32_t r = 0; r < registers; ++r)
-      for (std::uint32_t lane = 0; lane < warp_lanes; ++lane)
-        values[r * warp_lanes + lane] = d_[element_of(r, lane)];
+    std::vector<float>& sums = accumulator->sums;
+    if (sums.empty()) {
+      sums.resize(rows_per_warp * operation.n);
+      for_each_sum(*accumulator, operation.n, [](float value, float& sum) { sum = value; });
+    }
+    if (!operation.accumulate) std::fill(sums.begin(), sums.end(), 0.0f);
+    multiply_add(sums.data(), operation.n, a, b_, rows_per_warp, operation.n,
+                 mma_depth(b_element(operation.form)));
   }
 
   Simulation& simulation_;
   Warpgroup& group_;
-  float b_[mma_depth * most_mma_columns], d_[rows_per_warp * most_mma_columns];
+  float a_[rows_per_group * most_mma_depth], b_[most_mma_depth * most_mma_columns];
 };
 
-void require_whole_warp(Warp& warp, const Instruction& instruction, LaneMask mask) {
-  if (mask != all_lanes)
-    warp.simulation.findings().fatal("divergent", "wgmma by lanes " + hexadecimal(mask),
-                                     &instruction);
-}
-
-// Takes the registers out of the warp's reach.
-void begin_accumulator(Warp& warp, const Instruction& instruction) {
+// Takes the registers of a list out of the warp's reach, and gives what they hold.
+const std::vector<float>& seize(Warp& warp, const Instruction& instruction, std::int32_t index) {
   const auto& lists = warp.simulation.program().lists;
-  const auto& list = lists[instruction.list];
+  const auto& list = lists[index];
   const std::uint32_t group = static_cast<std::uint32_t>(warp.wgmma_groups.size()) + 1;
   for (WgmmaAccumulator& other : warp.accumulators) {
     if (lists[other.list][0].offset != list[0].offset) continue;
     if (lists[other.list] != list)
-      warp.simulation.findings().fatal("wgmma-accumulator",
-                                       "accumulators in flight that overlap in part", &instruction);
+      fail(warp, instruction, "wgmma-accumulator", "registers in flight that overlap in part");
     other.group = group;
-    return;
+    return other.values;
   }
-  WgmmaAccumulator accumulator{instruction.list, std::vector<float>(list.size() * warp_lanes),
-                               group};
+  WgmmaAccumulator seized{index, std::vector<float>(list.size() * warp_lanes), group, {}};
   for (std::size_t i = 0; i < list.size(); ++i) {
     float* registers = lanes<float>(warp, list[i]);
-    std::memcpy(&accumulator.values[i * warp_lanes], registers, warp_lanes * sizeof(float));
+    std::memcpy(&seized.values[i * warp_lanes], registers, warp_lanes * sizeof(float));
     std::memset(registers, 0xff, warp_lanes * sizeof(float));
   }
-  warp.accumulators.push_back(std::move(accumulator));
+  warp.accumulators.push_back(std::move(seized));
+  return warp.accumulators.back().values;
+}
+
+// A in registers: register i of lane l holds 4 bytes of row l / 4 (+ 8 if i is odd), from byte
+// 4 (l % 4) of k on (+ 16 from register 2 on).
+void seize_a(Warp& warp, const Instruction& instruction, std::vector<float>& a) {
+  const std::vector<float>& values = seize(warp, instruction, instruction.list_b);
+  const MmaElement element = a_element(instruction.modifiers);
+  const std::uint32_t depth = mma_depth(element), together = 4 / element_bytes(element);
+  const std::uint32_t first = warp.index % Warpgroup::warps * rows_per_warp;
+  a.resize(rows_per_group * depth);
+  for (std::uint32_t i = 0; i < 4; ++i)
+    for (std::uint32_t lane = 0; lane < warp_lanes; ++lane) {
+      const std::uint32_t row = first + lane / 4 + i % 2 * 8;
+      const std::uint32_t k = (i / 2 * 4 + lane % 4) * together;
+      to_floats(element, reinterpret_cast<const std::byte*>(&values[i * warp_lanes + lane]),
+                together, &a[row * depth + k]);
+    }
 }
 
 Step multiply(Warp& warp, const Instruction& instruction, LaneMask mask) {
@@ -114,18 +141,21 @@ Step multiply(Warp& warp, const Instruction& instruction, LaneMask mask) {
                                  &instruction);
     warp.accumulators_touched = false;
   }
-  const WgmmaOperation operation{
-      lanes<std::uint64_t>(warp, instruction.a)[0], lanes<std::uint64_t>(warp, instruction.b)[0],
-      instruction.size, instruction.modifiers, (predicate(warp, instruction.predicate) & 1) != 0};
-  begin_accumulator(warp, instruction);
+  const bool a_in_registers = instruction.list_b >= 0;
+  const WgmmaOperation operation{a_in_registers ? 0 : lanes<std::uint64_t>(warp, instruction.a)[0],
+                                 lanes<std::uint64_t>(warp, instruction.b)[0], instruction.size,
+                                 instruction.modifiers,
+                                 (predicate(warp, instruction.predicate) & 1) != 0};
+  seize(warp, instruction, instruction.list);
   const std::uint32_t number = ++warp.wgmma_issued, member = warp.index % Warpgroup::warps;
   const View& view = warp.knowledge.common().view;
-  judge_operand(group.cta, operand_a(operation), member * rows_per_warp, rows_per_warp,
-                {{warp, 0, &instruction, "wgmma's read of A"},
-                 view.generic,
-                 view.async,
-                 group.entity,
-                 number});
+  if (!a_in_registers)
+    judge_operand(group.cta, operand_a(operation), member * rows_per_warp, rows_per_warp,
+                  {{warp, 0, &instruction, "wgmma's read of A"},
+                   view.generic,
+                   view.async,
+                   group.entity,
+                   number});
   judge_operand(group.cta, operand_b(operation), 0, operation.n,
                 {{warp, 0, &instruction, "wgmma's read of B"},
                  view.generic,
@@ -134,11 +164,12 @@ Step multiply(Warp& warp, const Instruction& instruction, LaneMask mask) {
                  number});
   const std::uint32_t first = group.queue.empty() ? group.done + 1 : group.queue.front().number;
   if (number - first == group.queue.size())
-    group.queue.push_back({operation, number, 0, {}, &instruction});
+    group.queue.push_back({operation, number, 0, {}, {}, &instruction});
   Warpgroup::Pending& pending = group.queue[number - first];
   if (pending.operation != operation)
-    simulation.findings().fatal(
-        "wgmma-mismatch", "the warps of a warpgroup issue different operations", &instruction);
+    fail(warp, instruction, "wgmma-mismatch",
+         "the warps of a warpgroup issue different operations");
+  if (a_in_registers) seize_a(warp, instruction, pending.a);
   pending.issued |= 1u << member;
   pending.accumulators[member] = simulation.program().lists[instruction.list][0].offset;
   if (group.can_run()) simulation.schedule(group.task);
@@ -171,8 +202,11 @@ Step wait(Warp& warp, const Instruction& instruction, LaneMask mask) {
   View done;
   done.generic.raise(warp.warpgroup->entity, last);  // exactly the groups waited for
   warp.knowledge.acquire(mask, warp.live, done);
-  auto is_over = [&](const WgmmaAccumulator& accumulator) {
+  auto is_over = [&](WgmmaAccumulator& accumulator) {
     if (accumulator.group > group) return false;
+    if (!accumulator.sums.empty())
+      for_each_sum(accumulator, static_cast<std::uint32_t>(accumulator.sums.size()) / rows_per_warp,
+                   [](float& value, float sum) { value = sum; });
     const auto& list = warp.simulation.program().lists[accumulator.list];
     for (std::size_t i = 0; i < list.size(); ++i)
       std::memcpy(lanes<float>(warp, list[i]), &accumulator.values[i * warp_lanes],
@@ -185,28 +219,43 @@ Step wait(Warp& warp, const Instruction& instruction, LaneMask mask) {
   return Step::next;
 }
 
-// wgmma.mma_async.sync.aligned.m64nNk16.f32.TYPE.TYPE
+MmaElement decode_element(Decoder& decoder) {
+  return static_cast<MmaElement>(decoder.last_of({"f16", "bf16", "tf32", "e4m3", "e5m2"}));
+}
+
+// wgmma.mma_async.sync.aligned.m64nNkK.f32.TYPE.TYPE
 void decode_multiply(Decoder& decoder) {
   Instruction& instruction = decoder.instruction;
-  const Type b = decoder.type(), a = decoder.type();
-  if (decoder.type() != Type::f32 || a != b || (a != Type::bf16 && a != Type::f16))
+  const MmaElement b = decode_element(decoder), a = decode_element(decoder);
+  const bool is_16_bit = element_bytes(a) == 2;
+  if (decoder.type() != Type::f32 || element_bytes(a) != element_bytes(b) || (is_16_bit && a != b))
     decoder.fail("types not supported");
   const std::string shape = decoder.take_prefixed("m64n");
   instruction.size = static_cast<std::uint32_t>(std::atoi(shape.c_str() + 4));
-  if (!shape.ends_with("k16") || instruction.size % 8 != 0 || instruction.size == 0 ||
+  std::string depth("k");
+  depth.append(std::to_string(mma_depth(a)));
+  if (!shape.ends_with(depth) || instruction.size % 8 != 0 || instruction.size == 0 ||
       instruction.size > most_mma_columns)
     decoder.fail("shape not supported");
   instruction.list = decoder.destinations(0, 4);
   if (decoder.list(instruction.list).size() != instruction.size / 2)
     decoder.fail("wrong number of accumulators");
-  instruction.a = decoder.source(1, 8);
+  const bool a_in_registers = decoder.text(1).starts_with('{');
+  if (a_in_registers)
+    instruction.list_b = decoder.sources(1, 4);
+  else
+    instruction.a = decoder.source(1, 8);
+  if (a_in_registers && decoder.list(instruction.list_b).size() != 4)
+    decoder.fail("wrong number of registers of A");
   instruction.b = decoder.source(2, 8);
   instruction.predicate = decoder.predicate_source(3);
-  if (decoder.immediate(4) != 1 || decoder.immediate(5) != 1)
-    decoder.fail("negated inputs are not supported");
-  instruction.modifiers = (decoder.immediate(6) ? +a_mn_major : 0u) |
-                          (decoder.immediate(7) ? +b_mn_major : 0u) |
-                          (a == Type::f16 ? +inputs_f16 : 0u);
+  std::uint32_t form = static_cast<std::uint32_t>(a) << a_element_shift |
+                       static_cast<std::uint32_t>(b) << b_element_shift;
+  if (decoder.immediate(4) != 1) form |= negate_a;
+  if (decoder.immediate(5) != 1) form |= negate_b;
+  if (is_16_bit && !a_in_registers && decoder.immediate(6) != 0) form |= a_mn_major;
+  if (is_16_bit && decoder.immediate(a_in_registers ? 6 : 7) != 0) form |= b_mn_major;
+  instruction.modifiers = form;
   instruction.execute = multiply;
 }
 

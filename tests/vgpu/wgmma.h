@@ -14,7 +14,7 @@
 namespace bwgemm::vgpu {
 
 struct WgmmaOperation {
-  std::uint64_t a, b;     // descriptors
+  std::uint64_t a, b;     // descriptors; a of 0: in registers
   std::uint32_t n, form;  // form: WgmmaForm
   bool accumulate;
   bool operator==(const WgmmaOperation&) const = default;
@@ -30,6 +30,7 @@ struct Warpgroup {
     std::uint32_t number;                           // from 1
     std::uint32_t issued = 0;                       // bit per warp
     std::array<std::uint32_t, warps> accumulators;  // first register of each warp's
+    std::vector<float> a;                           // if in registers: rows of the four warps
     const Instruction* instruction;
   };
 

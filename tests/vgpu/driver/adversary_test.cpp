@@ -105,6 +105,112 @@ TEST_F(Adversary, AFindingBreaksTheContext) {
   EXPECT_OK(CU(cuMemFree)(address));
 }
 
+// writer: p[i] = v, after it let the next kernel begin. reader: q[i] = p[i], with or without a
+// wait.
+constexpr char dependent_ptx[] = R"(
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry writer(.param .u64 p, .param .u32 v)
+{
+  .reg .b32 %r<4>; .reg .b64 %rd<4>;
+  griddepcontrol.wait;
+  ld.param.u64 %rd1, [p]; ld.param.u32 %r1, [v];
+  griddepcontrol.launch_dependents;
+  mov.u32 %r2, %tid.x; mul.wide.u32 %rd2, %r2, 4; add.s64 %rd3, %rd1, %rd2;
+  st.global.u32 [%rd3], %r1;
+  ret;
+}
+.visible .entry reader(.param .u64 p, .param .u64 q, .param .u32 waits)
+{
+  .reg .b32 %r<4>; .reg .b64 %rd<6>; .reg .pred %p1;
+  ld.param.u64 %rd1, [p]; ld.param.u64 %rd4, [q]; ld.param.u32 %r1, [waits];
+  setp.eq.s32 %p1, %r1, 0;
+  @%p1 bra begin;
+  griddepcontrol.wait;
+  begin:
+  mov.u32 %r2, %tid.x; mul.wide.u32 %rd2, %r2, 4; add.s64 %rd3, %rd1, %rd2; add.s64 %rd5, %rd4, %rd2;
+  ld.global.u32 %r3, [%rd3]; st.global.u32 [%rd5], %r3;
+  ret;
+}
+)";
+
+class Dependent : public Adversary {
+ protected:
+  void SetUp() override {
+    Adversary::SetUp();
+    if (IsSkipped()) return;
+    ASSERT_OK(CU(cuModuleLoadData)(&dependent_, dependent_ptx));
+  }
+  CUresult launch(const char* name, void** arguments, CUstream stream) {
+    CUfunction function = nullptr;
+    EXPECT_OK(CU(cuModuleGetFunction)(&function, dependent_, name));
+    CUlaunchAttribute attribute{};
+    attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+    attribute.value.programmaticStreamSerializationAllowed = 1;
+    CUlaunchConfig config{1, 1, 1, 32, 1, 1, 0, stream, &attribute, 1};
+    return CU(cuLaunchKernelEx)(&config, function, arguments, nullptr);
+  }
+  void write_and_read(CUdeviceptr p, CUdeviceptr q, int value, int waits, CUstream stream) {
+    void *write[] = {&p, &value}, *read[] = {&p, &q, &waits};
+    EXPECT_OK(launch("writer", write, stream));
+    EXPECT_OK(launch("reader", read, stream));
+  }
+  CUmodule dependent_ = nullptr;
+};
+
+TEST_F(Dependent, ChainsThatWaitAreRight) {
+  const CUstream own = stream();
+  const CUdeviceptr p = ints(32, 0), q = ints(32, 0);
+  const std::size_t before = findings();
+  for (int i = 1; i <= rounds; ++i) {
+    for (int j = 0; j < 3; ++j) write_and_read(p, q, 10 * i + j, 1, own);
+    EXPECT_OK(CU(cuStreamSynchronize)(own));
+    EXPECT_EQ(read(q, 32), std::vector<unsigned>(32, static_cast<unsigned>(10 * i + 2)));
+  }
+  EXPECT_EQ(findings(), before);
+}
+
+TEST_F(Dependent, AMissingWaitIsFound) {
+  for (const bool in_a_graph : {false, true}) {
+    const CUstream own = stream();
+    const CUdeviceptr p = ints(32, 0), q = ints(32, 0);
+    const std::size_t before = findings();
+    EXPECT_OK(CU(cuCtxSynchronize)());
+    CUgraph graph = nullptr;
+    CUgraphExec exec = nullptr;
+    if (in_a_graph) {
+      EXPECT_OK(CU(cuStreamBeginCapture)(own, CU_STREAM_CAPTURE_MODE_RELAXED));
+      write_and_read(p, q, 1, 0, own);
+      EXPECT_OK(CU(cuStreamEndCapture)(own, &graph));
+      CUgraphNode from = nullptr, to = nullptr;
+      CUgraphEdgeData edge{};
+      std::size_t one = 1;
+      EXPECT_OK(CU(cuGraphGetEdges)(graph, &from, &to, &edge, &one));
+      EXPECT_EQ(edge.type, CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC);
+      EXPECT_EQ(edge.from_port, CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC);
+      EXPECT_RESULT(CUDA_ERROR_LOSSY_QUERY, CU(cuGraphGetEdges)(graph, &from, &to, nullptr, &one));
+      EXPECT_OK(CU(cuGraphInstantiateWithFlags)(&exec, graph, 0));
+    }
+    CUresult result = CUDA_SUCCESS;
+    for (int i = 0; i < rounds && result == CUDA_SUCCESS; ++i) {
+      if (in_a_graph)
+        EXPECT_OK(CU(cuGraphLaunch)(exec, own));
+      else
+        write_and_read(p, q, 1, 0, own);
+      result = CU(cuStreamSynchronize)(own);
+    }
+    EXPECT_RESULT(CUDA_ERROR_LAUNCH_FAILED, result);
+    EXPECT_GT(findings(), before);
+    EXPECT_OK(CU(cuDevicePrimaryCtxReset)(0));
+    forget();
+    CUcontext again = nullptr;
+    EXPECT_OK(CU(cuDevicePrimaryCtxRetain)(&again, 0));
+    EXPECT_OK(CU(cuDevicePrimaryCtxRelease)(0));
+    EXPECT_OK(CU(cuModuleLoadData)(&dependent_, dependent_ptx));
+  }
+}
+
 TEST_F(Adversary, UnknownBlobsAreRefused) {
   struct {
     std::uint32_t magic = 0xba55ed50;

@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "vgpu/driver/api.h"
+
 namespace bwgemm::vgpu::driver {
 namespace {
 
@@ -50,3 +52,12 @@ Context* checked(Needs needs) {
 }
 
 }  // namespace bwgemm::vgpu::driver
+
+void vgpu_seed(unsigned long long seed) {
+  using bwgemm::vgpu::driver::Driver;
+  Driver& driver = Driver::get();
+  const std::lock_guard lock(driver.mutex);
+  driver.settings.seed = seed;
+  driver.launch_count = 0;
+  driver.scheduler.seed(seed);
+}

@@ -158,12 +158,18 @@ CUresult cuGraphGetEdges(CUgraph graph, CUgraphNode* from, CUgraphNode* to, CUgr
   return call(Needs::driver, [&](Driver& driver) {
     require_value(count != nullptr && (from == nullptr) == (to == nullptr));
     std::vector<CUgraphNode> begins, ends;
+    std::vector<CUgraphEdgeData> kinds;
     for (const auto& node : driver.graphs.get(graph, CUDA_ERROR_INVALID_VALUE).nodes)
       for (const Node* earlier : node->after) {
         begins.push_back(earlier->handle());
         ends.push_back(node->handle());
+        CUgraphEdgeData& kind = kinds.emplace_back();
+        if (!node->is_programmatic()) continue;
+        kind.from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC;
+        kind.type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
+        require(from == nullptr || data != nullptr, CUDA_ERROR_LOSSY_QUERY);
       }
-    if (data != nullptr) std::fill_n(data, std::min(*count, begins.size()), CUgraphEdgeData{});
+    if (data != nullptr) std::copy_n(kinds.begin(), std::min(*count, kinds.size()), data);
     std::size_t same = *count;
     list(begins, from, &same);
     list(ends, to, count);

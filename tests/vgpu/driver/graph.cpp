@@ -3,6 +3,7 @@
 
 #include <unordered_map>
 
+#include "vgpu/driver/launch.h"
 #include "vgpu/driver/stream.h"
 
 namespace bwgemm::vgpu::driver {
@@ -21,6 +22,10 @@ std::shared_ptr<Graph> Graph::clone() const {
     copies[node.get()] = &copy->add(node->type, node->work, std::move(after));
   }
   return copy;
+}
+
+bool Node::is_programmatic() const {
+  return work.kernel && work.kernel->is_programmatic && after.size() == 1 && after[0]->work.kernel;
 }
 
 namespace {
@@ -51,11 +56,7 @@ void launch(const std::shared_ptr<GraphExec>& exec, Stream& stream) {
   for (const auto& node : exec->graph->nodes) {
     std::vector<Ticket> after{begin};
     for (const Node* earlier : node->after) after.push_back(tickets.at(earlier));
-    // The graph lives as long as its pending work.
-    const auto work = [graph = exec->graph, running = node.get()] {
-      if (running->work) running->work();
-    };
-    all.push_back(tickets[node.get()] = submit_unordered(stream, work, after));
+    all.push_back(tickets[node.get()] = submit_unordered(stream, node->work, after));
   }
   exec->last_launch = submit(stream, nullptr, all);
 }

@@ -20,6 +20,9 @@ struct Node {
   CUgraphNodeType type;
   Work work;
   std::vector<Node*> after;
+
+  // The edge to the one node that it comes after lets it begin early.
+  bool is_programmatic() const;
 };
 
 struct Graph {

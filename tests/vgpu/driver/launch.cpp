@@ -23,11 +23,13 @@ void read_attributes(const CUlaunchConfig& config, Launch& launch) {
         launch.cluster[2] = attribute.value.clusterDim.z;
         require(launch.cluster_size() != 0, CUDA_ERROR_INVALID_CLUSTER_SIZE);
         break;
-      // Hints; and leave to begin early, which nobody has to take.
+      case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+        launch.is_programmatic = attribute.value.programmaticStreamSerializationAllowed != 0;
+        break;
+      // Hints.
       case CU_LAUNCH_ATTRIBUTE_IGNORE:
       case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
       case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
-      case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
       case CU_LAUNCH_ATTRIBUTE_PRIORITY:
       case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
       case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
@@ -91,23 +93,31 @@ std::uint64_t seed_of_launch(std::uint64_t seed, unsigned long long ordinal) {
   return mixed ^ mixed >> 31;
 }
 
-void run_kernel(vgpu::LaunchRequest request, const Settings& settings) {
+}  // namespace
+
+void run_kernels(std::span<const KernelWork* const> kernels) {
   Driver& driver = Driver::get();
-  const unsigned long long ordinal = ++driver.launch_count;
-  request.seed = seed_of_launch(settings.seed, ordinal);
-  const Coverage coverage(request);
-  vgpu::RunOptions options = settings.run;
-  options.coverage = coverage.lines();
+  const Settings& settings = driver.settings;
+  const unsigned long long first = driver.launch_count + 1;
+  driver.launch_count += kernels.size();
+  std::vector<vgpu::Grid> grids;
+  for (const KernelWork* kernel : kernels) {
+    grids.push_back({kernel->request, settings.run});
+    grids.back().request.seed = seed_of_launch(settings.seed, first + grids.size() - 1);
+    grids.back().options.coverage = Coverage(kernel->request).lines();
+  }
   try {
-    const std::vector<vgpu::Finding> findings = vgpu::run(request, driver.heap.memory(), options);
-    if (report(findings, request, ordinal) && settings.is_strict) fail(CUDA_ERROR_LAUNCH_FAILED);
+    const auto findings = vgpu::run_dependent(grids, driver.heap.memory());
+    bool is_clean = true;
+    for (std::size_t i = 0; i < grids.size(); ++i)
+      if (report(findings[i], grids[i].request, first + i)) is_clean = false;
+    if (!is_clean && settings.is_strict) fail(CUDA_ERROR_LAUNCH_FAILED);
   } catch (const vgpu::LaunchError& error) {
-    std::fprintf(stderr, "vgpu: %s was not run: %s\n", request.kernel.c_str(), error.what());
+    std::fprintf(stderr, "vgpu: %s was not run: %s\n", grids[0].request.kernel.c_str(),
+                 error.what());
     fail(CUDA_ERROR_LAUNCH_FAILED);
   }
 }
-
-}  // namespace
 
 Launch checked_shape(const CUlaunchConfig& config, const Function& function) {
   Launch launch{{config.gridDimX, config.gridDimY, config.gridDimZ},
@@ -153,9 +163,9 @@ void launch(const CUlaunchConfig& config, const Function& function, void** param
   request.cluster_size = launch.cluster_size();
   request.dynamic_shared_bytes = launch.dynamic_shared_bytes;
   request.parameters = arguments(*function.signature, parameters, extra);
-  const Settings& settings = Driver::get().settings;
-  enqueue(stream, CU_GRAPH_NODE_TYPE_KERNEL,
-          [request = std::move(request), &settings] { run_kernel(request, settings); });
+  enqueue(
+      stream, CU_GRAPH_NODE_TYPE_KERNEL,
+      std::make_shared<const KernelWork>(KernelWork{std::move(request), launch.is_programmatic}));
 }
 
 }  // namespace bwgemm::vgpu::driver

@@ -3,6 +3,8 @@
 // the kernel on the virtual machine and reports what its judges found.
 #pragma once
 
+#include <span>
+
 #include "vgpu/driver/api.h"
 #include "vgpu/driver/kernel.h"
 
@@ -14,9 +16,19 @@ struct Launch {
   vgpu::Dim3 grid, block;
   std::uint32_t dynamic_shared_bytes = 0;
   std::uint32_t cluster[3] = {0, 0, 0};
+  bool is_programmatic = false;  // may begin before the kernel in front of it ends
 
   std::uint32_t cluster_size() const { return cluster[0] * cluster[1] * cluster[2]; }
 };
+
+struct KernelWork {
+  vgpu::LaunchRequest request;
+  bool is_programmatic;
+};
+
+// Kernels of which each but the first may begin before the one in front of it ends. Fails if their
+// judges found anything.
+void run_kernels(std::span<const KernelWork* const> kernels);
 
 // Of grid, block, cluster and shared memory; what occupancy queries may ask too.
 Launch checked_shape(const CUlaunchConfig& config, const Function& function);

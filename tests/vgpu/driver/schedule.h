@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -15,7 +16,20 @@
 namespace bwgemm::vgpu::driver {
 
 struct Context;
-using Work = std::function<void()>;  // may be empty: an operation that only orders others
+struct KernelWork;
+
+// What an operation does; nothing: it only orders others. A kernel is not a function, because
+// several may run together.
+struct Work {
+  Work() = default;
+  Work(std::nullptr_t) {}
+  Work(std::shared_ptr<const KernelWork> of) : kernel(std::move(of)) {}
+  template <std::invocable Body>
+  Work(Body of) : body(std::move(of)) {}
+
+  std::function<void()> body;
+  std::shared_ptr<const KernelWork> kernel;
+};
 
 class Operation {
  public:
@@ -35,6 +49,7 @@ class Operation {
   std::vector<std::shared_ptr<Operation>> successors_;
   bool is_done_ = false;
   bool is_needed_ = false;  // by the wait under way
+  bool is_running_ = false;
   Clock::time_point finished_at_{};
 };
 
@@ -43,6 +58,7 @@ using Ticket = std::shared_ptr<Operation>;  // null: nothing to wait for
 class Scheduler {
  public:
   explicit Scheduler(std::uint64_t seed) : random_(seed) {}
+  void seed(std::uint64_t seed) { random_.seed(seed); }
 
   Ticket submit(Context& context, Work work, std::span<const Ticket> after);
 
@@ -56,10 +72,14 @@ class Scheduler {
   static void mark_needed(Operation& operation);
   void run_until(const Ticket& ticket);
   void run(std::size_t ready_index);
+  // The operation and the kernels that may begin before their predecessor ends, and now do.
+  std::vector<Ticket> overlapping(const Ticket& first);
+  void end(Operation& operation);
   std::size_t pick(bool only_needed);
   std::size_t below(std::size_t limit) { return random_() % limit; }
 
   std::mt19937_64 random_;
+  bool only_needed_ = false;   // runs now
   std::vector<Ticket> ready_;  // what waits for nothing; owns, through successors, all that waits
 };
 

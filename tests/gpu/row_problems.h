@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// What each row of the kernel table is asked to compute, derived from its config alone, so that a
+// new row needs no new test: a covering set, under which every instruction of the kernel runs
+// (build/ptx_coverage.py checks that), and the edges of its tile, cluster and ring.
+#pragma once
+
+#include <vector>
+
+#include "core/kernel_config.h"
+#include "support/gemm_case.h"
+
+namespace bwgemm::test {
+
+// What a kernel asks of its operands, from nothing to what TMA asks that also stores.
+enum class Memory {
+  any,    // any leading dimension, any address
+  lines,  // columns start at multiples of 16 bytes
+  units,  // the columns of C also end there
+};
+
+inline constexpr int forced_splits = 9;
+
+struct RowProblem {
+  GemmCase gemm;
+  int clusters = 0;  // on as many multiprocessors as these need; 0: on all
+  bool device_scalars = false;
+  bool splits_k = false;  // sums of slices of k, where the row can do that
+};
+
+// Rows of one class differ in constants only: sizes of tile and ring, bf16 or f16, CTAs per
+// multiprocessor. All else in a config chooses between pieces of code. The representative of a
+// class is its row with the least work per tile.
+bool same_class(const KernelConfig& row, const KernelConfig& other);
+bool is_representative(const KernelConfig& row);
+
+// About six problems for a row that leaves nothing to the launch; more where types, majors, tile or
+// the width of accesses are chosen there.
+std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory);
+
+// The product of one element, one less than a tile, a tile and one more in both directions, with
+// depths from one element to several rounds of the ring; sizes around a cluster; batches.
+std::vector<RowProblem> edge_problems(const KernelConfig& row, Memory memory);
+
+// Many tiles for every multiprocessor; every pair of majors.
+std::vector<RowProblem> large_problems(const KernelConfig& row, Memory memory);
+
+// One more than a tile in all directions, and a batch of two.
+std::vector<RowProblem> small_problems(const KernelConfig& row, Memory memory);
+
+// A problem of m x n x k in the kernel's own terms, whose D is stored by rows or by columns.
+GemmCase gemm_of(const KernelConfig& row, std::int64_t m, std::int64_t n, std::int64_t k, Major a,
+                 Major b);
+
+std::vector<Major> majors(Major declared);
+std::vector<Dtype> inputs(Input declared);
+
+}  // namespace bwgemm::test
