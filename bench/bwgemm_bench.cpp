@@ -14,6 +14,7 @@
 #include "call.h"
 #include "cublaslt.h"
 #include "gpu.h"
+#include "instruments.h"
 #include "measure.h"
 #include "options.h"
 #include "problem.h"
@@ -25,6 +26,7 @@ namespace {
 
 std::vector<BenchProblem> problems_of(const Options& options) {
   std::vector<BenchProblem> all;
+  if (options.problem.empty() && options.list.empty()) return {};
   if (options.problem.empty())
     all = read_problem_list(options.list, options.column_major);
   else
@@ -38,7 +40,7 @@ std::vector<BenchProblem> problems_of(const Options& options) {
 // Kernels to measure a problem with: all in turn, a forced one, or the chosen one ("").
 std::vector<std::string> kernels_of(const Options& options) {
   std::vector<std::string> names = kernel_names();
-  if (options.sweep) return names;
+  if (options.mode == Mode::sweep) return names;
   const char* variable = std::getenv("BWGEMM_FORCE_KERNEL");
   std::string forced = options.kernel;
   if (forced.empty() && variable != nullptr) forced = variable;
@@ -57,10 +59,10 @@ std::string obstacle(const BenchProblem& problem) {
 }
 
 // What would be done with a problem, for one kernel or the chosen one.
-std::string prospect(const BenchProblem& problem, const std::string& kernel, bool sweep) {
+std::string prospect(const BenchProblem& problem, const std::string& kernel, bool in_a_line) {
   try {
     const std::string text = explain_nominally(problem);
-    return sweep ? kernel + "  " + verdict(text, kernel) : text;
+    return in_a_line ? kernel + "  " + verdict(text, kernel) : text;
   } catch (const NotSupported& error) {
     return std::string("not supported: ") + error.what();
   }
@@ -78,7 +80,7 @@ void show(const Options& options, const std::vector<BenchProblem>& problems,
       std::printf("one of %lld batches\n", static_cast<long long>(problem.batch));
     for (const std::string& kernel : kernels) {
       force_kernel(kernel);
-      std::printf("%s\n", prospect(problem, kernel, options.sweep).c_str());
+      std::printf("%s\n", prospect(problem, kernel, options.mode == Mode::sweep).c_str());
     }
   }
 }
@@ -130,21 +132,31 @@ bool run(const Options& options, const std::vector<BenchProblem>& problems,
   return report.all_good();
 }
 
+// Whether there is a GPU; else why not.
+bool has_gpu(std::string& missing) {
+  bwgemmHandle_t probe = nullptr;
+  if (bwgemmCreate(&probe) != BWGEMM_STATUS_SUCCESS) {
+    missing = bwgemmGetLastErrorString();
+    return false;
+  }
+  bwgemmDestroy(probe);
+  return true;
+}
+
 int benchmark(const Options& options) {
   if (options.help) {
     std::fputs(usage().c_str(), stdout);
     return 0;
   }
+  if (is_offline(options)) return run_offline(options);
   const std::vector<BenchProblem> problems = problems_of(options);
   const std::vector<std::string> kernels = kernels_of(options);
   std::string missing;
-  if (!options.explain) {
-    bwgemmHandle_t probe = nullptr;
-    if (bwgemmCreate(&probe) == BWGEMM_STATUS_SUCCESS) {
-      bwgemmDestroy(probe);
+  if (!options.explain && has_gpu(missing)) {
+    const bool only_checks = options.mode == Mode::sweep && !options.measure.time;
+    if (options.mode == Mode::measure || only_checks)
       return run(options, problems, kernels) ? 0 : 1;
-    }
-    missing = bwgemmGetLastErrorString();
+    return run_instrument(options, problems);
   }
   show(options, problems, kernels);
   if (!missing.empty()) std::printf("Nothing was computed: %s\n", missing.c_str());

@@ -26,8 +26,9 @@ std::string after(const std::string& line, const std::string& word) {
 
 }  // namespace
 
-Handle::Handle(CUstream_st* stream) {
+Handle::Handle(CUstream_st* stream, bool device_scalars) {
   require(bwgemmCreate(&handle_));
+  if (device_scalars) bwgemmSetPointerMode(handle_, BWGEMM_POINTER_MODE_DEVICE);
   if (bwgemmSetStream(handle_, stream) == BWGEMM_STATUS_SUCCESS) return;
   const std::string why = bwgemmGetLastErrorString();
   bwgemmDestroy(handle_);
@@ -39,6 +40,13 @@ void force_kernel(const std::string& name) {
     unsetenv("BWGEMM_FORCE_KERNEL");
   else
     setenv("BWGEMM_FORCE_KERNEL", name.c_str(), 1);
+}
+
+void force_splits(int splits) {
+  if (splits == 0)
+    unsetenv("BWGEMM_FORCE_SPLITS");
+  else
+    setenv("BWGEMM_FORCE_SPLITS", std::to_string(splits).c_str(), 1);
 }
 
 std::vector<std::string> kernel_names() {
@@ -69,13 +77,15 @@ std::string explain(bwgemmHandle_t handle, const BenchProblem& p, const Pointers
   return text;
 }
 
-std::string explain_nominally(const BenchProblem& p) {
+Pointers nominal_pointers(const BenchProblem& p) {
   const auto address = [](std::uintptr_t base, const BenchMatrix& matrix) {
     return reinterpret_cast<void*>(base + static_cast<std::uintptr_t>(matrix.displace));
   };
-  return explain(
-      nullptr, p,
-      {address(1 << 20, p.a), address(2 << 20, p.b), address(3 << 20, p.c), &p.alpha, &p.beta});
+  return {address(1 << 20, p.a), address(2 << 20, p.b), address(3 << 20, p.c), &p.alpha, &p.beta};
+}
+
+std::string explain_nominally(const BenchProblem& p) {
+  return explain(nullptr, p, nominal_pointers(p));
 }
 
 std::string chosen_kernel(const std::string& explanation) {

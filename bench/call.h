@@ -26,7 +26,7 @@ struct NotSupported : std::runtime_error {
 // A handle on `stream`. Throws std::runtime_error.
 class Handle {
  public:
-  explicit Handle(CUstream_st* stream);
+  explicit Handle(CUstream_st* stream, bool device_scalars = false);
   ~Handle() { bwgemmDestroy(handle_); }
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
@@ -39,6 +39,8 @@ class Handle {
 
 // Forces a kernel on the handles created and explanations asked for from now on; "": none.
 void force_kernel(const std::string& name);
+// Likewise a number of slices of k; 0: none.
+void force_splits(int splits);
 
 std::vector<std::string> kernel_names();
 
@@ -47,6 +49,9 @@ void run_bwgemm(bwgemmHandle_t handle, const BenchProblem& problem, const Pointe
 
 // What bwgemmExplain says, which knows no batches: of one of them. `handle` may be null.
 std::string explain(bwgemmHandle_t handle, const BenchProblem& problem, const Pointers& pointers);
+
+// Made up, but aligned as the problem says. Scalars are in host memory.
+Pointers nominal_pointers(const BenchProblem& problem);
 
 // Without a handle, for addresses that are made up but aligned as the problem says.
 std::string explain_nominally(const BenchProblem& problem);

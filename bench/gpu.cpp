@@ -42,6 +42,7 @@ DriverApi open_driver() {
   bind(library, "cuMemcpyHtoD_v2", api.cuMemcpyHtoD);
   bind(library, "cuMemcpyDtoH_v2", api.cuMemcpyDtoH);
   bind(library, "cuMemcpyDtoD_v2", api.cuMemcpyDtoD);
+  bind(library, "cuMemcpyDtoDAsync_v2", api.cuMemcpyDtoDAsync);
   bind(library, "cuMemsetD8_v2", api.cuMemsetD8);
   bind(library, "cuStreamCreate", api.cuStreamCreate);
   bind(library, "cuStreamSynchronize", api.cuStreamSynchronize);
@@ -55,9 +56,16 @@ DriverApi open_driver() {
   bind(library, "cuEventRecord", api.cuEventRecord);
   bind(library, "cuEventSynchronize", api.cuEventSynchronize);
   bind(library, "cuEventElapsedTime_v2", api.cuEventElapsedTime);
+  bind(library, "cuModuleLoadData", api.cuModuleLoadData);
+  bind(library, "cuModuleUnload", api.cuModuleUnload);
+  bind(library, "cuModuleGetFunction", api.cuModuleGetFunction);
+  bind(library, "cuFuncSetAttribute", api.cuFuncSetAttribute);
+  bind(library, "cuLaunchKernelEx", api.cuLaunchKernelEx);
+  bind(library, "cuTensorMapEncodeTiled", api.cuTensorMapEncodeTiled);
   bind_if_there(library, "cuGraphGetNodes", api.cuGraphGetNodes);
   bind_if_there(library, "cuGraphNodeGetType", api.cuGraphNodeGetType);
   bind_if_there(library, "cuGraphKernelNodeGetParams_v2", api.cuGraphKernelNodeGetParams);
+  bind_if_there(library, "cuGraphKernelNodeGetAttribute", api.cuGraphKernelNodeGetAttribute);
   bind_if_there(library, "cuFuncGetName", api.cuFuncGetName);
   return api;
 }
@@ -102,6 +110,8 @@ Gpu::Gpu() {
   name_ = name.data();
   pci_address_ = pci_address_of(device);
   l2_bytes_ = static_cast<std::size_t>(attribute(device, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE));
+  sm_count_ = attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+  compute_capability_major_ = attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
   CUcontext context = nullptr;
   check(api.cuDevicePrimaryCtxRetain(&context, device), "cuDevicePrimaryCtxRetain");
   check(api.cuCtxSetCurrent(context), "cuCtxSetCurrent");
@@ -136,15 +146,15 @@ void Graph::abandon() const {
   if (unfinished != nullptr) driver().cuGraphDestroy(unfinished);
 }
 
-std::string Graph::kernel(const std::string& prefix) const {
+std::optional<Graph::Kernel> Graph::first_kernel(const std::string& prefix) const {
   const DriverApi& api = driver();
   if (api.cuGraphGetNodes == nullptr || api.cuGraphNodeGetType == nullptr ||
       api.cuGraphKernelNodeGetParams == nullptr || api.cuFuncGetName == nullptr)
-    return "";
+    return std::nullopt;
   std::size_t count = 0;
-  if (api.cuGraphGetNodes(graph_, nullptr, &count) != CUDA_SUCCESS) return "";
+  if (api.cuGraphGetNodes(graph_, nullptr, &count) != CUDA_SUCCESS) return std::nullopt;
   std::vector<CUgraphNode> nodes(count);
-  if (api.cuGraphGetNodes(graph_, nodes.data(), &count) != CUDA_SUCCESS) return "";
+  if (api.cuGraphGetNodes(graph_, nodes.data(), &count) != CUDA_SUCCESS) return std::nullopt;
   for (const CUgraphNode node : nodes) {
     CUgraphNodeType type{};
     CUDA_KERNEL_NODE_PARAMS params{};
@@ -153,9 +163,25 @@ std::string Graph::kernel(const std::string& prefix) const {
         api.cuGraphKernelNodeGetParams(node, &params) == CUDA_SUCCESS && params.func != nullptr &&
         api.cuFuncGetName(&name, params.func) == CUDA_SUCCESS && name != nullptr &&
         std::string(name).starts_with(prefix))
-      return name;
+      return Kernel{node, params, name};
   }
-  return "";
+  return std::nullopt;
+}
+
+std::string Graph::kernel(const std::string& prefix) const {
+  const std::optional<Kernel> kernel = first_kernel(prefix);
+  return kernel.has_value() ? kernel->name : "";
+}
+
+Graph::KernelLaunch Graph::kernel_launch(const std::string& prefix) const {
+  const std::optional<Kernel> kernel = first_kernel(prefix);
+  if (!kernel.has_value() || driver().cuGraphKernelNodeGetAttribute == nullptr)
+    throw std::runtime_error("the driver does not tell what a graph launches");
+  CUlaunchAttributeValue value{};
+  check(driver().cuGraphKernelNodeGetAttribute(kernel->node, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                                               &value),
+        "cuGraphKernelNodeGetAttribute");
+  return {kernel->params, value.clusterDim.x > 0 ? value.clusterDim.x : 1, kernel->name};
 }
 
 Graph::~Graph() {

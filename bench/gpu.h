@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cuda.h>
+#include <optional>
 #include <string>
 
 namespace bwgemm::bench {
@@ -24,6 +25,7 @@ struct DriverApi {
   decltype(&::cuMemcpyHtoD) cuMemcpyHtoD;
   decltype(&::cuMemcpyDtoH) cuMemcpyDtoH;
   decltype(&::cuMemcpyDtoD) cuMemcpyDtoD;
+  decltype(&::cuMemcpyDtoDAsync) cuMemcpyDtoDAsync;
   decltype(&::cuMemsetD8) cuMemsetD8;
   decltype(&::cuStreamCreate) cuStreamCreate;
   decltype(&::cuStreamSynchronize) cuStreamSynchronize;
@@ -37,10 +39,17 @@ struct DriverApi {
   decltype(&::cuEventRecord) cuEventRecord;
   decltype(&::cuEventSynchronize) cuEventSynchronize;
   decltype(&::cuEventElapsedTime) cuEventElapsedTime;
+  decltype(&::cuModuleLoadData) cuModuleLoadData;
+  decltype(&::cuModuleUnload) cuModuleUnload;
+  decltype(&::cuModuleGetFunction) cuModuleGetFunction;
+  decltype(&::cuFuncSetAttribute) cuFuncSetAttribute;
+  decltype(&::cuLaunchKernelEx) cuLaunchKernelEx;
+  decltype(&::cuTensorMapEncodeTiled) cuTensorMapEncodeTiled;
   // Null in drivers that lack them: then graphs cannot name their kernels.
   decltype(&::cuGraphGetNodes) cuGraphGetNodes;
   decltype(&::cuGraphNodeGetType) cuGraphNodeGetType;
   decltype(&::cuGraphKernelNodeGetParams) cuGraphKernelNodeGetParams;
+  decltype(&::cuGraphKernelNodeGetAttribute) cuGraphKernelNodeGetAttribute;
   decltype(&::cuFuncGetName) cuFuncGetName;
 };
 
@@ -56,6 +65,8 @@ class Gpu {
   const std::string& name() const { return name_; }
   const std::string& pci_address() const { return pci_address_; }
   std::size_t l2_bytes() const { return l2_bytes_; }
+  int sm_count() const { return sm_count_; }
+  int compute_capability_major() const { return compute_capability_major_; }
   std::size_t free_bytes() const;
 
   // Milliseconds that the stream spends on what `work` submits.
@@ -75,6 +86,7 @@ class Gpu {
   CUevent begin_ = nullptr, end_ = nullptr;
   std::string name_, pci_address_;
   std::size_t l2_bytes_ = 0;
+  int sm_count_ = 0, compute_capability_major_ = 0;
 };
 
 class DeviceBuffer {
@@ -114,10 +126,25 @@ class Graph {
 
   void launch() const { check(driver().cuGraphLaunch(executable_, stream_), "cuGraphLaunch"); }
 
+  // The launch of the first kernel whose name begins with `prefix`, and its name. What the
+  // parameters point to lives as long as the graph. Throws if the driver cannot say.
+  struct KernelLaunch {
+    CUDA_KERNEL_NODE_PARAMS params;
+    unsigned cluster;  // CTAs, along x
+    std::string name;
+  };
+  KernelLaunch kernel_launch(const std::string& prefix) const;
+
   // The first kernel whose name begins with `prefix`; "" if there is none or the driver cannot say.
   std::string kernel(const std::string& prefix) const;
 
  private:
+  struct Kernel {
+    CUgraphNode node;
+    CUDA_KERNEL_NODE_PARAMS params;
+    std::string name;
+  };
+  std::optional<Kernel> first_kernel(const std::string& prefix) const;
   void finish();
   void abandon() const;  // ends the capture, so that the stream can be used
 

@@ -10,12 +10,11 @@
 
 #include "call.h"
 #include "operands.h"
+#include "series.h"
 
 namespace bwgemm::bench {
 
 namespace {
-
-using Call = std::function<void(int set)>;
 
 Spread spread(std::vector<double> values) {
   std::sort(values.begin(), values.end());
@@ -23,31 +22,6 @@ Spread spread(std::vector<double> values) {
     return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5)];
   };
   return {at(0.5), at(0.25), at(0.75)};
-}
-
-// A graph of calls and the number of them.
-struct Series {
-  int calls;
-  Graph graph;
-
-  Series(const Gpu& gpu, const Operands& operands, int calls, const Call& call)
-      : calls(calls), graph(gpu, [&] {
-          for (int i = 0; i < calls; ++i) call(i % operands.sets());
-        }) {}
-
-  double microseconds(const Gpu& gpu) const {
-    return gpu.milliseconds([&] { graph.launch(); }) * 1e3 / calls;
-  }
-};
-
-// As many calls as fill one replay, from a first rough timing.
-std::unique_ptr<Series> make_series(const Gpu& gpu, const Operands& operands, double graph_ms,
-                                    const Call& call) {
-  const Series probe(gpu, operands, 4, call);
-  probe.microseconds(gpu);
-  const double once_us = probe.microseconds(gpu);
-  const int calls = std::clamp(static_cast<int>(graph_ms * 1e3 / once_us), 4, 2000);
-  return std::make_unique<Series>(gpu, operands, calls, call);
 }
 
 // Nanoseconds to submit one call, the stream never waited for while timing.

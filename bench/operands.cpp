@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <map>
 #include <random>
 #include <stdexcept>
 
@@ -43,25 +44,57 @@ std::size_t behind(std::size_t start, const BenchMatrix& matrix, std::int64_t ba
 }
 
 // Copies the pool over and over; each operand starts elsewhere in it.
-void fill(CUdeviceptr destination, std::size_t bytes, const void* pool, std::size_t pool_bytes,
-          std::size_t start) {
+void fill(CUdeviceptr destination, std::size_t bytes, const DeviceBuffer& pool, std::size_t start) {
   while (bytes > 0) {
-    const std::size_t part = std::min(bytes, pool_bytes - start);
-    check(driver().cuMemcpyHtoD(destination, static_cast<const char*>(pool) + start, part),
-          "cuMemcpyHtoD");
+    const std::size_t part = std::min(bytes, pool.bytes() - start);
+    check(driver().cuMemcpyDtoD(destination, pool.address(start), part), "cuMemcpyDtoD");
     destination += part;
     bytes -= part;
     start = 0;
   }
 }
 
-// Copies from pageable memory and memsets return before they are done, and the benchmark's stream
-// does not wait for the legacy stream, which they are on.
+// Copies and memsets return before they are done, and the benchmark's stream does not wait for the
+// legacy stream, which they are on.
 void wait_for_legacy_stream() {
   check(driver().cuStreamSynchronize(CU_STREAM_LEGACY), "cuStreamSynchronize");
 }
 
+template <class Element>
+std::unique_ptr<DeviceBuffer> on_device(const std::vector<Element>& values) {
+  auto copy = std::make_unique<DeviceBuffer>(values.size() * sizeof(Element));
+  check(driver().cuMemcpyHtoD(copy->address(), values.data(), copy->bytes()), "cuMemcpyHtoD");
+  return copy;
+}
+
 }  // namespace
+
+// Normal numbers as an input type and as f32, the same in every run.
+struct Operands::Pool {
+  explicit Pool(bwgemmDataType_t type) : values(pool_elements), values_f32(pool_elements) {
+    std::mt19937_64 random(20240601);
+    std::normal_distribution<float> normal;
+    std::vector<float> quantiles(1 << 16);
+    for (float& value : quantiles) value = normal(random);
+    for (std::size_t i = 0; i < pool_elements; ++i) {
+      const float value = quantiles[random() >> 48];
+      values[i] = narrow(value, type);
+      values_f32[i] = value;
+    }
+    device_values = on_device(values);
+    device_values_f32 = on_device(values_f32);
+  }
+
+  // A list of problems shares one. Never freed: the driver may end before static objects do.
+  static const Pool& of(bwgemmDataType_t type) {
+    static auto& pools = *new std::map<bwgemmDataType_t, Pool>;
+    return pools.try_emplace(type, type).first->second;
+  }
+
+  std::vector<std::uint16_t> values;
+  std::vector<float> values_f32;
+  std::unique_ptr<DeviceBuffer> device_values, device_values_f32;
+};
 
 Operands::Operands(const Gpu& gpu, const BenchProblem& problem)
     : problem_(problem),
@@ -72,7 +105,8 @@ Operands::Operands(const Gpu& gpu, const BenchProblem& problem)
                static_cast<std::size_t>(problem.c.displace)),
       set_bytes_(behind(c_start_, problem.c, problem.batch)),
       c_bytes_(bytes_of(problem.c, problem.batch)),
-      scalars_(2 * sizeof(float)) {
+      scalars_(2 * sizeof(float)),
+      pool_(Pool::of(problem.a.type)) {
   const std::size_t rotation = 3 * gpu.l2_bytes();
   const std::size_t wanted = std::clamp<std::size_t>(rotation / set_bytes_ + 1, 2, most_sets);
   const std::size_t room = gpu.free_bytes() / 10 * 9 / set_bytes_;
@@ -80,21 +114,10 @@ Operands::Operands(const Gpu& gpu, const BenchProblem& problem)
   if (sets_ == 0) throw std::runtime_error("the operands do not fit in device memory");
   memory_ = std::make_unique<DeviceBuffer>(static_cast<std::size_t>(sets_) * set_bytes_);
 
-  std::mt19937_64 random(20240601);
-  std::normal_distribution<float> normal;
-  std::vector<float> quantiles(1 << 16);
-  for (float& value : quantiles) value = normal(random);
-  pool_.resize(pool_elements);
-  pool_f32_.resize(problem.c.type == BWGEMM_R_32F ? pool_elements : 0);
-  for (std::size_t i = 0; i < pool_elements; ++i) {
-    const float value = quantiles[random() >> 48];
-    pool_[i] = narrow(value, problem.a.type);
-    if (!pool_f32_.empty()) pool_f32_[i] = value;
-  }
   for (int set = 0; set < sets_; ++set) {
-    const auto start = static_cast<std::size_t>(set) * 7919 * 2;
-    const std::size_t pool_bytes = pool_elements * 2;
-    fill(memory_->address(offset(set)), c_start_, pool_.data(), pool_bytes, start % pool_bytes);
+    const DeviceBuffer& pool = *pool_.device_values;
+    fill(memory_->address(offset(set)), c_start_, pool,
+         static_cast<std::size_t>(set) * 7919 * 2 % pool.bytes());
     reset_c(set);
   }
   const float scalars[] = {problem.alpha, problem.beta};
@@ -113,10 +136,8 @@ Pointers Operands::pointers(int set) const {
 }
 
 void Operands::reset_c(int set) const {
-  if (pool_f32_.empty())
-    fill(c(set), c_bytes_, pool_.data(), pool_elements * 2, c_in_pool);
-  else
-    fill(c(set), c_bytes_, pool_f32_.data(), pool_elements * 4, c_in_pool);
+  fill(c(set), c_bytes_, output_is_f32() ? *pool_.device_values_f32 : *pool_.device_values,
+       c_in_pool);
   wait_for_legacy_stream();
 }
 
@@ -128,8 +149,9 @@ void Operands::poison_c(int set) const {
 std::string Operands::verify(int set) const {
   const auto c_before = [this](std::int64_t index) -> double {
     const auto at = static_cast<std::size_t>(index);
-    return pool_f32_.empty() ? widen(pool_[(at + c_in_pool / 2) % pool_elements], problem_.c.type)
-                             : pool_f32_[(at + c_in_pool / 4) % pool_elements];
+    return output_is_f32()
+               ? pool_.values_f32[(at + c_in_pool / 4) % pool_elements]
+               : widen(pool_.values[(at + c_in_pool / 2) % pool_elements], problem_.c.type);
   };
   return bench::verify(problem_, a(set), b(set), c(set), c_before);
 }

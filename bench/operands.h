@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "call.h"
 #include "gpu.h"
@@ -33,6 +32,9 @@ class Operands {
   std::string verify(int set) const;
 
  private:
+  struct Pool;
+
+  bool output_is_f32() const { return problem_.c.type == BWGEMM_R_32F; }
   std::size_t offset(int set) const { return static_cast<std::size_t>(set) * set_bytes_; }
   CUdeviceptr a(int set) const { return memory_->address(offset(set) + a_start_); }
   CUdeviceptr b(int set) const { return memory_->address(offset(set) + b_start_); }
@@ -43,9 +45,8 @@ class Operands {
   std::size_t c_bytes_;                                  // from C's first element to its last
   int sets_ = 0;
   std::unique_ptr<DeviceBuffer> memory_;
-  DeviceBuffer scalars_;             // alpha and beta
-  std::vector<std::uint16_t> pool_;  // normal numbers of the input type
-  std::vector<float> pool_f32_;      // of the output type, if that is f32
+  DeviceBuffer scalars_;  // alpha and beta
+  const Pool& pool_;      // normal numbers
 };
 
 }  // namespace bwgemm::bench

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <stdexcept>
+#include <vector>
 
 #include "fields.h"
 #include "problem.h"
@@ -38,11 +39,31 @@ void read_shard(const std::string& text, Options& options) {
   options.shard = within("--shard's I", text.substr(0, slash), 0, options.shards - 1);
 }
 
+void read_random(const std::string& text, Options& options) {
+  const std::vector<std::string> parts = split(text, ',');
+  if (parts.size() != 2)
+    throw std::runtime_error("--random-problems is '" + text +
+                             "' but must be SEED,COUNT, such as 1,100");
+  options.seed = static_cast<std::uint64_t>(whole_number("--random-problems' seed", parts[0]));
+  options.count = within("--random-problems' count", parts[1], 1, 100000);
+}
+
+void set_mode(Options& options, Mode mode) {
+  if (options.mode != Mode::measure && options.mode != mode)
+    throw std::runtime_error(
+        "only one of --sweep, --regret, --summary, --random-problems, --ceiling, --host and "
+        "--trace");
+  options.mode = mode;
+}
+
 Flags flags_of(Options& options) {
   return {
       {"--help", [&] { options.help = true; }},
       {"--colmajor", [&] { options.column_major = true; }},
-      {"--sweep", [&] { options.sweep = true; }},
+      {"--sweep", [&] { set_mode(options, Mode::sweep); }},
+      {"--regret", [&] { set_mode(options, Mode::regret); }},
+      {"--ceiling", [&] { set_mode(options, Mode::ceiling); }},
+      {"--host", [&] { set_mode(options, Mode::host); }},
       {"--resume", [&] { options.resume = true; }},
       {"--no-check", [&] { options.measure.check = false; }},
       {"--no-time", [&] { options.measure.time = false; }},
@@ -64,15 +85,49 @@ Values values_of(Options& options) {
        [&](const std::string& t) { options.budget_seconds = positive("--budget-seconds", t); }},
       {"--pairs", [&](const std::string& t) { measure.pairs = within("--pairs", t, 1, 1 << 20); }},
       {"--warm-ms", [&](const std::string& t) { measure.warm_ms = positive("--warm-ms", t); }},
-      {"--graph-ms", [&](const std::string& t) { measure.graph_ms = positive("--graph-ms", t); }},
+      {"--graph-ms",
+       [&](const std::string& t) {
+         measure.graph_ms = options.sweep.graph_ms = positive("--graph-ms", t);
+       }},
+      {"--from", text_into(options.from)},
+      {"--summary",
+       [&](const std::string& t) {
+         set_mode(options, Mode::summary);
+         options.input = t;
+       }},
+      {"--trace",
+       [&](const std::string& t) {
+         set_mode(options, Mode::trace);
+         options.output = t;
+       }},
+      {"--random-problems",
+       [&](const std::string& t) {
+         set_mode(options, Mode::random_problems);
+         read_random(t, options);
+       }},
+      {"--prune", [&](const std::string& t) { options.sweep.prune = positive("--prune", t); }},
+      {"--worst", [&](const std::string& t) { options.worst = within("--worst", t, 0, 1 << 20); }},
       {"--shard", [&](const std::string& t) { read_shard(t, options); }},
   };
 }
 
-void check_together(const Options& options) {
-  if (options.problem.empty() == options.list.empty())
+// What the options say of problems: none, one source, or either.
+void check_problems(const Options& options) {
+  const bool has_none = options.problem.empty() && options.list.empty();
+  const bool needs_none = options.mode == Mode::summary || options.mode == Mode::random_problems ||
+                          options.mode == Mode::ceiling || !options.from.empty();
+  if (needs_none && !has_none) throw std::runtime_error("--problem and --list mean nothing here");
+  if (!needs_none && options.problem.empty() == options.list.empty())
     throw std::runtime_error("give either --problem or --list");
-  if (options.sweep && !options.kernel.empty())
+  if (options.mode == Mode::trace && options.problem.empty())
+    throw std::runtime_error("--trace takes one --problem");
+}
+
+void check_together(const Options& options) {
+  if (!options.from.empty() && options.mode != Mode::regret)
+    throw std::runtime_error("--from belongs to --regret");
+  check_problems(options);
+  if (options.mode == Mode::sweep && !options.kernel.empty())
     throw std::runtime_error("--sweep and --kernel exclude each other");
   if (options.resume && options.csv.empty())
     throw std::runtime_error("--resume needs --csv, whose file it continues");
@@ -91,7 +146,17 @@ std::string usage() {
          "  --colmajor          sizes and letters are the C API's (column-major); default: the\n"
          "                      row-major view, D[M,N] = op(A) op(B), A stored [M,K] if transa=N\n"
          "  --kernel NAME       use this kernel instead of the chosen one\n"
-         "  --sweep             measure every kernel that can serve, one line each\n"
+         "  --sweep             time every kernel that is predicted within --prune X (2.5) of the\n"
+         "                      best, nothing else; with --no-time check every kernel\n"
+         "  --regret            sweep, then how much slower the chosen kernel is than the "
+         "fastest;\n"
+         "                      with --from SWEEP.csv: of a sweep's CSV, without a GPU; --explain\n"
+         "                      shows all times, --worst N (15) how many problems\n"
+         "  --summary FILES     ratios of result CSVs (a,b,...) by class of problem\n"
+         "  --random-problems SEED,COUNT  print a list of problems that no constant was fitted to\n"
+         "  --ceiling           the rates that nothing can exceed: tensor cores, memory, delivery\n"
+         "  --host              host time of a call, of an empty launch and of cuBLASLt\n"
+         "  --trace FILE.json   timeline of one problem (chrome://tracing, Perfetto)\n"
          "  --explain           run nothing: what would be chosen on an H200 and a B200, and why\n"
          "  --csv FILE          write one row a measurement; --json FILE likewise\n"
          "  --resume            skip measurements that the CSV already holds\n"
@@ -99,7 +164,7 @@ std::string usage() {
          "  --shard I/N         only every N-th problem, starting with I (0-based)\n"
          "  --pairs N           paired samples (15)\n"
          "  --warm-ms X         load before the first sample (150)\n"
-         "  --graph-ms X        device time of one sample (8)\n"
+         "  --graph-ms X        device time of one sample (8; of a sweep 4)\n"
          "  --no-check          do not check results\n"
          "  --no-time           check results only\n"
          "  --no-cublaslt       time bwgemm alone\n"
@@ -122,6 +187,9 @@ Options parse_options(int count, const char* const* arguments) {
     }
   }
   if (!options.help) check_together(options);
+  options.sweep.budget_seconds = options.budget_seconds;
+  options.sweep.resume = options.resume;
+  options.sweep.csv = options.csv;
   return options;
 }
 

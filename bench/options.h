@@ -2,18 +2,28 @@
 // Options: the command line of bwgemm_bench.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "measure.h"
+#include "sweep.h"
 
 namespace bwgemm::bench {
 
+// What to do: the option that asks for it names it.
+enum class Mode { measure, sweep, regret, summary, random_problems, ceiling, host, trace };
+
 struct Options {
+  Mode mode = Mode::measure;
   std::string problem;        // --problem TEXT
   std::string list;           // --list FILE.csv
   bool column_major = false;  // --colmajor: letters and sizes are the C API's
   std::string kernel;         // --kernel NAME: force it
-  bool sweep = false;         // --sweep: every kernel that can serve, one line each
+  std::string from;           // --from SWEEP.csv: --regret without a GPU
+  std::string input;          // --summary FILE.csv[,FILE.csv...]
+  std::string output;         // --trace FILE.json
+  std::uint64_t seed = 0;     // --random-problems SEED,COUNT
+  int count = 0;
   std::string csv, json;      // --csv FILE, --json FILE
   bool resume = false;        // --resume: skip what --csv FILE already holds
   double budget_seconds = 0;  // --budget-seconds S: start no problem after that; 0: no limit
@@ -21,6 +31,8 @@ struct Options {
   bool compare = true;        // --no-cublaslt
   bool explain = false;       // --explain: print the choice and its reasons, run nothing
   bool help = false;          // --help
+  int worst = 15;             // --worst N: how many of the largest regrets are shown
+  SweepOptions sweep;         // --prune X and what a sweep shares with a measurement
   MeasureOptions measure;     // --pairs N, --warm-ms X, --graph-ms X, --no-check
 };
 

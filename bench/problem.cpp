@@ -2,7 +2,6 @@
 #include "problem.h"
 
 #include <algorithm>
-#include <cctype>
 #include <fstream>
 #include <set>
 #include <stdexcept>
@@ -141,8 +140,8 @@ BenchProblem from_fields(const Fields& fields, bool column_major) {
   return problem;
 }
 
-std::string canonical(std::string key) {
-  for (char& c : key) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+std::string canonical(const std::string& text) {
+  const std::string key = lower_case(text);
   return key == "out_dtype" ? "out" : key;
 }
 
@@ -191,6 +190,14 @@ std::vector<BenchProblem> read_problem_list(const std::string& path, bool column
   }
   if (problems.empty()) throw std::runtime_error("no problem in " + path);
   return problems;
+}
+
+BenchProblem problem_of_result(const Table& table, std::size_t row) {
+  try {
+    return from_fields(table.fields(row, problem_keys), true);
+  } catch (const std::exception& error) {
+    throw std::runtime_error(table.path() + ": " + error.what());
+  }
 }
 
 BenchProblem parse_problem(const std::string& text, bool column_major) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bwgemm/bwgemm.h"
+#include "table.h"
 
 namespace bwgemm::bench {
 
@@ -56,6 +57,10 @@ std::vector<BenchProblem> read_problem_list(const std::string& path, bool column
 // "m=512,n=512,k=512,transb=T": key=value pairs; the keys are those of problem_keys. Throws
 // std::runtime_error naming the key.
 BenchProblem parse_problem(const std::string& text, bool column_major);
+
+// A problem's cells of a result file (row.h), which are in the C API's terms; its other columns are
+// skipped. Throws std::runtime_error naming the file.
+BenchProblem problem_of_result(const Table& table, std::size_t row);
 
 extern const char* const problem_keys;
 

@@ -9,17 +9,14 @@ namespace bwgemm::bench {
 
 namespace {
 
-std::string fixed(double value, int decimals) {
-  std::array<char, 400> digits{};
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value,
-                                 std::chars_format::fixed, decimals)
-                       .ptr;
-  return {digits.data(), end};
-}
-
 std::string shortest(float value) {
   std::array<char, 32> digits{};
   return {digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr};
+}
+
+template <class Number>
+std::string whole(Number number) {
+  return std::to_string(number);
 }
 
 template <class Text>
@@ -34,17 +31,22 @@ std::string joined(const std::vector<Cell>& row, const char* separator, const Te
 
 }  // namespace
 
+std::string fixed(double value, int decimals) {
+  std::array<char, 400> digits{};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value,
+                                 std::chars_format::fixed, decimals)
+                       .ptr;
+  return {digits.data(), end};
+}
+
 double tflops(const BenchProblem& problem, double microseconds) {
   return microseconds > 0 ? problem.flop() / microseconds * 1e-6 : 0;
 }
 
-std::vector<Cell> row_of(const BenchProblem& p, const std::string& forced_kernel,
-                         const Measurement& r) {
-  const auto whole = [](auto number) { return std::to_string(number); };
+std::vector<Cell> problem_cells(const BenchProblem& p) {
   const auto letter = [](bool transposed) { return std::string(transposed ? "T" : "N"); };
   return {
       {"name", p.name, true},
-      {"forced", forced_kernel, true},
       {"m", whole(p.m)},
       {"n", whole(p.n)},
       {"k", whole(p.k)},
@@ -65,6 +67,14 @@ std::vector<Cell> row_of(const BenchProblem& p, const std::string& forced_kernel
       {"aligna", whole(p.a.displace)},
       {"alignb", whole(p.b.displace)},
       {"alignc", whole(p.c.displace)},
+  };
+}
+
+std::vector<Cell> row_of(const BenchProblem& p, const std::string& forced_kernel,
+                         const Measurement& r) {
+  std::vector<Cell> row = problem_cells(p);
+  row.insert(row.begin() + 1, {"forced", forced_kernel, true});
+  const std::vector<Cell> measured = {
       {"kernel", r.kernel, true},
       {"check", r.check, true},
       {"bwgemm_us", fixed(r.bwgemm_us, 3)},
@@ -88,10 +98,16 @@ std::vector<Cell> row_of(const BenchProblem& p, const std::string& forced_kernel
       {"cublaslt_host_ns", fixed(r.cublaslt_host_ns, 0)},
       {"operand_sets", whole(r.operand_sets)},
   };
+  row.insert(row.end(), measured.begin(), measured.end());
+  return row;
 }
 
 std::string csv_header() {
-  return joined(row_of({}, {}, {}), ",", [](const Cell& cell) { return std::string(cell.column); });
+  return csv_header(row_of({}, {}, {}));
+}
+
+std::string csv_header(const std::vector<Cell>& row) {
+  return joined(row, ",", [](const Cell& cell) { return std::string(cell.column); });
 }
 
 std::string csv_row(const std::vector<Cell>& row) {

@@ -6,6 +6,7 @@ import csv
 import os
 import re
 import subprocess
+import tempfile
 import unittest
 
 import environment
@@ -50,9 +51,10 @@ class Bench(unittest.TestCase):
         for dtype in ("bf16", "f16"):
             for transa in "NT":
                 for transb in "NT":
-                    problem = f"m=512,n=512,k=512,dtype={dtype},transa={transa},transb={transb}"
-                    swept = self.swept("--problem", problem)
-                    serving |= {kernel for kernel, text in swept.items() if "predicted" in text}
+                    for m in (8, 512):
+                        problem = f"m={m},n=512,k=512,dtype={dtype},transa={transa},transb={transb}"
+                        swept = self.swept("--problem", problem)
+                        serving |= {name for name, text in swept.items() if "predicted" in text}
         self.assertEqual(serving, set(built_kernels()))
 
     def test_a_kernel_can_be_forced(self):
@@ -81,6 +83,42 @@ class Bench(unittest.TestCase):
                               ("m=8,n=0,k=8", "nothing to launch")):
             self.assertIn(text, self.output("--problem", problem))
 
+    def test_a_summary_reads_results(self):
+        text = "name,m,n,k,bwgemm_us,ratio_first,ratio_best\nx,4096,4,4096,10,1.5,1.25\n"
+        with tempfile.TemporaryDirectory() as folder:
+            results, summary = os.path.join(folder, "r.csv"), os.path.join(folder, "s.csv")
+            with open(results, "w", encoding="utf-8") as file:
+                file.write(text)
+            shown = self.output("--summary", f"{results},{results}", "--csv", summary)
+            with open(summary, newline="", encoding="utf-8") as file:
+                rows = {row["class"]: row for row in csv.DictReader(file)}
+        self.assertRegex(shown, r"decode: M <= 16 +2  1\.500 ok +1\.250 ok")
+        self.assertEqual(rows["decode: M <= 16"]["worst_best_name"], "x")
+
+    def test_regret_of_a_sweep_needs_no_driver(self):
+        header = "name,m,n,k,transa,kernel,tile_m,tile_n,tile_k,splits,us,predicted_us,sm_mhz," \
+                 "watts,launches\n"
+        chosen = re.search(r"(?m)^kernel +(bwgemm_sm90\w+)", self.output(
+            "--problem", "m=4096,n=4096,k=4096,transa=T", "--colmajor", "--explain")).group(1)
+        tile = re.search(r"_(\d+)x(\d+)x(\d+)_", chosen).groups()
+        with tempfile.TemporaryDirectory() as folder:
+            sweep = os.path.join(folder, "sweep.csv")
+            with open(sweep, "w", encoding="utf-8") as file:
+                file.write(header)
+                file.write(f"p,4096,4096,4096,T,{chosen},{','.join(tile)},1,220,0,0,0,1\n")
+                file.write("p,4096,4096,4096,T,bwgemm_sm90_other,64,64,64,1,200,0,0,0,1\n")
+            text = self.output("--regret", "--from", sweep, "--explain")
+        self.assertIn("mean 10.00%", text)
+        self.assertIn("* " + chosen, text)
+
+    def test_random_problems_are_a_list(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "random.csv")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(self.output("--random-problems", "3,20"))
+            shown = self.output("--list", path, "--explain")
+        self.assertEqual(len(re.findall(r"(?m)^== ", shown)), 20)
+
     def test_help(self):
         self.assertIn("--problem TEXT", self.output("--help"))
 
@@ -96,6 +134,12 @@ class Bench(unittest.TestCase):
                 ([*PROBLEM, "--pairs", "1.5"], "--pairs is '1.5'"),
                 ([*PROBLEM, "--warm-ms", "long"], "--warm-ms is 'long'"),
                 ([*PROBLEM, "--shard", "2/2"], "--shard's I is 2"),
+                (["--random-problems", "3"], "--random-problems is '3' but must be SEED,COUNT"),
+                ([*PROBLEM, "--from", "x.csv"], "--from belongs to --regret"),
+                ([*PROBLEM, "--ceiling"], "--problem and --list mean nothing here"),
+                (["--list", "x.csv", "--trace", "t.json"], "--trace takes one --problem"),
+                ([*PROBLEM, "--sweep", "--host"], "only one of --sweep"),
+                (["--summary", "/nonexistent.csv"], "cannot open /nonexistent.csv"),
                 ([*PROBLEM, "--resume"], "--resume needs --csv"),
                 ([*PROBLEM, "--kernel", "cutlass"], "no kernel is called cutlass"),
                 ([*PROBLEM, "--kernel", "x", "--sweep"], "--sweep and --kernel exclude each other")):

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "code.h"
+
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+// kernels/code.S
+extern "C" {
+extern const char bwgemm_bench_tensor_sm_90a[];
+extern const char bwgemm_bench_memory_sm_90a[];
+extern const char bwgemm_bench_memory_sm_100f[];
+}
+
+namespace bwgemm::bench {
+
+Code::Code(const void* image) {
+  check(driver().cuModuleLoadData(&module_, image), "cuModuleLoadData");
+}
+
+Code::Code(Code&& other) noexcept : module_(std::exchange(other.module_, nullptr)) {}
+
+Code::~Code() {
+  if (module_ != nullptr) driver().cuModuleUnload(module_);
+}
+
+Code Code::memory(const Gpu& gpu) {
+  return Code(gpu.compute_capability_major() == 9 ? bwgemm_bench_memory_sm_90a
+                                                  : bwgemm_bench_memory_sm_100f);
+}
+
+Code Code::tensor(const Gpu& gpu) {
+  if (gpu.compute_capability_major() != 9)
+    throw std::runtime_error("the ceiling of tensor cores is measured on Hopper only");
+  return Code(bwgemm_bench_tensor_sm_90a);
+}
+
+Code Code::from_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw std::runtime_error("cannot open " + path);
+  const std::vector<char> image{std::istreambuf_iterator<char>(file), {}};
+  return Code(image.data());
+}
+
+CUfunction Code::function(const char* name, int dynamic_shared_bytes) const {
+  CUfunction function = nullptr;
+  check(driver().cuModuleGetFunction(&function, module_, name), "cuModuleGetFunction");
+  if (dynamic_shared_bytes > 0)
+    check(driver().cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                      dynamic_shared_bytes),
+          "cuFuncSetAttribute");
+  return function;
+}
+
+void launch(const Gpu& gpu, CUfunction function, const LaunchShape& shape, void** parameters) {
+  CUlaunchConfig config{};
+  config.gridDimX = shape.grid;
+  config.gridDimY = config.gridDimZ = 1;
+  config.blockDimX = shape.threads;
+  config.blockDimY = config.blockDimZ = 1;
+  config.sharedMemBytes = static_cast<unsigned>(shape.shared_bytes);
+  config.hStream = gpu.stream();
+  check(driver().cuLaunchKernelEx(&config, function, parameters, nullptr), "cuLaunchKernelEx");
+}
+
+}  // namespace bwgemm::bench

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Code: a compiled kernel, from this program or from a file, ready to be launched.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "gpu.h"
+
+namespace bwgemm::bench {
+
+class Code {
+ public:
+  // The kernels of bench/kernels that do not need Hopper's instructions, and those that do. Throw
+  // std::runtime_error if there is none for this GPU.
+  static Code memory(const Gpu& gpu);
+  static Code tensor(const Gpu& gpu);
+  // A fatbin.
+  static Code from_file(const std::string& path);
+
+  ~Code();
+  Code(Code&& other) noexcept;
+  Code& operator=(Code&&) = delete;
+
+  // With room for that much dynamic shared memory.
+  CUfunction function(const char* name, int dynamic_shared_bytes) const;
+
+ private:
+  explicit Code(const void* image);
+
+  CUmodule module_ = nullptr;
+};
+
+struct LaunchShape {
+  unsigned grid, threads;
+  int shared_bytes = 0;
+};
+
+void launch(const Gpu& gpu, CUfunction function, const LaunchShape& shape, void** parameters);
+
+}  // namespace bwgemm::bench

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host_path.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <functional>
+#include <optional>
+
+#include "call.h"
+#include "code.h"
+#include "kernels/params.h"
+#include "operands.h"
+#include "regret.h"
+#include "row.h"
+
+namespace bwgemm::bench {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double ns_between(Clock::time_point begin, Clock::time_point end) {
+  return std::chrono::duration<double, std::nano>(end - begin).count();
+}
+
+// What reading the clock twice takes, which every measured time includes.
+double clock_ns() {
+  std::vector<double> times(1000);
+  for (double& time : times) {
+    const auto begin = Clock::now();
+    time = ns_between(begin, Clock::now());
+  }
+  return percentile(times, 0.5);
+}
+
+// Rounds of a few calls each, in turn; the stream is empty before each round, and so never full.
+// Times of the first rounds do not count.
+class Contest {
+ public:
+  explicit Contest(const Gpu& gpu) : gpu_(gpu) {}
+
+  void add(const std::function<void()>& call) { sides_.push_back({call, {}}); }
+
+  std::vector<HostTimes> run() {
+    constexpr int rounds = 300, warm_rounds = 20, calls = 20;
+    for (int round = 0; round < rounds; ++round)
+      for (Side& side : sides_) {
+        check(driver().cuStreamSynchronize(gpu_.stream()), "cuStreamSynchronize");
+        for (int i = 0; i < calls; ++i) {
+          const auto begin = Clock::now();
+          side.call();
+          const auto end = Clock::now();
+          if (round >= warm_rounds) side.times.push_back(ns_between(begin, end));
+        }
+      }
+    check(driver().cuStreamSynchronize(gpu_.stream()), "cuStreamSynchronize");
+    const double overhead = clock_ns();
+    std::vector<HostTimes> results;
+    for (const Side& side : sides_)
+      results.push_back(
+          {percentile(side.times, 0.5) - overhead, percentile(side.times, 0.99) - overhead});
+    return results;
+  }
+
+ private:
+  struct Side {
+    std::function<void()> call;
+    std::vector<double> times;
+  };
+
+  const Gpu& gpu_;
+  std::vector<Side> sides_;
+};
+
+// The empty kernel, launched as the library launches `like`.
+class EmptyLaunch {
+ public:
+  EmptyLaunch(const Gpu& gpu, const Graph::KernelLaunch& like)
+      : code_(Code::memory(gpu)),
+        function_(code_.function("empty", static_cast<int>(like.params.sharedMemBytes))) {
+    config_.gridDimX = like.params.gridDimX;
+    config_.gridDimY = config_.gridDimZ = 1;
+    config_.blockDimX = like.params.blockDimX;
+    config_.blockDimY = config_.blockDimZ = 1;
+    config_.sharedMemBytes = like.params.sharedMemBytes;
+    config_.hStream = gpu.stream();
+    if (like.cluster == 1) return;
+    cluster_.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+    cluster_.value.clusterDim.x = like.cluster;
+    cluster_.value.clusterDim.y = cluster_.value.clusterDim.z = 1;
+    config_.attrs = &cluster_;
+    config_.numAttrs = 1;
+  }
+  EmptyLaunch(const EmptyLaunch&) = delete;
+  EmptyLaunch& operator=(const EmptyLaunch&) = delete;
+
+  void operator()() {
+    void* parameters[] = {&params_};
+    check(driver().cuLaunchKernelEx(&config_, function_, parameters, nullptr), "cuLaunchKernelEx");
+  }
+
+ private:
+  Code code_;
+  CUfunction function_;
+  CUlaunchAttribute cluster_{};
+  CUlaunchConfig config_{};
+  KernelParams params_{};
+};
+
+}  // namespace
+
+HostPath measure_host_path(const Gpu& gpu, const CublasLt* cublaslt, const BenchProblem& problem) {
+  const Operands operands(gpu, problem);
+  const Handle handle(gpu.stream());
+  bwgemmSetPointerMode(
+      handle.get(), problem.device_scalars ? BWGEMM_POINTER_MODE_DEVICE : BWGEMM_POINTER_MODE_HOST);
+  const Pointers at = operands.pointers(0);
+  const auto call = [&] { run_bwgemm(handle.get(), problem, at); };
+  call();  // loads the kernel
+  check(driver().cuStreamSynchronize(gpu.stream()), "cuStreamSynchronize");
+  const Graph graph(gpu, call);
+  const Graph::KernelLaunch like = graph.kernel_launch("bwgemm_");
+  EmptyLaunch empty(gpu, like);
+
+  Contest contest(gpu);
+  contest.add(call);
+  contest.add([&] { empty(); });
+  std::optional<CublasLtProblem> lt;
+  if (cublaslt != nullptr && problem.k > 0) lt.emplace(*cublaslt, problem);
+  if (lt && lt->algorithms() > 0) contest.add([&] { lt->run(0, at, gpu.stream()); });
+  const std::vector<HostTimes> times = contest.run();
+  return {problem, like.name, times[0], times[1], times.size() > 2 ? times[2] : HostTimes{}};
+}
+
+std::string host_path_line(const HostPath& path) {
+  std::array<char, 512> line{};
+  std::snprintf(line.data(), line.size(),
+                "%-34s %-46s ns a call, median (99%%): bwgemm %.0f (%.0f), empty launch %.0f "
+                "(%.0f), cublasLtMatmul %.0f (%.0f); above empty %.0f\n",
+                path.problem.name.c_str(), path.kernel.c_str(), path.bwgemm.median_ns,
+                path.bwgemm.p99_ns, path.empty.median_ns, path.empty.p99_ns,
+                path.cublaslt.median_ns, path.cublaslt.p99_ns,
+                path.bwgemm.median_ns - path.empty.median_ns);
+  return line.data();
+}
+
+std::string host_path_csv(const std::vector<HostPath>& paths) {
+  std::string text;
+  for (const HostPath& path : paths) {
+    std::vector<Cell> cells = problem_cells(path.problem);
+    const std::vector<Cell> measured = {
+        {"kernel", path.kernel},
+        {"bwgemm_ns", fixed(path.bwgemm.median_ns, 0)},
+        {"bwgemm_p99_ns", fixed(path.bwgemm.p99_ns, 0)},
+        {"empty_ns", fixed(path.empty.median_ns, 0)},
+        {"empty_p99_ns", fixed(path.empty.p99_ns, 0)},
+        {"cublaslt_ns", fixed(path.cublaslt.median_ns, 0)},
+        {"cublaslt_p99_ns", fixed(path.cublaslt.p99_ns, 0)},
+    };
+    cells.insert(cells.end(), measured.begin(), measured.end());
+    if (text.empty()) text = csv_header(cells) + "\n";
+    text += csv_row(cells) + "\n";
+  }
+  return text;
+}
+
+}  // namespace bwgemm::bench

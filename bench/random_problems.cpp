@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "random_problems.h"
+
+#include <array>
+#include <cmath>
+#include <initializer_list>
+#include <random>
+#include <string_view>
+
+namespace bwgemm::bench {
+
+namespace {
+
+// Distributions of the standard library differ between implementations; the engine does not.
+class Dice {
+ public:
+  explicit Dice(std::uint64_t seed) : engine_(seed) {}
+
+  std::int64_t below(std::int64_t limit) {
+    return static_cast<std::int64_t>(engine_() % static_cast<std::uint64_t>(limit));
+  }
+  bool chance(int percent) { return below(100) < percent; }
+  template <std::size_t count>
+  auto one_of(const std::array<std::int64_t, count>& values) {
+    return values[static_cast<std::size_t>(below(count))];
+  }
+  // Evenly spread over the logarithm, a multiple of `step`.
+  std::int64_t size(std::int64_t least, std::int64_t most, std::int64_t step) {
+    const double share = static_cast<double>(below(1 << 20)) / (1 << 20);
+    const double value =
+        static_cast<double>(least) *
+        std::exp2(share * std::log2(static_cast<double>(most) / static_cast<double>(least)));
+    return std::max(step, static_cast<std::int64_t>(value) / step * step);
+  }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+struct Shape {
+  std::int64_t m, n, k, batch = 1;
+  const char* kind;
+};
+
+constexpr std::array<std::int64_t, 12> hidden = {768,  1024, 1536, 2048, 2560, 2880,
+                                                 3072, 3584, 4096, 5120, 7168, 8192};
+constexpr std::array<std::int64_t, 6> shards = {1, 1, 1, 2, 4, 8};
+
+// A layer of a model: hidden to hidden, to the fused inner size, or back.
+Shape layer(Dice& dice, std::int64_t tokens, const char* kind) {
+  const std::int64_t width = dice.one_of(hidden), shard = dice.one_of(shards);
+  constexpr std::array<std::int64_t, 5> quarters = {4, 8, 11, 14, 16};
+  const std::int64_t inner = width * dice.one_of(quarters) / 4 / shard / 64 * 64;
+  switch (dice.below(4)) {
+    case 0: return {tokens, width / shard, width, 1, kind};
+    case 1: return {tokens, width, width / shard, 1, kind};
+    case 2: return {tokens, 2 * inner, width, 1, kind};
+    default: return {tokens, width, inner, 1, kind};
+  }
+}
+
+Shape shape(Dice& dice) {
+  switch (dice.below(9)) {
+    case 0: return layer(dice, dice.size(1, 16, 1), "decode");
+    case 1: return layer(dice, dice.size(17, 128, 1), "decode");
+    case 2: return layer(dice, dice.size(129, 512, 1), "prefill");
+    case 3: return layer(dice, dice.size(512, 16384, 8), "prefill");
+    case 4:
+      return {dice.size(512, 8192, 8), dice.size(512, 8192, 8), dice.size(512, 8192, 8), 1, "free"};
+    case 5:
+      return {dice.size(64, 4096, 1), dice.size(64, 4096, 1), dice.size(64, 4096, 1), 1, "odd"};
+    case 6:
+      return {dice.size(1024, 65536, 8), dice.size(32, 1024, 8), dice.size(32, 2048, 8), 1,
+              "skinny"};
+    case 7:
+      return {dice.size(64, 1024, 8), dice.size(64, 1024, 8), dice.size(4096, 65536, 8), 1, "long"};
+    default:
+      return {dice.size(1, 1024, 1), dice.size(64, 1024, 8), dice.size(64, 512, 8),
+              dice.size(4, 256, 1), "batch"};
+  }
+}
+
+}  // namespace
+
+std::string random_problem_list(std::uint64_t seed, int count) {
+  Dice dice(seed);
+  std::string text;
+  const auto add = [&](std::initializer_list<std::string_view> parts) {
+    for (const std::string_view part : parts) text.append(part);
+  };
+  add({"# bwgemm_bench --random-problems ", std::to_string(seed), ",", std::to_string(count),
+       ", row-major view\nname,M,N,K,transA,transB,dtype,out_dtype,beta,batch\n"});
+  constexpr double most_flop = 2e12, most_elements = 2e9;
+  for (int done = 0; done < count;) {
+    const Shape s = shape(dice);
+    const bool is_t = dice.chance(75);  // weights lie as [out, in]
+    const bool a_is_t = dice.chance(10);
+    const bool f16 = dice.chance(20), f32_out = dice.chance(10), beta = dice.chance(10);
+    const auto product = [&](std::int64_t x, std::int64_t y) {
+      return static_cast<double>(x) * static_cast<double>(y) * static_cast<double>(s.batch);
+    };
+    if (2 * product(s.m, s.n) * static_cast<double>(s.k) > most_flop ||
+        product(s.m, s.n) + product(s.m, s.k) + product(s.n, s.k) > most_elements)
+      continue;
+    const std::string type = f16 ? "f16" : "bf16";
+    const std::string number = std::to_string(done++);
+    add({s.kind, ".", std::to_string(seed), ".", number});
+    for (const std::int64_t size : {s.m, s.n, s.k}) add({",", std::to_string(size)});
+    add({a_is_t ? ",T" : ",N", is_t ? ",T," : ",N,", type, ",", f32_out ? "f32" : type});
+    add({beta ? ",1," : ",0,", std::to_string(s.batch), "\n"});
+  }
+  return text;
+}
+
+}  // namespace bwgemm::bench

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// random_problems: problems as models make them, and odd ones, to judge selection by what it was
+// not fitted to. The same seed gives the same list everywhere.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "problem.h"
+
+namespace bwgemm::bench {
+
+// A problem list (problem.h) in the row-major view: header and rows.
+std::string random_problem_list(std::uint64_t seed, int count);
+
+}  // namespace bwgemm::bench

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "selection.h"
+
+#include <stdexcept>
+
+#include "api/validate.h"
+#include "call.h"
+#include "core/error.h"
+#include "core/tiling.h"
+#include "kernels/rows.h"
+#include "launch/scratch.h"
+#include "select/candidate.h"
+#include "select/cost.h"
+#include "select/rejects.h"
+#include "select/select.h"
+
+namespace bwgemm::bench {
+
+namespace {
+
+// As a handle sets it that was given no workspace.
+constexpr SelectOptions options{
+    .forced_kernel = {}, .sm_count_target = 0, .workspace_bytes = ScratchPool::max_partials_bytes};
+
+const DeviceFacts& facts_of(NominalDevice device) {
+  return device == NominalDevice::h200 ? nominal_h200 : nominal_b200;
+}
+
+Problem library_problem(const BenchProblem& p) {
+  const Pointers at = nominal_pointers(p);
+  const GemmArguments arguments{p.transa ? BWGEMM_OP_T : BWGEMM_OP_N,
+                                p.transb ? BWGEMM_OP_T : BWGEMM_OP_N,
+                                p.m,
+                                p.n,
+                                p.k,
+                                at.alpha,
+                                at.a,
+                                p.a.type,
+                                p.a.ld,
+                                p.a.stride,
+                                at.b,
+                                p.b.type,
+                                p.b.ld,
+                                p.b.stride,
+                                at.beta,
+                                at.c,
+                                p.c.type,
+                                p.c.ld,
+                                p.c.stride,
+                                p.batch,
+                                BWGEMM_COMPUTE_32F,
+                                -1};
+  return validated(arguments,
+                   p.device_scalars ? BWGEMM_POINTER_MODE_DEVICE : BWGEMM_POINTER_MODE_HOST);
+}
+
+Variant variant_of(const KernelConfig& config, int tile_n, int splits) {
+  return {std::string(kernel_name(config).view()), config.tile.m, tile_n, config.tile.k, splits};
+}
+
+}  // namespace
+
+NominalDevice device_of(const std::string& kernel) {
+  return kernel.starts_with("bwgemm_sm90_") ? NominalDevice::h200 : NominalDevice::b200;
+}
+
+std::vector<Prediction> predictions(const BenchProblem& problem, NominalDevice device) {
+  const Problem canonical = library_problem(problem);
+  const DeviceFacts usable = limited(facts_of(device), options);
+  std::vector<Prediction> all;
+  for (const KernelConfig& config : kernel_rows) {
+    const Candidate best = judged(canonical, usable, config, options);
+    if (best.rejected != nullptr) {
+      all.push_back({variant_of(config, config.tile.n, 1), 0, best.rejected});
+      continue;
+    }
+    const Problem seen = seen_by(config, canonical);
+    const Splits splits = splits_to_try(seen, usable, config, options.workspace_bytes, 0);
+    for (int i = 0; i < splits.count; ++i)
+      all.push_back({variant_of(config, best.tile_n, splits.number[i]),
+                     predicted_us(seen, usable, config, best.tile_n, splits.number[i]), ""});
+  }
+  return all;
+}
+
+std::vector<Prediction> predictions(const BenchProblem& problem, NominalDevice device,
+                                    std::span<const Variant> variants) {
+  const Problem canonical = library_problem(problem);
+  const DeviceFacts usable = limited(facts_of(device), options);
+  std::vector<Prediction> all;
+  for (const Variant& variant : variants) {
+    all.push_back({variant, 0, "no such kernel"});
+    for (const KernelConfig& config : kernel_rows) {
+      if (kernel_name(config).view() != variant.kernel) continue;
+      const char* rejected = rejects(canonical, usable, config);
+      all.back().rejected = rejected != nullptr ? rejected : "";
+      if (rejected == nullptr)
+        all.back().us = predicted_us(seen_by(config, canonical), usable, config, variant.tile_n,
+                                     variant.splits);
+    }
+  }
+  return all;
+}
+
+Prediction chosen(const BenchProblem& problem, NominalDevice device) {
+  try {
+    const Choice choice = select(library_problem(problem), facts_of(device), kernel_rows, options);
+    const KernelConfig& config = kernel_rows[static_cast<std::size_t>(choice.row)];
+    return {variant_of(config, choice.tile_n, choice.splits), choice.predicted_us, ""};
+  } catch (const Error& error) {
+    throw std::runtime_error(error.what());
+  }
+}
+
+}  // namespace bwgemm::bench

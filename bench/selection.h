@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Selection: what the library would choose for a problem on a nominal device, and what it predicts
+// of every kernel. Runs the library's own selection, compiled into this program, so that a cost
+// model can be judged against recorded times where there is no GPU.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "problem.h"
+
+namespace bwgemm::bench {
+
+// A kernel as it would be launched: what a measured time belongs to.
+struct Variant {
+  std::string kernel;
+  int tile_m = 0, tile_n = 0, tile_k = 0;
+  int splits = 1;  // slices of k
+
+  bool operator==(const Variant&) const = default;
+};
+
+struct Prediction {
+  Variant variant;
+  double us = 0;
+  std::string rejected;  // why it cannot serve; then the rest but the kernel means nothing
+};
+
+enum class NominalDevice { h200, b200 };
+
+// By the architecture in a kernel's name.
+NominalDevice device_of(const std::string& kernel);
+
+// For each kernel of the table, in its order, one for each number of splits that selection would
+// consider; at least one.
+std::vector<Prediction> predictions(const BenchProblem& problem, NominalDevice device);
+
+// One for each of the variants.
+std::vector<Prediction> predictions(const BenchProblem& problem, NominalDevice device,
+                                    std::span<const Variant> variants);
+
+// The library's choice. Throws std::runtime_error if nothing serves.
+Prediction chosen(const BenchProblem& problem, NominalDevice device);
+
+}  // namespace bwgemm::bench

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sweep.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <set>
+#include <stdexcept>
+#include <utility>
+
+#include "call.h"
+#include "operands.h"
+#include "series.h"
+
+namespace bwgemm::bench {
+
+namespace {
+
+// The file that is continued or begun.
+class SweepFile {
+ public:
+  SweepFile(const std::string& path, bool resume) {
+    if (path.empty()) return;
+    if (resume && std::filesystem::exists(path)) rows_ = read_sweep(path);
+    file_ = std::fopen(path.c_str(), "w");
+    if (file_ == nullptr) throw std::runtime_error("cannot write " + path);
+    std::fprintf(file_, "%s\n", sweep_header().c_str());
+    for (const SweepRow& row : rows_) write(row);
+    std::fflush(file_);
+  }
+  ~SweepFile() {
+    if (file_ != nullptr) std::fclose(file_);
+  }
+  SweepFile(const SweepFile&) = delete;
+  SweepFile& operator=(const SweepFile&) = delete;
+
+  bool holds(const BenchProblem& problem, const Variant& variant) const {
+    return keys_.contains(sweep_key(problem, variant));
+  }
+  void add(const SweepRow& row) {
+    rows_.push_back(row);
+    write(row);
+    if (file_ != nullptr) std::fflush(file_);
+  }
+  std::vector<SweepRow> take() { return std::move(rows_); }
+
+ private:
+  void write(const SweepRow& row) {
+    keys_.insert(sweep_key(row.problem, row.variant));
+    if (file_ != nullptr) std::fprintf(file_, "%s\n", sweep_line(row).c_str());
+  }
+
+  std::FILE* file_ = nullptr;
+  std::vector<SweepRow> rows_;
+  std::set<std::string> keys_;
+};
+
+// A handle for each kernel and number of splits, forced to them.
+class Handles {
+ public:
+  explicit Handles(const Gpu& gpu) : gpu_(gpu) {}
+
+  bwgemmHandle_t of(const BenchProblem& problem, const Variant& variant) {
+    std::unique_ptr<Handle>& handle = handles_[{variant.kernel, variant.splits}];
+    if (handle == nullptr) {
+      force_kernel(variant.kernel);
+      force_splits(variant.splits);
+      handle = std::make_unique<Handle>(gpu_.stream());
+      force_kernel("");
+      force_splits(0);
+    }
+    bwgemmSetPointerMode(handle->get(), problem.device_scalars ? BWGEMM_POINTER_MODE_DEVICE
+                                                               : BWGEMM_POINTER_MODE_HOST);
+    return handle->get();
+  }
+
+ private:
+  const Gpu& gpu_;
+  std::map<std::pair<std::string, int>, std::unique_ptr<Handle>> handles_;
+};
+
+SweepRow timed(const Gpu& gpu, const Sensors& sensors, const Operands& operands,
+               bwgemmHandle_t handle, const BenchProblem& problem, const Prediction& prediction,
+               const SweepOptions& options) {
+  const auto series = make_short_series(gpu, operands, options.graph_ms, [&](int set) {
+    run_bwgemm(handle, problem, operands.pointers(set));
+  });
+  SweepRow row{.problem = problem,
+               .variant = prediction.variant,
+               .us = series->microseconds(gpu),
+               .predicted_us = prediction.us,
+               .launches = series->calls};
+  for (int sample = 0; sample < options.samples; ++sample) {
+    Sensors::Reading reading;
+    const double ms = gpu.milliseconds([&] {
+      series->graph.launch();
+      if (sample == 0) reading = sensors.read();  // under load
+    });
+    if (sample == 0) {
+      row.sm_mhz = reading.sm_mhz;
+      row.watts = reading.watts;
+    }
+    const double us = ms * 1e3 / series->calls;
+    row.us = sample == 0 ? us : std::min(row.us, us);
+  }
+  return row;
+}
+
+class Sweep {
+ public:
+  Sweep(const Gpu& gpu, const Sensors& sensors, const SweepOptions& options)
+      : gpu_(gpu),
+        sensors_(sensors),
+        options_(options),
+        device_(gpu.compute_capability_major() == 9 ? NominalDevice::h200 : NominalDevice::b200),
+        file_(options.csv, options.resume),
+        handles_(gpu) {}
+
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
+  std::vector<SweepRow> take() { return file_.take(); }
+
+  // Ends the line that names the problem. What fails is said and left out.
+  void run(const BenchProblem& problem) {
+    std::string failures;
+    std::size_t done = 0, wanted = 0;
+    std::unique_ptr<Operands> operands;
+    try {
+      for (const Prediction& prediction : worth_timing(problem, device_, options_.prune)) {
+        if (file_.holds(problem, prediction.variant)) continue;
+        ++wanted;
+        if (options_.budget_seconds > 0 && seconds() > options_.budget_seconds) continue;
+        if (operands == nullptr) operands = std::make_unique<Operands>(gpu_, problem);
+        if (std::string why = try_variant(problem, *operands, prediction); why.empty())
+          ++done;
+        else
+          failures += why;
+      }
+    } catch (const std::exception& error) {
+      failures += std::string("\n  ").append(error.what());
+    }
+    std::printf("%zu of %zu timed%s\n", done, wanted, failures.c_str());
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  std::string try_variant(const BenchProblem& problem, const Operands& operands,
+                          const Prediction& prediction) {
+    try {
+      file_.add(timed(gpu_, sensors_, operands, handles_.of(problem, prediction.variant), problem,
+                      prediction, options_));
+      return "";
+    } catch (const std::exception& error) {
+      return std::string("\n  ").append(prediction.variant.kernel).append(": ") + error.what();
+    }
+  }
+
+  const Gpu& gpu_;
+  const Sensors& sensors_;
+  const SweepOptions& options_;
+  const NominalDevice device_;
+  SweepFile file_;
+  Handles handles_;
+  const Clock::time_point begin_ = Clock::now();
+};
+
+}  // namespace
+
+std::vector<Prediction> worth_timing(const BenchProblem& problem, NominalDevice device,
+                                     double prune) {
+  std::vector<Prediction> worth = predictions(problem, device);
+  std::erase_if(worth, [](const Prediction& p) { return !p.rejected.empty(); });
+  if (worth.empty()) return worth;
+  std::stable_sort(worth.begin(), worth.end(),
+                   [](const Prediction& a, const Prediction& b) { return a.us < b.us; });
+  const double limit = prune * worth.front().us;
+  std::erase_if(worth, [&](const Prediction& p) { return p.us > limit; });
+  const Prediction choice = chosen(problem, device);
+  std::erase_if(worth, [&](const Prediction& p) { return p.variant == choice.variant; });
+  worth.insert(worth.begin(), choice);
+  return worth;
+}
+
+std::vector<SweepRow> sweep(const Gpu& gpu, const Sensors& sensors,
+                            const std::vector<BenchProblem>& problems,
+                            const SweepOptions& options) {
+  Sweep sweep(gpu, sensors, options);
+  std::size_t number = 0;
+  for (const BenchProblem& problem : problems) {
+    std::printf("[%zu/%zu] %.1f s  %-34s ", ++number, problems.size(), sweep.seconds(),
+                problem.name.c_str());
+    if (problem.empty() || !problem.unsupported.empty())
+      std::printf("not run: %s\n",
+                  problem.empty() ? "nothing to launch" : problem.unsupported.c_str());
+    else
+      sweep.run(problem);
+    std::fflush(stdout);
+  }
+  return sweep.take();
+}
+
+}  // namespace bwgemm::bench

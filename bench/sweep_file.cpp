@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sweep_file.h"
+
+#include "row.h"
+
+namespace bwgemm::bench {
+
+namespace {
+
+std::vector<Cell> cells_of(const SweepRow& row) {
+  std::vector<Cell> cells = problem_cells(row.problem);
+  const Variant& variant = row.variant;
+  const std::vector<Cell> measured = {
+      {"kernel", variant.kernel, true},
+      {"tile_m", std::to_string(variant.tile_m)},
+      {"tile_n", std::to_string(variant.tile_n)},
+      {"tile_k", std::to_string(variant.tile_k)},
+      {"splits", std::to_string(variant.splits)},
+      {"us", fixed(row.us, 3)},
+      {"predicted_us", fixed(row.predicted_us, 3)},
+      {"sm_mhz", std::to_string(row.sm_mhz)},
+      {"watts", fixed(row.watts, 0)},
+      {"launches", std::to_string(row.launches)},
+  };
+  cells.insert(cells.end(), measured.begin(), measured.end());
+  return cells;
+}
+
+}  // namespace
+
+std::string sweep_header() {
+  return csv_header(cells_of({}));
+}
+
+std::string sweep_line(const SweepRow& row) {
+  return csv_row(cells_of(row));
+}
+
+std::string sweep_key(const BenchProblem& problem, const Variant& variant) {
+  return problem.name + "," + variant.kernel + "," + std::to_string(variant.tile_n) + "," +
+         std::to_string(variant.splits);
+}
+
+std::vector<SweepRow> sweep_of(const Table& table) {
+  std::vector<SweepRow> rows;
+  for (std::size_t i = 0; i < table.rows(); ++i) {
+    const auto whole = [&](const char* column) {
+      return static_cast<int>(whole_number(column, table.text(i, column)));
+    };
+    rows.push_back({.problem = problem_of_result(table, i),
+                    .variant = {table.text(i, "kernel"), whole("tile_m"), whole("tile_n"),
+                                whole("tile_k"), whole("splits")},
+                    .us = table.number(i, "us"),
+                    .predicted_us = table.number(i, "predicted_us"),
+                    .sm_mhz = static_cast<unsigned>(whole("sm_mhz")),
+                    .watts = table.number(i, "watts"),
+                    .launches = whole("launches")});
+  }
+  return rows;
+}
+
+std::vector<SweepRow> read_sweep(const std::string& path) {
+  return sweep_of(Table::read(path, true));
+}
+
+}  // namespace bwgemm::bench

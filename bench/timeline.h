@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Timeline: the stamps of a traced kernel as spans, as shares of time, and as a trace file for
+// Perfetto or chrome://tracing. Pure.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/trace_events.h"
+
+namespace bwgemm::bench {
+
+// A state of one role, in nanoseconds since the first stamp of all.
+struct TraceSpan {
+  TraceEvent event;
+  std::uint32_t index;
+  double begin, end;
+};
+
+struct TraceTrack {
+  int cta, track;
+  std::uint32_t multiprocessor;
+  bool is_cut = false;  // the buffer was full before the role ended
+  std::vector<TraceSpan> spans;
+};
+
+// stamps: [CTA][trace_tracks][per_track]; tracks without stamps are left out.
+std::vector<TraceTrack> tracks_of(std::span<const TraceStamp> stamps, std::size_t per_track);
+
+struct TraceShares {
+  double span_us = 0;  // from the first stamp to the last
+  int multiprocessors = 0;
+  // Of multiprocessors * span, as the consumers spend it: before their first product, waiting for
+  // operands, multiplying (waiting for the products included), in epilogues, after their last
+  // stamp.
+  double start = 0, waiting = 0, multiplying = 0, epilogue = 0, tail = 0;
+  // What the tensor cores would need for the products at their peak; 0 if the clock is unknown.
+  double tensor_busy = 0;
+  std::int64_t products = 0;  // stages multiplied, of whole CTAs
+  bool is_cut = false;
+};
+
+// clocks: of one stage's product of a CTA at the tensor cores' peak. mhz: 0 if unknown.
+TraceShares shares_of(std::span<const TraceTrack> tracks, double clocks, double mhz);
+std::string shares_text(const TraceShares& shares);
+
+// Every tile of every multiprocessor; k blocks for the first `detailed` CTAs.
+std::string trace_json(std::span<const TraceTrack> tracks, const std::string& title, int detailed);
+
+}  // namespace bwgemm::bench

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trace.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <stdexcept>
+
+#include "call.h"
+#include "code.h"
+#include "operands.h"
+#include "selection.h"
+#include "series.h"
+
+namespace bwgemm::bench {
+
+namespace {
+
+// Where the build leaves it: beside the library.
+std::string traced_file(const std::string& kernel) {
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe");
+  const std::string target = device_of(kernel) == NominalDevice::h200 ? "sm_90a" : "sm_100a";
+  const std::filesystem::path file =
+      program.parent_path().parent_path() / "lib" / "trace" / (kernel + "." + target + ".fatbin");
+  if (!std::filesystem::exists(file))
+    throw std::runtime_error(
+        "there is no traced build of " + kernel +
+        ": configure with -DBWGEMM_TRACE_KERNELS=REGEX and build the target bwgemm_trace_kernels");
+  return file;
+}
+
+// Clocks of one stage's product of a CTA at the peak of Hopper's tensor cores.
+double stage_clocks(const std::string& kernel, const BenchProblem& problem) {
+  constexpr double flop_per_clock = 4096;
+  for (const Prediction& prediction : predictions(problem, device_of(kernel)))
+    if (prediction.variant.kernel == kernel) {
+      const Variant& v = prediction.variant;
+      return 2.0 * v.tile_m * v.tile_n * v.tile_k / flop_per_clock;
+    }
+  return 0;
+}
+
+}  // namespace
+
+Traced run_traced(const Gpu& gpu, const Sensors& sensors, const BenchProblem& problem,
+                  double warm_ms) {
+  const Operands operands(gpu, problem);
+  const Handle handle(gpu.stream(), problem.device_scalars);
+  const auto call = [&](int set) { run_bwgemm(handle.get(), problem, operands.pointers(set)); };
+  const auto load = make_short_series(gpu, operands, 5, call);
+  const Graph graph(gpu, [&] { call(operands.sets() - 1); });
+  const Graph::KernelLaunch like = graph.kernel_launch("bwgemm_");
+  const Code code = Code::from_file(traced_file(like.name));
+  const CUfunction function =
+      code.function(like.name.c_str(), static_cast<int>(like.params.sharedMemBytes));
+
+  constexpr std::size_t per_track = 8192;
+  const std::size_t count = std::size_t{like.params.gridDimX} * trace_tracks * per_track;
+  const DeviceBuffer stamps(count * sizeof(TraceStamp));
+  check(driver().cuMemsetD8(stamps.address(), 0, stamps.bytes()), "cuMemsetD8");
+  check(driver().cuStreamSynchronize(CU_STREAM_LEGACY), "cuStreamSynchronize");
+  TracedParams params{{*static_cast<const KernelParams*>(like.params.kernelParams[0])},
+                      {reinterpret_cast<TraceStamp*>(stamps.address()), per_track}};
+  void* parameters[] = {&params};
+  const LaunchShape shape{like.params.gridDimX, like.params.blockDimX,
+                          static_cast<int>(like.params.sharedMemBytes)};
+
+  for (double ms = 0; ms < warm_ms;) ms += load->microseconds(gpu) * load->calls * 1e-3;
+  Sensors::Reading reading;
+  gpu.milliseconds([&] {
+    load->graph.launch();
+    reading = sensors.read();
+    launch(gpu, function, shape, parameters);
+  });
+
+  std::vector<TraceStamp> host(count);
+  check(driver().cuMemcpyDtoH(host.data(), stamps.address(), stamps.bytes()), "cuMemcpyDtoH");
+  Traced traced{.kernel = like.name, .tracks = tracks_of(host, per_track), .shares = {}};
+  const bool is_hopper = device_of(like.name) == NominalDevice::h200;
+  traced.shares =
+      shares_of(traced.tracks, stage_clocks(like.name, problem), is_hopper ? reading.sm_mhz : 0);
+  return traced;
+}
+
+}  // namespace bwgemm::bench

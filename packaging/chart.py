@@ -1,0 +1,248 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Draws the charts of the README from committed CSVs, as SVG that is readable on light and dark.
+
+  chart.py ratios   --results a.csv[,b.csv] --summary classes.csv --output ratios.svg
+  chart.py roofline --results a.csv[,b.csv] --ceilings ceilings.csv --output roofline.svg
+
+results: `bwgemm_bench --csv`; classes: `bwgemm_bench --summary ... --csv`; ceilings:
+`bwgemm_bench --ceiling --csv`. The same input gives the same bytes.
+"""
+
+import argparse
+import csv
+import math
+import sys
+from xml.sax.saxutils import escape
+
+# Colours that have contrast on white and on GitHub's dark background; text follows the theme.
+STYLE = """<style>
+text { font: 12px system-ui, -apple-system, "Segoe UI", sans-serif; fill: #1f2328 }
+.title { font-size: 15px; font-weight: 600 }
+.small { font-size: 10.5px }
+.soft { fill: #656d76 }
+.line { stroke: #8c959f; stroke-width: 1 }
+.grid { stroke: #8c959f; stroke-width: 0.5; stroke-opacity: 0.4 }
+.one { stroke: #8c959f; stroke-width: 1.5 }
+.roof { stroke: #8c959f; stroke-width: 1.5; fill: none }
+.dash { stroke-dasharray: 5 4 }
+.ours { fill: #1a7f37 }
+.theirs { fill: #bf8700 }
+.worse { fill: #cf222e }
+@media (prefers-color-scheme: dark) {
+  text { fill: #e6edf3 }
+  .soft { fill: #9198a1 }
+  .ours { fill: #3fb950 }
+  .theirs { fill: #d29922 }
+  .worse { fill: #f85149 }
+}
+</style>"""
+
+
+class Svg:
+    def __init__(self, width, height, title):
+        self.width, self.height = width, height
+        self.parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
+                      f'width="{width}" height="{height}" role="img">',
+                      f"<title>{escape(title)}</title>", STYLE]
+
+    def text(self, x, y, text, classes="", anchor="start"):
+        self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}" class="{classes}" '
+                          f'text-anchor="{anchor}">{escape(text)}</text>')
+
+    def line(self, x1, y1, x2, y2, classes="line"):
+        self.parts.append(f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" '
+                          f'class="{classes}"/>')
+
+    def path(self, points, classes):
+        steps = " L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+        self.parts.append(f'<path d="M{steps}" class="{classes}"/>')
+
+    def bar(self, x, y, width, height, classes, hint):
+        self.parts.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(width, 0):.1f}" '
+                          f'height="{height:.1f}" rx="1.5" class="{classes}">'
+                          f"<title>{escape(hint)}</title></rect>")
+
+    def dot(self, x, y, radius, classes, hint):
+        self.parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" class="{classes}" '
+                          f'fill-opacity="0.75"><title>{escape(hint)}</title></circle>')
+
+    def finish(self):
+        return "\n".join(self.parts) + "\n</svg>\n"
+
+
+def read(path):
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(line for line in file if not line.startswith("#")))
+
+
+def compared(paths):
+    """Rows of result files in which both libraries were timed."""
+    rows = [row for path in paths.split(",") for row in read(path)
+            if float(row["bwgemm_us"]) > 0 and float(row["ratio_first"]) > 0]
+    if not rows:
+        sys.exit(f"chart: no row of {paths} compares with cuBLASLt")
+    return rows
+
+
+def least_bytes(row):
+    """Each matrix moved once, C twice if it is read."""
+    m, n, k, batch = (float(row[key]) for key in ("m", "n", "k", "batch"))
+    of = lambda stride: 1 if float(row[stride]) == 0 else batch
+    out = 4 if row["out"] == "f32" else 2
+    return (2 * (m * k * of("stridea") + k * n * of("strideb")) +
+            out * m * n * batch * (1 if float(row["beta"]) == 0 else 2))
+
+
+def flop(row):
+    return 2 * float(row["m"]) * float(row["n"]) * float(row["k"]) * float(row["batch"])
+
+
+class LogAxis:
+    def __init__(self, low, high, start, end):
+        self.low, self.high, self.start, self.end = low, high, start, end
+
+    def at(self, value):
+        share = math.log(value / self.low) / math.log(self.high / self.low)
+        return self.start + share * (self.end - self.start)
+
+
+def ratio_axis(values):
+    low = min(0.8, *(value * 0.93 for value in values))
+    high = max(1.5, *(value * 1.07 for value in values))
+    ticks = [tick for tick in (0.1, 0.2, 0.3, 0.5, 0.7, 0.85, 1, 1.2, 1.5, 2, 3, 5, 8, 12)
+             if low <= tick <= high]
+    return low, high, ticks
+
+
+def draw_classes(svg, axis, top, summary, ticks):
+    """One line a class: bars of both means from 1, ticks at the worst."""
+    row_height = 34
+    bottom = top + row_height * len(summary)
+    for tick in ticks:
+        svg.line(axis.at(tick), top - 6, axis.at(tick), bottom, "one" if tick == 1 else "grid")
+        svg.text(axis.at(tick), bottom + 14, f"{tick:g}", "small soft", "middle")
+    for number, row in enumerate(summary):
+        y = top + number * row_height
+        svg.text(axis.start - 10, y + 13, row["class"], "", "end")
+        svg.text(axis.start - 10, y + 25, f'{row["problems"]} problem{"" if row["problems"] == "1" else "s"}', "small soft",
+                 "end")
+        for offset, kind, colour in ((2, "first", "ours"), (14, "best", "theirs")):
+            mean, worst = float(row[f"mean_{kind}"]), float(row[f"worst_{kind}"])
+            begin, end = sorted((axis.at(1), axis.at(mean)))
+            svg.bar(begin, y + offset, end - begin, 10, colour if mean >= 1 else "worse",
+                    f"{row['class']}, of cuBLASLt's {kind}: {mean:.3f}")
+            svg.text(axis.end + 8, y + offset + 9, f"{mean:.2f}", "small")
+            svg.dot(axis.at(worst), y + offset + 5, 2.5, colour if worst >= 1 else "worse",
+                    f"worst of the {kind}: {row[f'worst_{kind}_name']} {worst:.3f}")
+        svg.text(axis.end + 44, y + 11, f"worst {float(row['worst_first']):.2f} "
+                 f"{row['worst_first_name']}", "small soft")
+        svg.text(axis.end + 44, y + 23, f"worst {float(row['worst_best']):.2f} "
+                 f"{row['worst_best_name']}", "small soft")
+    return bottom + 24
+
+
+def draw_problems(svg, left, right, top, rows):
+    """Every problem as a bar, worst first, against cuBLASLt's best."""
+    height = 170
+    ratios = sorted((float(row["ratio_best"]), row["name"]) for row in rows)
+    low, high, ticks = ratio_axis([ratio for ratio, _ in ratios])
+    axis = LogAxis(low, high, top + height, top)
+    for tick in ticks:
+        svg.line(left, axis.at(tick), right, axis.at(tick), "one" if tick == 1 else "grid")
+        svg.text(left - 8, axis.at(tick) + 4, f"{tick:g}", "small soft", "end")
+    width = (right - left) / len(ratios)
+    for number, (ratio, name) in enumerate(ratios):
+        begin, end = sorted((axis.at(1), axis.at(ratio)))
+        svg.bar(left + number * width + width * 0.1, begin, width * 0.8, end - begin,
+                "ours" if ratio >= 1 else "worse", f"{name}: {ratio:.3f}")
+    faster = sum(ratio >= 1 for ratio, _ in ratios)
+    svg.text(left, top + height + 16, f"worst {ratios[0][0]:.2f} {ratios[0][1]}", "small soft")
+    svg.text(right, top + height + 16, f"{faster} of {len(ratios)} at least as fast as the best",
+             "small soft", "end")
+
+
+def ratios_chart(results, summary_path):
+    rows, summary = compared(results), read(summary_path)
+    values = [float(row[key]) for row in summary
+              for key in ("mean_first", "mean_best", "worst_first", "worst_best")]
+    low, high, ticks = ratio_axis(values)
+    width, top = 980, 84
+    height = top + 34 * len(summary) + 300
+    svg = Svg(width, height, "bwgemm against cuBLASLt")
+    svg.text(20, 26, "cuBLASLt's time over bwgemm's: above 1 bwgemm is faster", "title")
+    svg.text(20, 46, "Bars: geometric means over a class, against the first result of cuBLASLt's "
+             "heuristic (upper) and the fastest of all it returns (lower).", "small soft")
+    svg.text(20, 61, "Dots: the worst problem of the class. Red is slower.", "small soft")
+    bottom = draw_classes(svg, LogAxis(low, high, 240, 640), top, summary, ticks)
+    svg.text(20, bottom + 26, "Every problem against the fastest of cuBLASLt", "title")
+    draw_problems(svg, 60, width - 20, bottom + 42, rows)
+    return svg.finish()
+
+
+def ceiling(rows, prefix, kind):
+    found = [float(row[kind]) for row in rows if row["name"].startswith(prefix)]
+    return max(found) if found else 0
+
+
+def roofline_chart(results, ceilings_path):
+    rows, ceilings = compared(results), read(ceilings_path)
+    tensor, burst = ceiling(ceilings, "tensor", "sustained"), ceiling(ceilings, "tensor", "burst")
+    memory = ceiling(ceilings, "copy", "sustained")
+    if tensor <= 0 or memory <= 0:
+        sys.exit(f"chart: {ceilings_path} has no rates of tensor cores and copies")
+    points = [(flop(row) / least_bytes(row), flop(row) / float(row["bwgemm_us"]) * 1e-6,
+               flop(row) / float(row["first_us"]) * 1e-6, row["name"]) for row in rows]
+    width, height, left, right, top, bottom = 980, 560, 70, 950, 84, 500
+    x = LogAxis(min(p[0] for p in points) * 0.8, max(p[0] for p in points) * 1.3, left, right)
+    y = LogAxis(min(min(p[1], p[2]) for p in points) * 0.8, max(tensor, burst) * 1.35, bottom, top)
+    svg = Svg(width, height, "Roofline")
+    svg.text(20, 26, "Rates against what the chip can do", "title")
+    svg.text(20, 46, "TFLOP/s over FLOP per byte that must be moved. Green: bwgemm. Yellow: "
+             "cuBLASLt's first. Operands do not fit in L2.", "small soft")
+    for decade in range(-3, 6):
+        for value, axis, vertical in ((10.0 ** decade, x, True), (10.0 ** decade, y, False)):
+            if not axis.low <= value <= axis.high:
+                continue
+            if vertical:
+                svg.line(x.at(value), top, x.at(value), bottom, "grid")
+                svg.text(x.at(value), bottom + 16, f"{value:g}", "small soft", "middle")
+            else:
+                svg.line(left, y.at(value), right, y.at(value), "grid")
+                svg.text(left - 8, y.at(value) + 4, f"{value:g}", "small soft", "end")
+    svg.text((left + right) / 2, bottom + 36, "FLOP per byte", "small soft", "middle")
+    knee = tensor / memory
+    begin = max(x.low, y.low / memory)
+    svg.path([(x.at(begin), y.at(begin * memory)), (x.at(knee), y.at(tensor)),
+              (right, y.at(tensor))], "roof")
+    label = f"tensor cores alone: {tensor:.0f} TFLOP/s sustained"
+    if burst > 0:
+        svg.line(x.at(burst / memory), y.at(burst), right, y.at(burst), "roof dash")
+        label += f", {burst:.0f} in a burst (dashed)"
+    svg.text(right, y.at(max(tensor, burst)) - 6, label, "small", "end")
+    middle = math.sqrt(begin * knee)
+    svg.text(x.at(middle) - 8, y.at(middle * memory) - 8, f"copy: {memory:.2f} TB/s", "small",
+             "end")
+    for intensity, ours, theirs, name in points:
+        svg.dot(x.at(intensity), y.at(theirs), 3, "theirs", f"{name}: cuBLASLt {theirs:.1f}")
+    for intensity, ours, theirs, name in points:
+        svg.dot(x.at(intensity), y.at(ours), 3, "ours", f"{name}: bwgemm {ours:.1f} TFLOP/s")
+    return svg.finish()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    charts = parser.add_subparsers(dest="chart", required=True)
+    for name, second in (("ratios", "--summary"), ("roofline", "--ceilings")):
+        chart = charts.add_parser(name)
+        for option in ("--results", second, "--output"):
+            chart.add_argument(option, required=True)
+    args = parser.parse_args()
+    svg = (ratios_chart(args.results, args.summary) if args.chart == "ratios"
+           else roofline_chart(args.results, args.ceilings))
+    with open(args.output, "w", encoding="utf-8") as file:
+        file.write(svg)
+
+
+if __name__ == "__main__":
+    main()
