@@ -7,7 +7,7 @@ import pathlib
 import sys
 
 TYPES = ("bf16", "f16")
-WIDTHS = range(16, 257, 16)
+WIDTHS = range(8, 257, 8)
 
 HEAD = """\
 // SPDX-License-Identifier: Apache-2.0

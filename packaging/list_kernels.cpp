@@ -27,6 +27,7 @@ std::string_view folder(Family family) {
     case Family::cooperative: return "sm90";
     case Family::pair: return "sm100";
     case Family::direct: return "direct";
+    case Family::dot: return "dot";
   }
   return "?";
 }
@@ -36,6 +37,7 @@ std::string_view enumerator(Family family) {
     case Family::cooperative: return "cooperative";
     case Family::pair: return "pair";
     case Family::direct: return "direct";
+    case Family::dot: return "dot";
   }
   return "?";
 }
@@ -68,9 +70,11 @@ int threads(const KernelConfig& config) {
   return bwgemm::kernel_shape(config, any_tile_n, bwgemm::Dtype::bf16).threads;
 }
 
-// CTAs that must fit on one multiprocessor; the ring of the TMA families fills all of it.
-int resident_ctas(const KernelConfig& config) {
-  return config.family == Family::direct ? bwgemm::direct::ctas_per_sm : 1;
+// The kernel's one argument.
+std::string_view parameters(const KernelConfig& config) {
+  const bool has_residues =
+      config.family == Family::cooperative && config.output == bwgemm::Output::scattered;
+  return has_residues ? "ResidueParams" : "KernelParams";
 }
 
 std::string source(const KernelConfig& config) {
@@ -83,12 +87,13 @@ std::string source(const KernelConfig& config) {
        << ", bwgemm::Input::" << enumerator(config.input)
        << ", bwgemm::Major::" << enumerator(config.a) << ", bwgemm::Major::" << enumerator(config.b)
        << ",\n    {" << config.tile.m << ", " << config.tile.n << ", " << config.tile.k << "}, {"
-       << config.cluster.m << ", " << config.cluster.n << "}, " << config.stages << "};\n\n"
+       << config.cluster.m << ", " << config.cluster.n << "}, " << config.stages
+       << ", bwgemm::Output::" << name(config.output) << ", " << config.ctas_per_sm << "};\n\n"
        << "extern \"C\" __global__ void __launch_bounds__(" << threads(config) << ", "
-       << resident_ctas(config) << ")";
+       << config.ctas_per_sm << ")";
   if (config.cluster.size() > 1) text << " __cluster_dims__(" << config.cluster.size() << ", 1, 1)";
   text << "\n    " << kernel_name(config).view()
-       << "(const __grid_constant__ bwgemm::KernelParams params) {\n"
+       << "(const __grid_constant__ bwgemm::" << parameters(config) << " params) {\n"
        << "  bwgemm::" << folder(config.family) << "::gemm<config>(params);\n}\n";
   return text.str();
 }

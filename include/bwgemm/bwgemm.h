@@ -19,7 +19,12 @@
  *   No call but bwgemmDestroy waits for the caller's work. The first call of a shape class on a
  *   stream may load a kernel and allocate; later ones do not, unless they are captured and need
  *   workspace.
- * - Fork: a handle does not work in a forked child, nor does CUDA itself.
+ * - Fork and exit: in a forked child calls on a handle of its parent return NOT_INITIALIZED and
+ *   touch nothing. A process may exit with handles alive and threads inside calls.
+ * - Lost contexts: after an error that breaks the context (a kernel of anybody read a bad address,
+ *   say) bwgemmCreate in it, and GEMM calls with legal arguments, return EXECUTION_FAILED. So does
+ *   bwgemmDestroy, which frees what can be freed. Nothing recovers such a context; handles of
+ *   contexts that the driver did not lose go on working.
  */
 #ifndef BWGEMM_BWGEMM_H
 #define BWGEMM_BWGEMM_H
@@ -188,8 +193,10 @@ BWGEMM_API bwgemmStatus_t bwgemmGetSmCountTarget(bwgemmHandle_t handle, int* smC
 BWGEMM_API bwgemmStatus_t bwgemmSetDeterminism(bwgemmHandle_t handle, bwgemmDeterminism_t mode);
 BWGEMM_API bwgemmStatus_t bwgemmGetDeterminism(bwgemmHandle_t handle, bwgemmDeterminism_t* mode);
 
-/* 0 or 1: whether launches may overlap the tail of the preceding kernel of the stream. Stored; has
- * no effect in this version. */
+/* 0 (new handles) or 1: whether kernels may start during the tail of the preceding kernel of the
+ * stream, which saves part of the launch latency of small problems that follow each other. Memory
+ * is touched only after the preceding kernel has ended, so results and order are the same; captured
+ * launches carry the setting into the graph. */
 BWGEMM_API bwgemmStatus_t bwgemmSetProgrammaticLaunch(bwgemmHandle_t handle, int enable);
 BWGEMM_API bwgemmStatus_t bwgemmGetProgrammaticLaunch(bwgemmHandle_t handle, int* enable);
 

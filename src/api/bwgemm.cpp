@@ -41,7 +41,7 @@ void multiply(Handle& handle, const GemmArguments& arguments) {
   const Plan plan = make_plan(problem, kernel_rows[static_cast<std::size_t>(choice.row)], choice,
                               handle.plan_context(problem, choice, kernel));
   if (logs(Level::trace)) trace(plan);
-  launch(handle.driver, kernel, plan, handle.stream.stream());
+  launch(handle.driver, kernel, plan, handle.stream.stream(), handle.programmatic_launch != 0);
 }
 
 bwgemmStatus_t gemm(const char* entry, bwgemmHandle_t handle, const GemmArguments& arguments) {
@@ -64,6 +64,7 @@ std::string explanation(const Handle& handle, const Problem& problem) {
 std::string nominal_explanation(const Problem& problem) {
   const std::string forced_kernel = option_value(Option::force_kernel);
   const SelectOptions options{.forced_kernel = forced_kernel,
+                              .forced_splits = number_option(Option::force_splits),
                               .workspace_bytes = ScratchPool::max_partials_bytes};
   return "Nominal H200\n" + explain(problem, nominal_h200, kernel_rows, options) +
          "\nNominal B200\n" + explain(problem, nominal_b200, kernel_rows, options);

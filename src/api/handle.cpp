@@ -63,6 +63,7 @@ Handle::Handle(const Driver& driver)
       context(driver),
       facts(facts_of(driver, context)),
       forced_kernel(option_value(Option::force_kernel)),
+      forced_splits(number_option(Option::force_splits)),
       kernels(driver, facts),
       maps_(driver.cuTensorMapEncodeTiled.get()),
       scratch_(driver) {
@@ -109,6 +110,7 @@ void Handle::close() {
 
 SelectOptions Handle::select_options() const {
   return {.forced_kernel = forced_kernel,
+          .forced_splits = forced_splits,
           .sm_count_target = sm_count_target,
           .workspace_bytes = workspace.usable()};
 }

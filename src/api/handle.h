@@ -53,6 +53,7 @@ class Handle {
   const Context context;
   const DeviceFacts facts;
   const std::string forced_kernel;
+  const int forced_splits;
 
   // Settings. Their setters clear `choices` where select_options() depends on them.
   StreamIdentity stream;

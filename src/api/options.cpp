@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/options.h"
 
+#include <charconv>
 #include <cstdlib>
 #include <sys/auxv.h>
 
@@ -11,6 +12,13 @@ std::string option_value(Option option) {
   if (getauxval(AT_SECURE) != 0) return row.fallback;
   const char* value = std::getenv(row.variable);
   return value != nullptr && *value != '\0' ? value : row.fallback;
+}
+
+int number_option(Option option) {
+  const std::string text = option_value(option);
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} && *end == '\0' && number > 0 ? number : 0;
 }
 
 }  // namespace bwgemm

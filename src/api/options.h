@@ -8,7 +8,7 @@
 
 namespace bwgemm {
 
-enum class Option { libcuda, log_level, log_file, force_kernel };
+enum class Option { libcuda, log_level, log_file, force_kernel, force_splits };
 
 struct OptionRow {
   Option option;
@@ -27,6 +27,8 @@ inline constexpr std::array option_rows = {
               "a file to append the log to; default: standard error; read once"},
     OptionRow{Option::force_kernel, "BWGEMM_FORCE_KERNEL", "",
               "the kernel to use, whatever selection would choose; read by bwgemmCreate"},
+    OptionRow{Option::force_splits, "BWGEMM_FORCE_SPLITS", "",
+              "the slices of k to use where the kernel can split it; read by bwgemmCreate"},
 };
 
 constexpr bool rows_are_in_order() {
@@ -38,5 +40,8 @@ static_assert(rows_are_in_order(), "option_rows must be in the order of Option")
 
 // The variable's value as it is now, or the fallback.
 std::string option_value(Option option);
+
+// The same as a number; 0 if it is none or not positive.
+int number_option(Option option);
 
 }  // namespace bwgemm

@@ -13,6 +13,9 @@ struct DeviceFacts {
   int cc_major = 0, cc_minor = 0;
   int sm_count = 0;  // of the context (a MIG slice or green context has fewer than the chip)
   std::int64_t l2_bytes = 0;
+  // CTAs that may share an SM, however many fit. One where a call may not occupy all SMs: CTAs are
+  // spread over SMs before they share any.
+  int ctas_per_sm = 32;
 
   constexpr Arch arch() const { return cc_major == 9 ? Arch::sm90 : Arch::sm100; }
   bool operator==(const DeviceFacts&) const = default;

@@ -15,9 +15,10 @@ enum class Arch : std::uint8_t { sm90, sm100 };
 
 // The kernel source that a row instantiates.
 enum class Family : std::uint8_t {
-  cooperative,  // sm90: TMA ring, two consumer warpgroups share one output tile
+  cooperative,  // sm90: TMA ring, one to three consumer warpgroups share one output tile
   pair,         // sm100: TMA ring, two CTAs share one tcgen05 tile
   direct,       // both: ordinary loads of any alignment, mma.sync, optional split along k
+  dot,          // both: the same for at most tile.m rows (or columns) of D; B streams past L1
 };
 
 // Type of A and B: fixed by the instruction (sm90) or a field chosen at launch (any16).
@@ -25,6 +26,14 @@ enum class Input : std::uint8_t { bf16, f16, any16 };
 
 // Which index of an operand is contiguous in memory; any: chosen at launch.
 enum class Major : std::uint8_t { k, mn, any };
+
+// How a kernel sees its problem and how the output leaves it.
+enum class Output : std::uint8_t {
+  rows,       // D in row order, stored by TMA
+  columns,    // D in column order, stored by TMA: what the problem calls m is the kernel's n, so
+              // that a problem of few rows fills a tile
+  scattered,  // D in row order, ordinary stores; A, B and D may start and step at any element
+};
 
 struct Tile {
   int m, n, k;  // n == 0: chosen at launch
@@ -45,6 +54,8 @@ struct KernelConfig {
   Tile tile;  // output tile of one CTA, or of the CTA pair for Family::pair
   Cluster cluster;
   int stages;  // depth of the operand ring; 0: as many as fit, computed at launch
+  Output output = Output::rows;
+  int ctas_per_sm = 1;
   bool operator==(const KernelConfig&) const = default;
 };
 
@@ -79,6 +90,16 @@ constexpr std::string_view name(Family family) {
     case Family::cooperative: return "coop";
     case Family::pair: return "pair";
     case Family::direct: return "direct";
+    case Family::dot: return "dot";
+  }
+  return "?";
+}
+
+constexpr std::string_view name(Output output) {
+  switch (output) {
+    case Output::rows: return "rows";
+    case Output::columns: return "columns";
+    case Output::scattered: return "scattered";
   }
   return "?";
 }
@@ -92,8 +113,9 @@ constexpr std::string_view name(Input input) {
   return "?";
 }
 
-// bwgemm_<arch>_<input>[_<majors>]_<m>x<n>x<k>[_<cluster>][_s<stages>]_<family>; what is chosen at
-// launch is left out, a run-time n is written N. Majors: k k, k n, m k, m n.
+// bwgemm_<arch>_<input>[_<majors>]_<m>x<n>x<k>[_<cluster>][_s<stages>][_<output>][_o<ctas>]_<family>;
+// what is chosen at launch is left out, a run-time n is written N. Majors: k k, k n, m k, m n.
+// Outputs: t (columns), u (scattered). o: CTAs per multiprocessor.
 constexpr KernelName kernel_name(const KernelConfig& config) {
   KernelName text;
   text.add("bwgemm_").add(name(config.arch)).add("_").add(name(config.input));
@@ -107,6 +129,10 @@ constexpr KernelName kernel_name(const KernelConfig& config) {
   text.add("x").add(config.tile.k);
   if (config.cluster.size() > 1) text.add("_").add(config.cluster.m).add("x").add(config.cluster.n);
   if (config.stages > 0) text.add("_s").add(config.stages);
+  if (config.family != Family::direct && config.family != Family::dot) {  // which have but one
+    if (config.output != Output::rows) text.add(config.output == Output::columns ? "_t" : "_u");
+    if (config.ctas_per_sm > 1) text.add("_o").add(config.ctas_per_sm);
+  }
   return text.add("_").add(name(config.family));
 }
 

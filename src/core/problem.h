@@ -57,14 +57,18 @@ struct Problem {
   constexpr bool reads_c() const { return !beta.known_zero(); }
 };
 
-// The same product with D in row order: a column-order D is the row-order D^T = B^T A^T.
-constexpr Problem with_row_order_d(Problem problem) {
-  if (problem.d.order == Order::row) return problem;
+// The same product, written as D^T = B^T A^T.
+constexpr Problem transposed(Problem problem) {
   std::swap(problem.m, problem.n);
   std::swap(problem.a, problem.b);
   for (Matrix* matrix : {&problem.a, &problem.b, &problem.c, &problem.d})
     matrix->order = flipped(matrix->order);
   return problem;
+}
+
+// The same product with D in row order: a column-order D is the row-order D^T = B^T A^T.
+constexpr Problem with_row_order_d(const Problem& problem) {
+  return problem.d.order == Order::row ? problem : transposed(problem);
 }
 
 }  // namespace bwgemm

@@ -17,11 +17,13 @@ namespace bwgemm {
 
 inline constexpr int k_block = 64;  // elements of k per ring stage, one swizzle row
 inline constexpr int swizzle_row_bytes = 128;
-inline constexpr int max_smem_bytes = 232448;  // per CTA on 9.0 and 10.x
+inline constexpr int max_smem_bytes = 232448;     // per CTA on 9.0 and 10.x
+inline constexpr int sm_smem_bytes = 233472;      // per multiprocessor
+inline constexpr int reserved_smem_bytes = 1024;  // per CTA, by the driver
 inline constexpr int staging_buffers = 2;
 
-// Columns of one staging buffer: a full row of 128 bytes, or 32 columns where 64 do not divide the
-// tile. The swizzle of the output map is as wide as the row: 128 or 64 bytes.
+// sm100: columns of one staging buffer: a full row of 128 bytes, or 32 columns where 64 do not
+// divide the tile. The swizzle of the output map is as wide as the row: 128 or 64 bytes.
 constexpr int staging_columns(int tile_n, int element_bytes) {
   const int full_row = swizzle_row_bytes / element_bytes;
   return tile_n % full_row == 0 ? full_row : 32;
@@ -29,51 +31,165 @@ constexpr int staging_columns(int tile_n, int element_bytes) {
 
 namespace sm90 {
 
-inline constexpr int consumer_warpgroups = 2;
-inline constexpr int threads = 128 * (1 + consumer_warpgroups);
-inline constexpr int staging_rows = 64;  // one consumer warpgroup's wgmma height
-inline constexpr int producer_registers = 40;
-inline constexpr int consumer_registers = 232;
+// A consumer warpgroup computes 64 rows of the tile, or 128: where tile.m is 256, and where CTAs
+// share a multiprocessor, so that fewer threads start with more registers (ptxas wants those of one
+// wgmma to fit before any are moved).
+constexpr int consumer_warpgroups(const KernelConfig& config) {
+  const bool rows_of_128 = config.tile.m == 256 || (config.tile.m == 128 && config.ctas_per_sm > 1);
+  return config.tile.m / (rows_of_128 ? 128 : 64);
+}
+constexpr int warpgroup_rows(const KernelConfig& config) {
+  return config.tile.m / consumer_warpgroups(config);
+}
+constexpr int threads(const KernelConfig& config) {
+  return 128 * (1 + consumer_warpgroups(config));
+}
+
+inline constexpr int staging_rows = 64;  // one wgmma's height
+
+constexpr int accumulators(const KernelConfig& config) {  // of one consumer thread
+  return warpgroup_rows(config) * config.tile.n / 128;
+}
+
+// Registers per thread: at launch all warpgroups of the CTA have the same, setmaxnreg then moves
+// them to the consumers.
+struct Registers {
+  int producer, consumer;
+};
+constexpr int launch_registers(const KernelConfig& config) {
+  const int of_thread = 65536 / (threads(config) * config.ctas_per_sm) / 8 * 8;
+  return of_thread < 248 ? of_thread : 248;
+}
+constexpr Registers registers(const KernelConfig& config) {
+  const int warpgroups = consumer_warpgroups(config);
+  const bool needs_more = accumulators(config) > 160;
+  const int producer = config.output == Output::scattered          ? 104  // it moves lines
+                       : needs_more                                ? 24
+                       : config.ctas_per_sm > 1 || warpgroups == 3 ? 32
+                                                                   : 40;
+  const int all = launch_registers(config) * (1 + warpgroups);
+  const int consumer = (all - producer) / warpgroups / 8 * 8;
+  return {producer, consumer < 240 ? consumer : 240};
+}
+// False: every thread has enough from the start.
+constexpr bool moves_registers(const KernelConfig& config) {
+  return launch_registers(config) < registers(config).consumer;
+}
+
+// Rows of memory that an operand's tile takes: whole chunks of 64 where they lie along m or n.
+constexpr int operand_rows(Major major, int extent) {
+  return major == Major::mn ? (extent + 63) / 64 * 64 : extent;
+}
+
+// Bytes of one line of D in a staging buffer: 128, or half where rows of the tile are not made of
+// 128-byte lines in every type, and where the buffers of three warpgroups would cost a stage.
+constexpr int staging_line_bytes(const KernelConfig& config) {
+  if (config.output == Output::columns) return swizzle_row_bytes;
+  const bool whole = config.tile.n % 64 == 0 && consumer_warpgroups(config) < 3;
+  return whole ? swizzle_row_bytes : swizzle_row_bytes / 2;
+}
+
+// Lines of D in one staging buffer: rows of the tile, or columns, an equal part of them where one
+// buffer of 64 does not hold all.
+constexpr int staging_lines(const KernelConfig& config) {
+  if (config.output != Output::columns) return staging_rows;
+  int lines = config.tile.n < staging_rows ? config.tile.n : staging_rows;
+  while (config.tile.n % lines != 0) lines -= 8;
+  return lines;
+}
+
+// Staging buffers of one consumer warpgroup. Where many CTAs share a multiprocessor, the others
+// work while one waits for its stores.
+constexpr int staging_depth(const KernelConfig& config) {
+  return config.ctas_per_sm > 2 ? 1 : staging_buffers;
+}
 
 // Offsets in bytes from the 1024-aligned start of dynamic shared memory.
 struct Layout {
   int a_bytes, b_bytes, stage_bytes;   // stage s: A at s * stage_bytes, B a_bytes behind it
-  int staging;                         // [warpgroup][buffer], staging_rows * 128 bytes each
+  int staging;                         // [warpgroup][buffer]
   int staging_bytes;                   // of one buffer
   int full, empty;                     // mbarriers, one per stage
   int staging_ready, staging_written;  // mbarriers [warpgroup][buffer]
+  int staging_messages;                // 4 bytes [warpgroup][buffer], where k is split
+  int landed;                          // mbarriers, one per stage; scattered only
   int bytes;
 };
 
 constexpr Layout layout(const KernelConfig& config) {
+  const int buffers = consumer_warpgroups(config) * staging_depth(config);
   Layout at{};
   at.a_bytes = config.tile.m * swizzle_row_bytes;
-  at.b_bytes = config.tile.n * swizzle_row_bytes;
+  at.b_bytes = operand_rows(config.b, config.tile.n) * swizzle_row_bytes;
   at.stage_bytes = at.a_bytes + at.b_bytes;
   at.staging = config.stages * at.stage_bytes;
-  at.staging_bytes = staging_rows * swizzle_row_bytes;
-  at.full = at.staging + consumer_warpgroups * staging_buffers * at.staging_bytes;
+  at.staging_bytes = staging_lines(config) * staging_line_bytes(config);
+  at.full = at.staging + buffers * at.staging_bytes;
   at.empty = at.full + 8 * config.stages;
   at.staging_ready = at.empty + 8 * config.stages;
-  at.staging_written = at.staging_ready + 8 * consumer_warpgroups * staging_buffers;
-  at.bytes = at.staging_written + 8 * consumer_warpgroups * staging_buffers;
+  at.staging_written = at.staging_ready + 8 * buffers;
+  at.staging_messages = at.staging_written + 8 * buffers;
+  at.landed = (at.staging_messages + 4 * buffers + 7) / 8 * 8;
+  at.bytes = at.landed + (config.output == Output::scattered ? 8 * config.stages : 0);
   return at;
+}
+
+// Shared memory of one of ctas_per_sm CTAs.
+constexpr int smem_room(const KernelConfig& config) {
+  return sm_smem_bytes / config.ctas_per_sm / 8 * 8 - reserved_smem_bytes;
+}
+
+// The deepest ring that leaves room for the rest; config.stages does not count.
+constexpr int stages_that_fit(KernelConfig config) {
+  config.stages = 0;
+  while (layout(config).bytes <= smem_room(config)) ++config.stages;
+  return config.stages - 1;
+}
+
+constexpr const char* tile_invalid_because(const KernelConfig& config) {
+  const Tile& tile = config.tile;
+  if (tile.m != 64 && tile.m != 128 && tile.m != 192 && tile.m != 256)
+    return "tile.m must be 64, 128, 192 or 256: 64 or 128 per consumer warpgroup";
+  if (tile.k != k_block) return "tile.k must be 64: one 128-byte swizzle row";
+  if (tile.n < 8 || tile.n > 256) return "tile.n must be 8 to 256, as that of wgmma";
+  if (config.output == Output::columns) {
+    if (tile.n % 8 != 0) return "tile.n must be a multiple of 8, as that of wgmma";
+    if (warpgroup_rows(config) != 64) return "columns are staged in 64 rows of the tile";
+  } else if (tile.n % 32 != 0) {
+    return "tile.n must be a multiple of 32: output is staged in 32 or 64 columns";
+  }
+  if (tile.n / 2 + 26 > launch_registers(config))
+    return "the accumulators of one wgmma exceed the registers that threads start with";
+  return accumulators(config) + 40 > registers(config).consumer ? "too many accumulators" : nullptr;
+}
+
+constexpr const char* cluster_invalid_because(const KernelConfig& config) {
+  if (config.cluster.m > 2 || config.cluster.n > 2) return "cluster must be at most 2x2";
+  if (config.cluster.m == 2 && config.tile.n % (config.b == Major::mn ? 128 : 16) != 0)
+    return "half of a B tile must be whole chunks of 64 columns, or whole swizzle atoms";
+  return nullptr;
+}
+
+constexpr const char* scattered_invalid_because(const KernelConfig& config) {
+  if (config.cluster.size() != 1) return "scattered: what one CTA moves no other sees";
+  if (config.ctas_per_sm != 1) return "scattered: threads that move lines need registers";
+  if (config.tile.m != 64 && config.tile.m != 128) return "scattered: tile.m must be 64 or 128";
+  if (config.tile.n != 64 && config.tile.n != 128 && config.tile.n != 256)
+    return "scattered: tile.n must be 64, 128 or 256";
+  return config.stages < 3 ? "scattered: stages must be at least 3" : nullptr;
 }
 
 // Null, or the rule that the config breaks.
 constexpr const char* invalid_because(const KernelConfig& config) {
   if (config.input == Input::any16) return "wgmma fixes the input type: say bf16 or f16";
   if (config.a == Major::any || config.b == Major::any) return "wgmma fixes the majors: say which";
-  if (config.tile.m != 64 * consumer_warpgroups)
-    return "tile.m must be 128: 64 per consumer warpgroup";
-  if (config.tile.n < 64 || config.tile.n > 256 || config.tile.n % 64 != 0)
-    return "tile.n must be 64, 128, 192 or 256: output is staged in 64 columns";
-  if (config.tile.k != k_block) return "tile.k must be 64: one 128-byte swizzle row";
-  if (config.cluster.size() > 2) return "cluster must be 1x1, 2x1 or 1x2";
-  if (config.cluster.m == 2 && config.b == Major::mn && config.tile.n % 128 != 0)
-    return "half of an N-major B tile must be whole chunks of 64 columns";
+  if (config.ctas_per_sm < 1 || config.ctas_per_sm > 4) return "1 to 4 CTAs per multiprocessor";
+  if (const char* reason = tile_invalid_because(config)) return reason;
+  if (const char* reason = cluster_invalid_because(config)) return reason;
+  if (config.output == Output::scattered)
+    if (const char* reason = scattered_invalid_because(config)) return reason;
   if (config.stages < 2) return "stages must be at least 2";
-  if (layout(config).bytes > max_smem_bytes) return "shared memory exceeds 227 KiB";
+  if (layout(config).bytes > smem_room(config)) return "shared memory exceeds 227 KiB";
   return nullptr;
 }
 
@@ -152,15 +268,61 @@ constexpr const char* invalid_because(int tile_n, Major b) {
 namespace direct {
 
 inline constexpr int threads = 128;
-inline constexpr int ctas_per_sm = 4;  // launch bound: 128 registers, 16 KiB of shared memory each
 
 constexpr const char* invalid_because(const KernelConfig& config) {
   if (config.tile != Tile{64, 64, 32}) return "tile must be 64x64x32";
+  if (config.ctas_per_sm != 4) return "4 CTAs per multiprocessor: 128 registers, 16 KiB each";
   if (config.cluster.size() != 1) return "cluster must be 1x1";
   if (config.input != Input::any16) return "the input type is chosen at launch: say any16";
   return nullptr;
 }
 
 }  // namespace direct
+
+namespace dot {
+
+inline constexpr int warps = 8;
+inline constexpr int threads = 32 * warps;
+inline constexpr int activation_bytes = 8 * (2 * 4224 + 64);  // eight rows, 4096 of k and some more
+
+// Rows of activations are padded so that the lanes of one load meet different banks.
+constexpr int activation_pad(const KernelConfig& config) {
+  return config.b == Major::k ? 64 : 32;
+}
+// Steps of k for which activations of `rows` rows fit.
+constexpr int activation_positions(const KernelConfig& config, int rows) {
+  return (activation_bytes / rows - activation_pad(config)) / 2 / 128 * 128;
+}
+
+// A warp's sums are tile.m rows of f32.
+constexpr int sums_pitch(const KernelConfig& config) {
+  return config.tile.n + 4;
+}
+constexpr int sums_bytes(const KernelConfig& config) {
+  return config.tile.m * sums_pitch(config) * 4;
+}
+
+struct Layout {
+  int sums;  // [warp]; activations lie before them
+  int bytes;
+};
+
+constexpr Layout layout(const KernelConfig& config) {
+  return {activation_bytes, activation_bytes + warps * sums_bytes(config)};
+}
+
+constexpr const char* invalid_because(const KernelConfig& config) {
+  if (config.b == Major::any) return "B is read in its own direction: say k or mn";
+  if (config.tile != (config.b == Major::k ? Tile{8, 16, 1024} : Tile{8, 64, 256}))
+    return "tile must be 8x16x1024 (B contiguous along k) or 8x64x256";
+  if (config.cluster.size() != 1) return "cluster must be 1x1";
+  if (config.ctas_per_sm != 2) return "2 CTAs per multiprocessor: 128 registers, 112 KiB each";
+  if (config.input != Input::any16) return "the input type is chosen at launch: say any16";
+  if (config.a != Major::any) return "A may have any strides: say any";
+  if (config.output != Output::scattered) return "D may have any strides: say scattered";
+  return nullptr;
+}
+
+}  // namespace dot
 
 }  // namespace bwgemm

@@ -9,64 +9,123 @@
 #pragma once
 
 #include "kernels/ptx/cp_async_bulk.h"
+#include "kernels/ptx/shared_memory.h"
 #include "kernels/ring.h"
 #include "kernels/tiles.h"
+#include "kernels/trace.h"
 
 namespace bwgemm {
 
 struct StagingBuffers {
   Ring ring;
+  int count;              // of buffers: 1 or 2
   std::uint32_t address;  // of buffer 0
-  std::uint32_t bytes;    // of one buffer; what one box of the output maps moves
+  std::uint32_t pitch;    // from buffer to buffer
+  std::uint32_t bytes;    // of one box of the output maps
 
-  BWGEMM_DEVICE std::uint32_t buffer(const Cursor& at, std::uint32_t pitch) const {
-    return address + at.stage * pitch;
-  }
+  BWGEMM_DEVICE std::uint32_t buffer(const Cursor& at) const { return address + at.stage * pitch; }
 };
 
-// Offers the next slice's buffer to the epilogue: empty, or being filled with C.
-BWGEMM_DEVICE void offer_slice(const KernelParams& params, const StagingBuffers& staging,
-                               std::uint32_t pitch, bool reads_c, const OutputSlices& slice,
-                               const Cursor& at) {
-  const Barrier ready = staging.ring.full(at);
-  if (!reads_c) {
-    ptx::mbarrier_arrive(ready.address);
-    return;
+// Run by one thread. Buffers are handed over in turn, whatever the epilogue uses them for.
+class OutputRole {
+ public:
+  BWGEMM_DEVICE OutputRole(const KernelParams& params, const StagingBuffers& staging,
+                           const OutputWindow& window, bool reads_c)
+      : staging_(staging),
+        window_(window),
+        reads_c_(reads_c),
+        trace_(params, trace_output + threadIdx.x / 32 % 3, true) {
+    if (reads_c_) return;
+    for (int i = 0; i < staging_.count; ++i) offer_empty();
   }
-  ptx::mbarrier_arrive_expect_tx(ready.address, staging.bytes);
-  ptx::cp_async_bulk_tensor_3d(staging.buffer(at, pitch), params.c_map, slice.column(), slice.row(),
-                               slice.batch(), ready.address);
-}
 
-// Run by one thread. `pitch` is the distance between staging buffers; `buffers` their number, at
-// least 2.
-BWGEMM_DEVICE void run_output(const KernelParams& params, const StagingBuffers& staging,
-                              std::uint32_t pitch, int buffers, bool reads_c,
-                              const OutputWindow& window, int cluster_size) {
-  OutputSlices offered(params, window, cluster_size);
-  Cursor offering;
-  auto offer = [&] {
-    if (!offered.valid()) return;
-    offer_slice(params, staging, pitch, reads_c, offered, offering);
-    offered.advance(params);
-    offering.advance(buffers);
-  };
-  for (int i = 0; i < buffers; ++i) offer();
+  // Stores all slices of these tiles.
+  BWGEMM_DEVICE void store(const KernelParams& params, const Tiles& tiles) {
+    OutputSlices slice(params, window_, tiles);
+    if (reads_c_) {
+      store_over_c(params, tiles, slice);
+      return;
+    }
+    for (; slice.valid(); slice.advance(params)) {
+      store_slice(params, slice);
+      ++owed_;
+      if (staging_.count == 1)
+        return_buffers<0>();
+      else
+        return_buffers<1>();  // a store overlaps the one before it
+    }
+  }
 
-  Cursor storing;
-  bool first = true;
-  for (OutputSlices slice(params, window, cluster_size); slice.valid(); slice.advance(params)) {
-    staging.ring.empty(storing).wait(storing.phase);  // written by the epilogue, this round
-    ptx::cp_async_bulk_tensor_3d_store(params.d_map, slice.column(), slice.row(), slice.batch(),
-                                       staging.buffer(storing, pitch));
+  // What the epilogue has written, in place of a slice, to the word at `address` (of buffer 0; one
+  // for each buffer).
+  BWGEMM_DEVICE std::uint32_t read_message(std::uint32_t address) {
+    if (reads_c_) offer_empty();
+    staging_.ring.empty(storing_).wait(storing_.phase);  // the message before its read
+    const std::uint32_t message = ptx::ld_shared(address + 4 * storing_.stage);
+    storing_.advance(staging_.count);
+    if (!reads_c_) {
+      ++owed_;
+      return_buffers<0>();
+    }
+    return message;
+  }
+
+  // Shared memory must outlive the reads of the stores.
+  BWGEMM_DEVICE void finish() const { ptx::cp_async_bulk_wait_group_read<0>(); }
+
+ private:
+  // C takes a while to arrive, so buffers are offered as soon as their stores have left them.
+  BWGEMM_DEVICE void store_over_c(const KernelParams& params, const Tiles& tiles,
+                                  OutputSlices& slice) {
+    OutputSlices offered(params, window_, tiles);
+    auto offer = [&] {
+      if (!offered.valid()) return;
+      offer_c(params, offered);
+      offered.advance(params);
+    };
+    for (int i = 0; i < staging_.count; ++i) offer();
+    for (; slice.valid(); slice.advance(params)) {
+      store_slice(params, slice);
+      ptx::cp_async_bulk_wait_group_read<0>();
+      offer();
+    }
+  }
+
+  BWGEMM_DEVICE void store_slice(const KernelParams& params, const OutputSlices& slice) {
+    trace_(TraceEvent::wait_slice);
+    staging_.ring.empty(storing_).wait(storing_.phase);  // written by the epilogue, this round
+    trace_(TraceEvent::store);
+    ptx::cp_async_bulk_tensor_3d_store(params.d_map, slice.inner(), slice.outer(), slice.batch(),
+                                       staging_.buffer(storing_));
     ptx::cp_async_bulk_commit_group();
-    storing.advance(buffers);
-    // The store before this one has left its buffer: that buffer can be offered again.
-    ptx::cp_async_bulk_wait_group_read<1>();
-    if (!first) offer();
-    first = false;
+    storing_.advance(staging_.count);
   }
-  ptx::cp_async_bulk_wait_group_read<0>();  // shared memory must outlive the reads of the stores
-}
+
+  // Offers the buffers again that all but the last `pending` stores have left.
+  template <int pending>
+  BWGEMM_DEVICE void return_buffers() {
+    ptx::cp_async_bulk_wait_group_read<pending>();
+    for (; owed_ > pending; --owed_) offer_empty();
+  }
+
+  BWGEMM_DEVICE void offer_empty() {
+    ptx::mbarrier_arrive(staging_.ring.full(offering_).address);
+    offering_.advance(staging_.count);
+  }
+  BWGEMM_DEVICE void offer_c(const KernelParams& params, const OutputSlices& slice) {
+    const std::uint32_t ready = staging_.ring.full(offering_).address;
+    ptx::mbarrier_arrive_expect_tx(ready, staging_.bytes);
+    ptx::cp_async_bulk_tensor_3d(staging_.buffer(offering_), params.c_map, slice.inner(),
+                                 slice.outer(), slice.batch(), ready);
+    offering_.advance(staging_.count);
+  }
+
+  StagingBuffers staging_;
+  OutputWindow window_;
+  bool reads_c_;
+  Cursor offering_, storing_;
+  int owed_ = 0;  // buffers handed over and not yet offered again, without C
+  Trace trace_;
+};
 
 }  // namespace bwgemm

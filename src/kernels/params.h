@@ -16,7 +16,7 @@ struct alignas(64) TensorMap {
   std::uint64_t opaque[16];
 };
 
-// A matrix addressed element by element (Family::direct).
+// A matrix addressed element by element (Family::direct, Family::dot).
 struct StridedMatrix {
   const void* data;
   std::int64_t outer_stride;  // elements between steps along m (a, c, d) or n (b)
@@ -45,12 +45,14 @@ struct KernelParams {
   Dtype d_type;            // type of C and D: the input type or f32
   Major a_major, b_major;  // where the config says any
 
-  // Family::direct.
-  StridedMatrix a, b, c, d;
-  std::int32_t splits;       // slices of k, each summed by its own CTA; 1: none
+  // Families that can split k.
+  std::int32_t splits;       // slices of k, each summed by its own cluster; 1: none
   std::int32_t k_per_split;  // multiple of tile.k
-  float* partials;           // [splits][tile][tile.m * tile.n], only for splits > 1
-  std::uint32_t* arrivals;   // [tile], zero before and after the launch, only for splits > 1
+  float* partials;           // a tile.m * tile.n block for each slice of each tile; splits > 1 only
+  std::uint32_t* arrivals;   // zero before and after the launch; splits > 1 only
+
+  // Family::direct, Family::dot, and Output::scattered.
+  StridedMatrix a, b, c, d;
 };
 
 }  // namespace bwgemm

@@ -5,6 +5,8 @@
 
 #include "core/dtype.h"
 #include "core/kernel_config.h"
+#include "core/tiling.h"
+#include "kernels/dot/tiles.h"
 #include "kernels/layout.h"
 
 namespace bwgemm {
@@ -15,8 +17,9 @@ struct KernelShape {
   int tile_n;  // the config's, or the one chosen at launch
   int stages;
   int cluster_tile_m, cluster_tile_n;  // output covered by one cluster: the unit of the raster
-  // TMA families: rows of one bulk load of a K-major operand, and the box of one output store.
+  // TMA families: rows of one bulk load of a K-major operand.
   int a_box_rows, b_box_rows;
+  // Box of one output store: contiguous elements of D, and lines of them.
   int d_box_rows, d_box_columns;
 };
 
@@ -26,15 +29,15 @@ constexpr KernelShape kernel_shape(const KernelConfig& config, int tile_n, Dtype
   shape.cluster_tile_m = config.tile.m * config.cluster.m;
   shape.cluster_tile_n = shape.tile_n * config.cluster.n;
   shape.stages = config.stages;
-  shape.d_box_columns = staging_columns(shape.tile_n, size_bytes(d_type));
   switch (config.family) {
     case Family::cooperative:  // CTAs of a cluster in m share B, each loads its part; in n they
                                // share A
-      shape.threads = sm90::threads;
+      shape.threads = sm90::threads(config);
       shape.smem_bytes = sm90::layout(config).bytes;
       shape.a_box_rows = config.tile.m / config.cluster.n;
       shape.b_box_rows = config.tile.n / config.cluster.m;
-      shape.d_box_rows = sm90::staging_rows;
+      shape.d_box_columns = sm90::staging_line_bytes(config) / size_bytes(d_type);
+      shape.d_box_rows = sm90::staging_lines(config);
       break;
     case Family::pair:
       shape.threads = sm100::threads;
@@ -43,11 +46,37 @@ constexpr KernelShape kernel_shape(const KernelConfig& config, int tile_n, Dtype
       shape.cluster_tile_m = config.tile.m;
       shape.a_box_rows = sm100::cta_rows;
       shape.b_box_rows = shape.tile_n / 2;
+      shape.d_box_columns = staging_columns(shape.tile_n, size_bytes(d_type));
       shape.d_box_rows = sm100::staging_rows;
       break;
     case Family::direct: shape.threads = direct::threads; break;
+    case Family::dot:
+      shape.threads = dot::threads;
+      shape.smem_bytes = dot::layout(config).bytes;
+      break;
   }
   return shape;
+}
+
+// Output tiles of whole clusters. `problem` as the kernel sees it.
+inline TileCounts cluster_tiles(const Problem& problem, const KernelConfig& config,
+                                const KernelShape& shape) {
+  TileCounts tiles = tile_counts(problem, shape.cluster_tile_m, shape.cluster_tile_n);
+  if (config.family == Family::dot)
+    tiles.n =
+        dot::tiles_along_n(config, problem.n, reinterpret_cast<std::uintptr_t>(problem.b.data),
+                           problem.b.ld, problem.batch > 1 ? problem.b.batch_stride : 0);
+  return tiles;
+}
+
+// Whether the slices of k may be summed by several CTAs.
+constexpr bool can_split(const KernelConfig& config) {
+  return config.family != Family::pair;
+}
+
+// Counters with which the CTAs of one split tile find out who is the last.
+constexpr int arrivals_per_tile(const KernelConfig& config) {
+  return config.family == Family::cooperative ? sm90::consumer_warpgroups(config) : 1;
 }
 
 }  // namespace bwgemm

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tiles: the persistent walk of one cluster over the output. Every role of a kernel walks the same
-// sequence, so none needs to be told what the others work on.
+// sequence, so none needs to be told what the others work on. OutputSlices: the walk of the output
+// role over the same tiles, box by box.
 #pragma once
 
 #include "kernels/params.h"
@@ -9,68 +10,83 @@
 
 namespace bwgemm {
 
+// Where k is split, each tile comes once for every slice of k, one after the other.
 class Tiles {
  public:
-  BWGEMM_DEVICE Tiles(const KernelParams& params, int cluster_size)
+  BWGEMM_DEVICE Tiles(const KernelParams& params, int cluster_size, int splits)
       : index_(blockIdx.x / cluster_size),
         step_(gridDim.x / cluster_size),
-        count_(params.tiles_m * params.tiles_n * params.batch) {}
+        splits_(splits),
+        count_(params.tiles_m * params.tiles_n * params.batch * splits) {}
 
   BWGEMM_DEVICE bool valid() const { return index_ < count_; }
   BWGEMM_DEVICE void advance() { index_ += step_; }
+  BWGEMM_DEVICE std::uint32_t number() const { return splits_ == 1 ? index_ : index_ / splits_; }
+  BWGEMM_DEVICE std::uint32_t split() const { return index_ - number() * splits_; }
+  // The tile where this walk stands, and no other.
+  BWGEMM_DEVICE Tiles alone() const {
+    Tiles one = *this;
+    one.count_ = index_ + 1;
+    return one;
+  }
   BWGEMM_DEVICE TileIndex at(const KernelParams& params) const {
-    return tile_at(index_, params.tiles_m, params.tiles_n, params.raster_group);
+    return tile_at(number(), params.tiles_m, params.tiles_n, params.raster_group);
   }
 
  private:
-  std::uint32_t index_, step_, count_;
+  std::uint32_t index_, step_, splits_, count_;
 };
 
-// The part of a cluster's tile that one output stack (a set of staging buffers) covers.
+// The part of a cluster's tile that one output stack (a set of staging buffers) covers, in the
+// directions of memory: D's elements are contiguous along inner, which is n, or m where D lies in
+// column order.
 struct OutputWindow {
-  int cluster_tile_m, cluster_tile_n;
-  int row, column;    // of the window inside the cluster's tile
-  int columns;        // width of the window
-  int slice_columns;  // width of one staging buffer, divides `columns`
+  bool inner_is_m;
+  int tile_inner, tile_outer;  // extent of the cluster's tile
+  int inner, outer;            // of the window inside the cluster's tile
+  int inner_extent, outer_extent;
+  int slice_inner, slice_outer;  // what one staging buffer holds; divides the extent
 };
 
-// The slices of an output stack in the order in which they pass through its staging buffers: left
-// to right through each tile, tile after tile.
+// The slices of an output stack in the order in which they pass through its staging buffers: along
+// the lines of each window, then line after line, then tile after tile.
 class OutputSlices {
  public:
   BWGEMM_DEVICE OutputSlices(const KernelParams& params, const OutputWindow& window,
-                             int cluster_size)
-      : window_(window), tiles_(params, cluster_size) {
+                             const Tiles& tiles)
+      : window_(window), tiles_(tiles) {
     locate(params);
   }
 
   BWGEMM_DEVICE bool valid() const { return tiles_.valid(); }
-  BWGEMM_DEVICE int row() const { return row_; }
-  BWGEMM_DEVICE int column() const { return tile_column_ + offset_; }
+  BWGEMM_DEVICE int inner() const { return first_inner_ + done_inner_; }
+  BWGEMM_DEVICE int outer() const { return first_outer_ + done_outer_; }
   BWGEMM_DEVICE int batch() const { return batch_; }
 
   BWGEMM_DEVICE void advance(const KernelParams& params) {
-    offset_ += window_.slice_columns;
-    if (offset_ == window_.columns) {
-      offset_ = 0;
-      tiles_.advance();
-      locate(params);
-    }
+    done_inner_ += window_.slice_inner;
+    if (done_inner_ != window_.inner_extent) return;
+    done_inner_ = 0;
+    done_outer_ += window_.slice_outer;
+    if (done_outer_ != window_.outer_extent) return;
+    done_outer_ = 0;
+    tiles_.advance();
+    locate(params);
   }
 
  private:
   BWGEMM_DEVICE void locate(const KernelParams& params) {
     if (!tiles_.valid()) return;
     const TileIndex tile = tiles_.at(params);
-    row_ = tile.m * window_.cluster_tile_m + window_.row;
-    tile_column_ = tile.n * window_.cluster_tile_n + window_.column;
+    first_inner_ = (window_.inner_is_m ? tile.m : tile.n) * window_.tile_inner + window_.inner;
+    first_outer_ = (window_.inner_is_m ? tile.n : tile.m) * window_.tile_outer + window_.outer;
     batch_ = tile.batch;
   }
 
   OutputWindow window_;
   Tiles tiles_;
-  int row_ = 0, tile_column_ = 0, batch_ = 0;
-  int offset_ = 0;
+  int first_inner_ = 0, first_outer_ = 0, batch_ = 0;
+  int done_inner_ = 0, done_outer_ = 0;
 };
 
 }  // namespace bwgemm

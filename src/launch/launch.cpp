@@ -5,25 +5,39 @@
 
 namespace bwgemm {
 
-LaunchConfig::LaunchConfig(const KernelShape& shape, int grid, int cluster, CUstream stream) {
+LaunchConfig::LaunchConfig(const KernelShape& shape, int grid, int cluster, CUstream stream,
+                           bool overlaps) {
   config_.gridDimX = static_cast<unsigned>(grid);
   config_.gridDimY = config_.gridDimZ = 1;
   config_.blockDimX = static_cast<unsigned>(shape.threads);
   config_.blockDimY = config_.blockDimZ = 1;
   config_.sharedMemBytes = static_cast<unsigned>(shape.smem_bytes);
   config_.hStream = stream;
-  if (cluster == 1) return;
-  cluster_.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
-  cluster_.value.clusterDim.x = static_cast<unsigned>(cluster);
-  cluster_.value.clusterDim.y = cluster_.value.clusterDim.z = 1;
-  config_.attrs = &cluster_;
-  config_.numAttrs = 1;
+  config_.attrs = attributes_.data();
+  if (cluster > 1) {
+    CUlaunchAttribute attribute{};
+    attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+    attribute.value.clusterDim.x = static_cast<unsigned>(cluster);
+    attribute.value.clusterDim.y = attribute.value.clusterDim.z = 1;
+    add(attribute);
+  }
+  if (overlaps) {
+    CUlaunchAttribute attribute{};
+    attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+    attribute.value.programmaticStreamSerializationAllowed = 1;
+    add(attribute);
+  }
 }
 
-void launch(const Driver& driver, const LoadedKernel& kernel, const Plan& plan, CUstream stream) {
-  const LaunchConfig config(plan.shape, plan.grid, plan.cluster, stream);
+void LaunchConfig::add(const CUlaunchAttribute& attribute) {
+  attributes_[config_.numAttrs++] = attribute;
+}
+
+void launch(const Driver& driver, const LoadedKernel& kernel, const Plan& plan, CUstream stream,
+            bool overlaps) {
+  const LaunchConfig config(plan.shape, plan.grid, plan.cluster, stream, overlaps);
   // The driver copies the parameters before it returns, and does not write them.
-  void* parameters[] = {const_cast<KernelParams*>(&plan.params)};
+  void* parameters[] = {const_cast<ResidueParams*>(&plan.params)};
   const CUresult result =
       driver.cuLaunchKernelEx(config.get(), kernel.function, parameters, nullptr);
   if (result == CUDA_SUCCESS) return;

@@ -37,7 +37,7 @@ int resident_clusters(const Driver& driver, const DeviceFacts& facts, CUfunction
               static_cast<std::size_t>(shape.smem_bytes));
   if (cluster == 1) return per_sm * facts.sm_count;
 
-  LaunchConfig launch(shape, cluster, cluster, nullptr);
+  LaunchConfig launch(shape, cluster, cluster, nullptr, false);
   int clusters = 0;
   driver.call(driver.cuOccupancyMaxActiveClusters, &clusters, function, launch.get());
   // The driver answers for the device; the context may have fewer SMs.

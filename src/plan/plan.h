@@ -9,7 +9,7 @@
 #include "core/device_facts.h"
 #include "core/kernel_config.h"
 #include "core/problem.h"
-#include "kernels/params.h"
+#include "kernels/residues.h"
 #include "kernels/shape.h"
 #include "plan/tensor_map_cache.h"
 #include "select/select.h"
@@ -33,9 +33,9 @@ struct PlanContext {
 struct Plan {
   int row;
   KernelShape shape;
-  int grid;     // CTAs
-  int cluster;  // CTAs per cluster
-  KernelParams params;
+  int grid;              // CTAs
+  int cluster;           // CTAs per cluster
+  ResidueParams params;  // without residues: only its KernelParams are filled
 };
 
 // Throws NOT_SUPPORTED if not even one cluster fits the device, INTERNAL_ERROR if a tensor map

@@ -92,6 +92,12 @@ TensorMap encoded(EncodeTiled encode, const TensorMapKey& key) {
                                  static_cast<CUtensorMapSwizzle>(key.swizzle),
                                  static_cast<CUtensorMapL2promotion>(key.promotion),
                                  static_cast<CUtensorMapFloatOOBfill>(key.oob_fill));
+  // The encoder touches no device; what is not about its arguments is an earlier failure of the
+  // context.
+  if (result != CUDA_SUCCESS && result != CUDA_ERROR_INVALID_VALUE)
+    throw Error(BWGEMM_STATUS_EXECUTION_FAILED,
+                text("cuTensorMapEncodeTiled: CUDA_ERROR_ number ", static_cast<int>(result),
+                     ", which an earlier launch of this context left"));
   if (result != CUDA_SUCCESS)
     throw Error(BWGEMM_STATUS_INTERNAL_ERROR,
                 text("cuTensorMapEncodeTiled returned ", static_cast<int>(result), " for ",

@@ -20,17 +20,25 @@
 
 namespace bwgemm {
 
-// facts.sm_count is what the call may occupy. tile_n: of the config, or the run-time value.
+// Numbers of slices of k worth predicting for; without any k is not split.
+struct Splits {
+  static constexpr int capacity = 7;
+  int number[capacity + 1] = {1};
+  int count = 1;
+  void add(int splits) { number[count++] = splits; }
+};
+
+// All take the problem as the kernel sees it (core/tiling.h). facts.sm_count is what the call may
+// occupy. tile_n: of the config, or the run-time value.
 double predicted_us(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
                     int tile_n, int splits);
 
 // Clusters that compute at the same time.
 std::int64_t resident_clusters(const DeviceFacts& facts, const KernelConfig& config);
 
-// Slices of k that Family::direct is to use: enough that tiles * splits fill the device, no slice
-// shorter than four steps or empty, no more than adding the slices up is worth, and no more than
-// `workspace_bytes` holds.
-int direct_splits(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
-                  std::size_t workspace_bytes);
+// 1, and some more for which tiles * splits do not exceed the device, no slice is empty or very
+// short, and the partial sums fit `workspace_bytes`. With `forced` > 0 the number nearest to it.
+Splits splits_to_try(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
+                     std::size_t workspace_bytes, int forced);
 
 }  // namespace bwgemm

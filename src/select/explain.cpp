@@ -72,7 +72,7 @@ void add_device(Report& report, const DeviceFacts& facts, const DeviceFacts& usa
 void add_choice(Report& report, const Problem& problem, const DeviceFacts& usable,
                 const KernelConfig& config, const Choice& choice) {
   const KernelShape shape = kernel_shape(config, choice.tile_n, problem.d.type);
-  const TileCounts tiles = tile_counts(problem, shape.cluster_tile_m, shape.cluster_tile_n);
+  const TileCounts tiles = cluster_tiles(seen_by(config, problem), config, shape);
   report.add("kernel     ").add(kernel_name(config).view()).end();
   report.add("launch     grid ")
       .add(grid_ctas(tiles.total() * choice.splits, resident_clusters(usable, config),

@@ -7,6 +7,8 @@
 #include <limits>
 
 #include "core/tiling.h"
+#include "kernels/residues.h"
+#include "kernels/shape.h"
 
 namespace bwgemm {
 namespace {
@@ -121,25 +123,57 @@ const char* size_rejects(const Problem& problem, const KernelConfig& config, int
   return nullptr;
 }
 
-const char* matrix_rejects(const Problem& problem) {
+// The direction of D in which elements lie next to each other, and the lines of that direction.
+struct OutputExtent {
+  Order order;
+  std::int64_t contiguous, lines;
+};
+
+OutputExtent output_extent(const Problem& problem, const KernelConfig& config) {
+  if (config.output == Output::columns) return {Order::column, problem.m, problem.n};
+  return {Order::row, problem.n, problem.m};
+}
+
+const char* matrix_rejects(const Problem& problem, const OutputExtent& output) {
   const std::int64_t a_outer = a_major(problem) == Major::k ? problem.m : problem.k;
   const std::int64_t b_outer = b_major(problem) == Major::k ? problem.n : problem.k;
   if (const char* reason = tma_rejects(problem.a, a_outer, problem.batch, a_texts)) return reason;
   if (const char* reason = tma_rejects(problem.b, b_outer, problem.batch, b_texts)) return reason;
-  if (const char* reason = tma_rejects(problem.d, problem.m, problem.batch, d_texts)) return reason;
+  if (const char* reason = tma_rejects(problem.d, output.lines, problem.batch, d_texts))
+    return reason;
   // TMA stores clip at 16-byte units: they write zeros into what follows a row inside its last unit
   // (seen on an H200, 2026-11-21). Loads clip at elements.
-  if (problem.n * size_bytes(problem.d.type) % tma_alignment_bytes != 0)
+  if (output.contiguous * size_bytes(problem.d.type) % tma_alignment_bytes != 0)
     return "rows of D do not end at a multiple of 16 bytes, where TMA stores would";
   if (!problem.reads_c()) return nullptr;
   if (problem.batch > 1 && problem.c.batch_stride == 0) return "C is repeated over the batch";
-  return tma_rejects(problem.c, problem.m, problem.batch, c_texts);
+  return tma_rejects(problem.c, output.lines, problem.batch, c_texts);
+}
+
+// A tensor map for each class of lines that start equally far from 16 bytes, in all batches.
+const char* residues_reject(const Matrix& matrix, std::int64_t lines, std::int64_t batch,
+                            const MatrixTexts& texts) {
+  const std::int64_t limit = tma_stride_limit_bytes / size_bytes(matrix.type);
+  if (matrix.ld >= limit / residue_classes) return texts.ld_limit;
+  if (batch == 1 || matrix.batch_stride == 0) return nullptr;
+  if (matrix.batch_stride >= limit) return texts.batch_stride_limit;
+  if (matrix.batch_stride % unit_elements != 0) return texts.batch_stride;
+  return matrix.batch_stride * size_bytes(matrix.type) < lines ? texts.batch_overlap : nullptr;
+}
+
+const char* residues_reject(const Problem& problem) {
+  const std::int64_t a_lines = a_major(problem) == Major::k ? problem.m : problem.k;
+  const std::int64_t b_lines = b_major(problem) == Major::k ? problem.n : problem.k;
+  if (const char* reason = residues_reject(problem.a, a_lines, problem.batch, a_texts))
+    return reason;
+  return residues_reject(problem.b, b_lines, problem.batch, b_texts);
 }
 
 const char* tma_kernel_rejects(const Problem& problem, const KernelConfig& config) {
   if (problem.scale_only()) return "k or alpha is zero: A and B are not to be touched";
   if (const char* reason = major_rejects(problem, config)) return reason;
-  if (problem.d.order != Order::row) return "D is not in row order";
+  const OutputExtent output = output_extent(problem, config);
+  if (problem.d.order != output.order) return "D is not in row order";
   if (problem.reads_c() && problem.c.order != problem.d.order) return "C and D differ in order";
   // A run-time tile is at most 256 wide; the narrowest makes the most tiles.
   const int widest = (config.tile.n != 0 ? config.tile.n : 256) * config.cluster.n;
@@ -148,7 +182,8 @@ const char* tma_kernel_rejects(const Problem& problem, const KernelConfig& confi
       config.family == Family::pair ? config.tile.m : config.tile.m * config.cluster.m;
   if (const char* reason = size_rejects(problem, config, tile_m, widest)) return reason;
   if (const char* reason = tile_rejects(problem, tile_m, narrowest)) return reason;
-  return matrix_rejects(problem);
+  return config.output == Output::scattered ? residues_reject(problem)
+                                            : matrix_rejects(problem, output);
 }
 
 const char* direct_rejects(const Problem& problem, const KernelConfig& config) {
@@ -157,14 +192,30 @@ const char* direct_rejects(const Problem& problem, const KernelConfig& config) {
   return tile_rejects(problem, config.tile.m, config.tile.n);
 }
 
+const char* dot_rejects(const Problem& problem, const KernelConfig& config) {
+  constexpr std::int64_t longest = std::int64_t{1} << 30;  // some 32-bit sums reach beyond k
+  if (problem.m > config.tile.m) return "more than 8 rows and columns";
+  if (problem.k > longest) return "k is too large for 32-bit positions";
+  if (const char* reason = major_rejects(problem, config)) return reason;
+  if (problem.n > index_limit) return "n is too large for 32-bit tile numbers";
+  if (const char* reason = tile_rejects(problem, config.tile.m, config.tile.n)) return reason;
+  const KernelShape shape = kernel_shape(config, config.tile.n, problem.d.type);
+  return cluster_tiles(problem, config, shape).total() > index_limit ? "more than 2^31 - 1 tiles"
+                                                                     : nullptr;
+}
+
 }  // namespace
 
-const char* rejects(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config) {
+const char* rejects(const Problem& given, const DeviceFacts& facts, const KernelConfig& config) {
   if (const char* reason = device_rejects(facts, config)) return reason;
-  if (const char* reason = type_rejects(problem, config)) return reason;
-  if (problem.epilogue != Epilogue::none) return "has no fused epilogue";
-  return config.family == Family::direct ? direct_rejects(problem, config)
-                                         : tma_kernel_rejects(problem, config);
+  if (const char* reason = type_rejects(given, config)) return reason;
+  if (given.epilogue != Epilogue::none) return "has no fused epilogue";
+  const Problem problem = seen_by(config, given);
+  switch (config.family) {
+    case Family::direct: return direct_rejects(problem, config);
+    case Family::dot: return dot_rejects(problem, config);
+    default: return tma_kernel_rejects(problem, config);
+  }
 }
 
 }  // namespace bwgemm

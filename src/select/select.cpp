@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/error.h"
 #include "core/text.h"
@@ -18,8 +19,9 @@ namespace {
 
 // A wave of R tiles that is g tiles high and R/g wide reads g * tile_m rows of A and R/g * tile_n
 // columns of B: least in sum for g = sqrt(R * tile_n / tile_m). Bands are then made equally high.
-int raster_group(const Problem& problem, const DeviceFacts& usable, const KernelConfig& config,
+int raster_group(const Problem& given, const DeviceFacts& usable, const KernelConfig& config,
                  int tile_n) {
+  const Problem problem = seen_by(config, given);
   const KernelShape shape = kernel_shape(config, tile_n, problem.d.type);
   const TileCounts tiles = tile_counts(problem, shape.cluster_tile_m, shape.cluster_tile_n);
   const std::int64_t wave = std::min(resident_clusters(usable, config), tiles.m * tiles.n);
@@ -52,6 +54,13 @@ Choice forced_choice(const Problem& problem, const DeviceFacts& usable,
   return choice_of(problem, usable, rows, row, candidate);
 }
 
+// Tiles of CTAs that have partial sums of their own.
+std::size_t split_tiles(const Problem& problem, const KernelConfig& config) {
+  const TileCounts tiles =
+      cluster_tiles(seen_by(config, problem), config, kernel_shape(config, 0, problem.d.type));
+  return static_cast<std::size_t>(tiles.total() * config.cluster.size());
+}
+
 [[noreturn]] void throw_nothing_serves(const Problem& problem, const DeviceFacts& usable,
                                        std::span<const KernelConfig> rows) {
   std::string message = text("no kernel can serve the call", row_order_letters);
@@ -69,28 +78,29 @@ int usable_sms(const DeviceFacts& facts, int sm_count_target) {
 DeviceFacts limited(const DeviceFacts& facts, const SelectOptions& options) {
   DeviceFacts usable = facts;
   usable.sm_count = usable_sms(facts, options.sm_count_target);
+  if (usable.sm_count < facts.sm_count) usable.ctas_per_sm = 1;
   return usable;
 }
 
-Candidate judged(const Problem& problem, const DeviceFacts& usable, const KernelConfig& config,
+Candidate judged(const Problem& given, const DeviceFacts& usable, const KernelConfig& config,
                  const SelectOptions& options) {
-  Candidate candidate{rejects(problem, usable, config), config.tile.n, 1, 0};
-  if (candidate.rejected != nullptr) return candidate;
-  if (config.family == Family::direct)
-    candidate.splits = direct_splits(problem, usable, config, options.workspace_bytes);
-  if (config.tile.n != 0) {
-    candidate.predicted_us =
-        predicted_us(problem, usable, config, candidate.tile_n, candidate.splits);
-    return candidate;
+  Candidate best{rejects(given, usable, config), config.tile.n, 1, 0};
+  if (best.rejected != nullptr) return best;
+  const Problem problem = seen_by(config, given);
+  best.predicted_us = std::numeric_limits<double>::infinity();
+  const auto consider = [&](int tile_n, int splits) {
+    const double us = predicted_us(problem, usable, config, tile_n, splits);
+    if (us < best.predicted_us) best = {nullptr, tile_n, splits, us};
+  };
+  if (config.tile.n == 0) {
+    for (int tile_n = 32; tile_n <= 256; tile_n += 32)
+      if (sm100::invalid_because(tile_n, b_major(problem)) == nullptr) consider(tile_n, 1);
+    return best;
   }
-  for (int tile_n = 32; tile_n <= 256; tile_n += 32) {
-    if (sm100::invalid_because(tile_n, b_major(problem)) != nullptr) continue;
-    const double us = predicted_us(problem, usable, config, tile_n, candidate.splits);
-    if (candidate.tile_n != 0 && us >= candidate.predicted_us) continue;
-    candidate.tile_n = tile_n;
-    candidate.predicted_us = us;
-  }
-  return candidate;
+  const Splits splits =
+      splits_to_try(problem, usable, config, options.workspace_bytes, options.forced_splits);
+  for (int i = 0; i < splits.count; ++i) consider(config.tile.n, splits.number[i]);
+  return best;
 }
 
 int forced_row(std::span<const KernelConfig> rows, std::string_view name) {
@@ -119,12 +129,13 @@ Choice select(const Problem& problem, const DeviceFacts& facts, std::span<const 
 std::size_t arrival_count(const Problem& problem, const KernelConfig& config,
                           const Choice& choice) {
   if (choice.splits <= 1) return 0;
-  return static_cast<std::size_t>(tile_counts(problem, config.tile.m, config.tile.n).total());
+  return split_tiles(problem, config) * static_cast<std::size_t>(arrivals_per_tile(config));
 }
 
 std::size_t workspace_bytes(const Problem& problem, const KernelConfig& config,
                             const Choice& choice) {
-  return arrival_count(problem, config, choice) * static_cast<std::size_t>(choice.splits) *
+  if (choice.splits <= 1) return 0;
+  return split_tiles(problem, config) * static_cast<std::size_t>(choice.splits) *
          static_cast<std::size_t>(config.tile.m) * static_cast<std::size_t>(config.tile.n) *
          sizeof(float);
 }

@@ -17,6 +17,7 @@ namespace bwgemm {
 
 struct SelectOptions {
   std::string_view forced_kernel;  // empty: choose
+  int forced_splits = 0;           // slices of k where the kernel can split it; 0: choose
   int sm_count_target = 0;         // multiprocessors the call may occupy; 0: all
   std::size_t workspace_bytes = 0;
 };

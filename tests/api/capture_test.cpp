@@ -155,6 +155,11 @@ struct Scratch {
 
 class ScratchOwners : public FakeHandleTest {
  protected:
+  void SetUp() override {
+    setenv("BWGEMM_FORCE_KERNEL", "bwgemm_sm90_b16_64x64x32_direct", 1);
+    FakeHandleTest::SetUp();
+    unsetenv("BWGEMM_FORCE_KERNEL");
+  }
   // Scratch of a split call on the handle's stream now.
   Scratch used() {
     fake_cuda().reset();

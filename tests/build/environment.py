@@ -8,6 +8,7 @@ SOURCE = os.environ["SOURCE_DIR"]
 BUILD = os.environ["BUILD_DIR"]
 KERNELS = os.environ["KERNEL_DIR"]
 CUDA_ROOT = os.environ["CUDA_ROOT"]
+CUDA_INCLUDE = os.environ["CUDA_INCLUDE"]
 CMAKE = os.environ["CMAKE"]
 LIBRARY = os.path.join(BUILD, "lib", "libbwgemm.so.1")
 

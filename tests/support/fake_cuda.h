@@ -45,6 +45,9 @@ struct FakeCuda {
 
   long (*live)(Live what);
   const char* (*misuse)(long n);  // from 0; null if there is none
+
+  // Libraries and streams that are gone are remembered, so that their use is noticed: no longer.
+  void (*forget_released)();
 };
 
 // The double, which must be what BWGEMM_LIBCUDA names; throws if it is not.

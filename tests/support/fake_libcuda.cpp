@@ -228,6 +228,14 @@ FAKE_CUDA_ENTRY const char* fake_cuda_misuse(long n) {
   return index < fake.misuses.size() ? fake.misuses[index].c_str() : nullptr;
 }
 
+FAKE_CUDA_ENTRY void fake_cuda_forget_released() {
+  FakeDriver& fake = FakeDriver::get();
+  const std::lock_guard lock(fake.mutex);
+  const auto is_gone = [](const auto& one) { return !one->is_alive; };
+  std::erase_if(fake.libraries, is_gone);
+  std::erase_if(fake.streams, is_gone);
+}
+
 // ---- driver and devices -------------------------------------------------------------------------
 
 FAKE_CUDA_ENTRY CUresult cuInit(unsigned) {

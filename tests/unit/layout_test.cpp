@@ -24,14 +24,51 @@ TEST(Layout, Sm90) {
     EXPECT_EQ(at.staging % swizzle_atom_bytes, 0);
     EXPECT_EQ(at.staging_bytes % swizzle_atom_bytes, 0);
     EXPECT_GE(at.staging, row.stages * at.stage_bytes);
-    const int buffers = sm90::consumer_warpgroups * staging_buffers;
+    const int buffers = sm90::consumer_warpgroups(row) * sm90::staging_depth(row);
     EXPECT_GE(at.full, at.staging + buffers * at.staging_bytes);
     EXPECT_EQ(at.full % 8, 0);
     EXPECT_GE(at.empty, at.full + 8 * row.stages);
     EXPECT_GE(at.staging_ready, at.empty + 8 * row.stages);
     EXPECT_GE(at.staging_written, at.staging_ready + 8 * buffers);
-    EXPECT_GE(at.bytes, at.staging_written + 8 * buffers);
+    EXPECT_GE(at.staging_messages, at.staging_written + 8 * buffers);
+    EXPECT_EQ(at.staging_messages % 4, 0);
+    EXPECT_GE(at.bytes, at.staging_messages + 4 * buffers);
     EXPECT_LE(at.bytes, max_smem_bytes);
+    EXPECT_LE(row.ctas_per_sm * (at.bytes + reserved_smem_bytes), sm_smem_bytes);
+    KernelConfig deeper = row;
+    ++deeper.stages;
+    EXPECT_NE(invalid_because(deeper), nullptr) << "the ring can be deeper";
+  }
+}
+
+// The multiprocessor's 65536 registers hold all CTAs, and each CTA's hold all of its warpgroups.
+TEST(Layout, Sm90Registers) {
+  for (const KernelConfig& row : kernel_rows) {
+    if (row.family != Family::cooperative) continue;
+    SCOPED_TRACE(kernel_name(row).view());
+    const int at_launch = sm90::launch_registers(row), warpgroups = sm90::consumer_warpgroups(row);
+    EXPECT_LE(row.ctas_per_sm * sm90::threads(row) * at_launch, 65536);
+    if (!sm90::moves_registers(row)) continue;
+    const sm90::Registers after = sm90::registers(row);
+    EXPECT_LE(after.producer + warpgroups * after.consumer, (1 + warpgroups) * at_launch);
+    for (const int registers : {after.producer, after.consumer}) {
+      EXPECT_EQ(registers % 8, 0);  // what setmaxnreg takes
+      EXPECT_GE(registers, 24);
+      EXPECT_LE(registers, 256);
+    }
+  }
+}
+
+TEST(Layout, Sm90StagingLinesDivideTheTile) {
+  KernelConfig config = kernel_rows[0];
+  config.output = Output::columns;
+  for (int tile_n = 8; tile_n <= 256; tile_n += 8) {
+    SCOPED_TRACE(tile_n);
+    config.tile.n = tile_n;
+    const int lines = sm90::staging_lines(config);
+    EXPECT_EQ(tile_n % lines, 0);
+    EXPECT_EQ(lines % 8, 0);
+    EXPECT_LE(lines, 64);
   }
 }
 
@@ -64,14 +101,16 @@ TEST(Layout, ShapeAgrees) {
         EXPECT_EQ(shape.tile_n, row.tile.n != 0 ? row.tile.n : tile_n);
         EXPECT_EQ(shape.threads % 128, 0);
         EXPECT_GT(shape.threads, 0);
-        if (row.family == Family::direct) continue;
+        EXPECT_LE(row.ctas_per_sm * (shape.smem_bytes + reserved_smem_bytes), sm_smem_bytes);
+        if (row.family == Family::direct || row.family == Family::dot) continue;
         EXPECT_LE(shape.smem_bytes, max_smem_bytes);
         EXPECT_GE(shape.stages, 2);
         // The boxes are whole 64- or 128-byte rows, divide the tile, and fit a tensor map.
         const int d_row_bytes = shape.d_box_columns * size_bytes(d_type);
         EXPECT_TRUE(d_row_bytes == 128 || d_row_bytes == 64);
-        EXPECT_EQ(shape.tile_n % shape.d_box_columns, 0);
-        EXPECT_EQ(shape.cluster_tile_m % shape.d_box_rows, 0);
+        const bool columns = row.output == Output::columns;
+        EXPECT_EQ((columns ? shape.cluster_tile_m : shape.tile_n) % shape.d_box_columns, 0);
+        EXPECT_EQ((columns ? shape.tile_n : shape.cluster_tile_m) % shape.d_box_rows, 0);
         for (const int rows : {shape.a_box_rows, shape.b_box_rows, shape.d_box_rows}) {
           EXPECT_GE(rows, 1);
           EXPECT_LE(rows, 256);

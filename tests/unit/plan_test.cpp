@@ -27,6 +27,8 @@ constexpr std::string_view big_mn = "bwgemm_sm90_bf16_mn_128x256x64_2x1_s4_coop"
 constexpr std::string_view small_kk = "bwgemm_sm90_bf16_kk_128x128x64_s6_coop";
 constexpr std::string_view pair_kernel = "bwgemm_sm100_b16_256xNx64_2x1_pair";
 constexpr std::string_view direct90 = "bwgemm_sm90_b16_64x64x32_direct";
+constexpr std::string_view dot90_k = "bwgemm_sm90_b16_8x16x1024_dot";
+constexpr std::string_view dot90_n = "bwgemm_sm90_b16_8x64x256_dot";
 
 class PlanTest : public testing::Test {
  protected:
@@ -42,9 +44,8 @@ class PlanTest : public testing::Test {
     choice_ = select(problem, context_.facts, kernel_rows, options);
     const KernelConfig& config = kernel_rows[static_cast<std::size_t>(choice_.row)];
     context_.sm_limit = sm_limit;
-    context_.resident_clusters = config.family == Family::direct
-                                     ? 4 * context_.facts.sm_count
-                                     : context_.facts.sm_count / config.cluster.size();
+    context_.resident_clusters =
+        config.ctas_per_sm * context_.facts.sm_count / config.cluster.size();
     context_.maps = &maps_;
     context_.scratch = {&partial_, &arrival_};
     return make_plan(problem, config, choice_, context_);
@@ -66,7 +67,7 @@ TEST_F(PlanTest, CooperativeParameters) {
   EXPECT_EQ(plan.row, choice_.row);
   EXPECT_EQ(plan.cluster, 2);
   EXPECT_EQ(plan.grid, 132);
-  EXPECT_EQ(plan.shape.threads, sm90::threads);
+  EXPECT_EQ(plan.shape.threads, sm90::threads(kernel_rows[static_cast<std::size_t>(plan.row)]));
   const KernelParams& params = plan.params;
   EXPECT_EQ(params.tiles_m, 16);
   EXPECT_EQ(params.tiles_n, 32);
@@ -186,7 +187,7 @@ TEST_F(PlanTest, GridIsLimited) {
   EXPECT_EQ(planned(large, small_kk, 51).grid, 51);
   EXPECT_EQ(planned(large, big_kk, 500).grid, 132);
   EXPECT_EQ(planned(large, direct90).grid, 4 * 132);
-  EXPECT_EQ(planned(large, direct90, 10).grid, 40);
+  EXPECT_EQ(planned(large, direct90, 10).grid, 10);  // CTAs of a limited grid never share an SM
   EXPECT_EQ(planned(problem_of(512, 256, 512), big_kk).grid, 4);  // two tiles
 
   const KernelConfig& config = kernel_rows[static_cast<std::size_t>(choice_.row)];
@@ -194,6 +195,37 @@ TEST_F(PlanTest, GridIsLimited) {
   EXPECT_EQ(make_plan(large, config, choice_, context_).grid, 2);
   context_.resident_clusters = 0;
   EXPECT_THROW(make_plan(large, config, choice_, context_), Error);
+}
+
+// Rows of K-major weights, and columns of N-major ones, are dealt to tiles by how they are aligned.
+TEST_F(PlanTest, DotTilesDependOnAlignment) {
+  Problem problem = problem_of(3, 1000, 4096);
+  EXPECT_EQ(planned(problem, dot90_k).params.tiles_n, 63);
+  EXPECT_EQ(planned(problem, dot90_k).grid, 63);
+  problem.b.ld = 4100;  // every second row starts alike: 500 rows in 32 tiles
+  EXPECT_EQ(planned(problem, dot90_k).params.tiles_n, 64);
+  problem.b.ld = 4097;
+  EXPECT_EQ(planned(problem, dot90_k).params.tiles_n, 64);
+  problem.n = 3;
+  EXPECT_EQ(planned(problem, dot90_k).params.tiles_n, 8);
+
+  problem = problem_of(3, 1000, 4096, kn);
+  EXPECT_EQ(planned(problem, dot90_n).params.tiles_n, 16);
+  problem.b.ld = 1001;
+  EXPECT_EQ(planned(problem, dot90_n).params.tiles_n, 18);
+  problem.b.ld = 1000, problem.b.data = test::address(0x200000002);
+  EXPECT_EQ(planned(problem, dot90_n).params.tiles_n, 18);
+}
+
+TEST_F(PlanTest, DotSeesFewColumnsAsRows) {
+  const Problem problem = problem_of(5000, 2, 64);
+  const KernelParams params = planned(problem, dot90_k).params;
+  EXPECT_EQ(params.m, 2);
+  EXPECT_EQ(params.n, 5000);
+  EXPECT_EQ(params.a.data, problem.b.data);
+  EXPECT_EQ(params.b.data, problem.a.data);
+  EXPECT_EQ(params.d.outer_stride, 1);
+  EXPECT_EQ(params.d.inner_stride, problem.d.ld);
 }
 
 TEST_F(PlanTest, DirectStridesOfAllOrders) {

@@ -94,6 +94,7 @@ BWGEMM_DEVICE void gemm(const KernelParams& params) {
   alignas(1024) __shared__ std::uint8_t memory[stages * stage_bytes];
   const std::uint32_t shared = static_cast<std::uint32_t>(__cvta_generic_to_shared(memory));
 
+  ptx::griddepcontrol_wait();  // what grids before this one wrote before anything is read
   const Scaling scaling = load_scaling(params);
   const int slabs = k_blocks_to_run(params, scaling);
   const int splits = slabs > 0 ? params.splits : 1;  // beta * C is not a sum
@@ -121,6 +122,7 @@ BWGEMM_DEVICE void gemm(const KernelParams& params) {
                   clipped(params.n - first_column(at), tile_columns));
     Accumulators accumulators{};
     run_main_loop(params, range, a_loader, b_loader, a, b, shared, accumulators);
+    if (unit + gridDim.x >= tiles * splits) ptx::griddepcontrol_launch_dependents();
     if (splits > 1 && !sum_splits(params, tiles, tile, split, accumulators)) continue;
 
     stage(shared, accumulators);

@@ -39,6 +39,71 @@ BWGEMM_DEVICE void ld_global_v4(const void* address, std::uint32_t& v0, std::uin
                : "memory");
 }
 
+// Predicated loads, for straight code at the edges of a matrix: zero where the condition is false.
+BWGEMM_DEVICE std::uint32_t ld_global_u16_if(bool condition, const void* address) {
+  std::uint32_t value;
+  asm volatile(
+      "{\n"
+      " .reg .pred condition;\n"
+      " setp.ne.b32 condition, %2, 0;\n"
+      " mov.b32 %0, 0;\n"
+      " @condition ld.global.u16 %0, [%1];\n"
+      "}"
+      : "=&r"(value)
+      : "l"(address), "r"(static_cast<int>(condition))
+      : "memory");
+  return value;
+}
+
+BWGEMM_DEVICE std::uint32_t ld_global_if(bool condition, const void* address) {
+  std::uint32_t value;
+  asm volatile(
+      "{\n"
+      " .reg .pred condition;\n"
+      " setp.ne.b32 condition, %2, 0;\n"
+      " mov.b32 %0, 0;\n"
+      " @condition ld.global.b32 %0, [%1];\n"
+      "}"
+      : "=&r"(value)
+      : "l"(address), "r"(static_cast<int>(condition))
+      : "memory");
+  return value;
+}
+
+BWGEMM_DEVICE void ld_global_v4_if(bool condition, const void* address, std::uint32_t (&value)[4]) {
+  asm volatile(
+      "{\n"
+      " .reg .pred condition;\n"
+      " setp.ne.b32 condition, %5, 0;\n"
+      " mov.b32 %0, 0;\n"
+      " mov.b32 %1, 0;\n"
+      " mov.b32 %2, 0;\n"
+      " mov.b32 %3, 0;\n"
+      " @condition ld.global.v4.b32 {%0, %1, %2, %3}, [%4];\n"
+      "}"
+      : "=&r"(value[0]), "=&r"(value[1]), "=&r"(value[2]), "=&r"(value[3])
+      : "l"(address), "r"(static_cast<int>(condition))
+      : "memory");
+}
+
+// The same for what is read once, and by nobody else on this multiprocessor.
+BWGEMM_DEVICE void ld_global_no_allocate_v4_if(bool condition, const void* address,
+                                               std::uint32_t (&value)[4]) {
+  asm volatile(
+      "{\n"
+      " .reg .pred condition;\n"
+      " setp.ne.b32 condition, %5, 0;\n"
+      " mov.b32 %0, 0;\n"
+      " mov.b32 %1, 0;\n"
+      " mov.b32 %2, 0;\n"
+      " mov.b32 %3, 0;\n"
+      " @condition ld.global.L1::no_allocate.v4.b32 {%0, %1, %2, %3}, [%4];\n"
+      "}"
+      : "=&r"(value[0]), "=&r"(value[1]), "=&r"(value[2]), "=&r"(value[3])
+      : "l"(address), "r"(static_cast<int>(condition))
+      : "memory");
+}
+
 BWGEMM_DEVICE void st_global_u16(void* address, std::uint32_t value) {
   asm volatile("st.global.u16 [%0], %1;" ::"l"(address), "r"(value) : "memory");
 }
@@ -55,6 +120,22 @@ BWGEMM_DEVICE void st_global_v4(void* address, std::uint32_t v0, std::uint32_t v
                                 std::uint32_t v3) {
   asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(address), "r"(v0), "r"(v1), "r"(v2),
                "r"(v3)
+               : "memory");
+}
+
+// Accumulators of wgmma must stay floats: the moves of a conversion keep ptxas from leaving them in
+// place.
+BWGEMM_DEVICE void ld_global_v4_f32(const float* address, float& v0, float& v1, float& v2,
+                                    float& v3) {
+  asm volatile("ld.global.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(v0), "=f"(v1), "=f"(v2), "=f"(v3)
+               : "l"(address)
+               : "memory");
+}
+
+BWGEMM_DEVICE void st_global_v4_f32(float* address, float v0, float v1, float v2, float v3) {
+  asm volatile("st.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(address), "f"(v0), "f"(v1), "f"(v2),
+               "f"(v3)
                : "memory");
 }
 

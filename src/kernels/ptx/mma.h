@@ -20,6 +20,13 @@ BWGEMM_DEVICE void ldmatrix_m8n8_x4_trans(std::uint32_t address, std::uint32_t (
                : "memory");
 }
 
+BWGEMM_DEVICE void ldmatrix_m8n8_x2_trans(std::uint32_t address, std::uint32_t (&value)[2]) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
+               : "=r"(value[0]), "=r"(value[1])
+               : "r"(address)
+               : "memory");
+}
+
 // Predicated, so that two input types share one straight run of code: with a branch instead, every
 // accumulator gets a second register. The condition is the same in the whole warp.
 BWGEMM_DEVICE void mma_m16n8k16_bf16_if(bool condition, float (&d)[4], const std::uint32_t (&a)[4],

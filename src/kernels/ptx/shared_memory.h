@@ -52,4 +52,19 @@ BWGEMM_DEVICE void stmatrix_m8n8_x4(std::uint32_t address, std::uint32_t v0, std
                : "memory");
 }
 
+BWGEMM_DEVICE void stmatrix_m8n8_x4_trans(std::uint32_t address, std::uint32_t v0, std::uint32_t v1,
+                                          std::uint32_t v2, std::uint32_t v3) {
+  asm volatile(
+      "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(address),
+      "r"(v0), "r"(v1), "r"(v2), "r"(v3)
+      : "memory");
+}
+
+BWGEMM_DEVICE void stmatrix_m8n8_x2_trans(std::uint32_t address, std::uint32_t v0,
+                                          std::uint32_t v1) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1, %2};" ::"r"(address),
+               "r"(v0), "r"(v1)
+               : "memory");
+}
+
 }  // namespace bwgemm::ptx

@@ -14,6 +14,43 @@ BWGEMM_DEVICE void fence_proxy_async_shared() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
+// Barriers of part of a CTA: `threads` of whole warps. Number 0 is that of __syncthreads.
+BWGEMM_DEVICE void barrier_sync(int number, int threads) {
+  asm volatile("barrier.cta.sync.aligned %0, %1;" ::"r"(number), "r"(threads) : "memory");
+}
+
+// Counts for the barrier without waiting for it.
+BWGEMM_DEVICE void barrier_arrive(int number, int threads) {
+  asm volatile("barrier.cta.arrive.aligned %0, %1;" ::"r"(number), "r"(threads) : "memory");
+}
+
+// The same as barrier_sync; true if `value` was true in any thread.
+BWGEMM_DEVICE bool barrier_red_or(int number, int threads, bool value) {
+  std::uint32_t any;
+  asm volatile(
+      "{\n"
+      " .reg .pred value, any;\n"
+      " setp.ne.b32 value, %3, 0;\n"
+      " barrier.cta.red.or.pred.aligned any, %1, %2, value;\n"
+      " selp.u32 %0, 1, 0, any;\n"
+      "}"
+      : "=r"(any)
+      : "r"(number), "r"(threads), "r"(static_cast<std::uint32_t>(value))
+      : "memory");
+  return any != 0;
+}
+
+// Until the grids that this one depends on are complete and their memory is visible; at once where
+// the launch names none.
+BWGEMM_DEVICE void griddepcontrol_wait() {
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+}
+
+// This CTA agrees that grids which depend on this one may start.
+BWGEMM_DEVICE void griddepcontrol_launch_dependents() {
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+}
+
 BWGEMM_DEVICE void barrier_cluster_arrive() {
   asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 }

@@ -65,16 +65,21 @@ struct Cta {
   BWGEMM_DEVICE StagingBuffers staging(Dtype d_type) const {
     const int row_bytes = staging_columns(tile_n, size_bytes(d_type)) * size_bytes(d_type);
     return {{shared + offsets.staging_ready, shared + offsets.staging_written},
+            staging_buffers,
             shared + offsets.staging,
+            static_cast<std::uint32_t>(offsets.staging_bytes),
             static_cast<std::uint32_t>(staging_rows * row_bytes)};
   }
   BWGEMM_DEVICE OutputWindow window(Dtype d_type) const {
-    return {.cluster_tile_m = pair_size * cta_rows,
-            .cluster_tile_n = tile_n,
-            .row = static_cast<int>(rank) * cta_rows,
-            .column = 0,
-            .columns = tile_n,
-            .slice_columns = staging_columns(tile_n, size_bytes(d_type))};
+    return {.inner_is_m = false,
+            .tile_inner = tile_n,
+            .tile_outer = pair_size * cta_rows,
+            .inner = 0,
+            .outer = static_cast<int>(rank) * cta_rows,
+            .inner_extent = tile_n,
+            .outer_extent = cta_rows,
+            .slice_inner = staging_columns(tile_n, size_bytes(d_type)),
+            .slice_outer = staging_rows};
   }
 };
 

@@ -67,6 +67,12 @@ BWGEMM_DEVICE std::uint32_t set_up(const KernelParams& params, const Cta& cta, i
   return ptx::ld_shared(cta.tensor_memory_slot());
 }
 
+BWGEMM_DEVICE void run_output(const KernelParams& params, const Cta& cta, bool reads_c) {
+  OutputRole output(params, cta.staging(params.d_type), cta.window(params.d_type), reads_c);
+  output.store(params, Tiles(params, pair_size, 1));
+  output.finish();
+}
+
 BWGEMM_DEVICE void run_role(const KernelParams& params, const Cta& cta, int warp,
                             std::uint32_t tensor_memory) {
   const Scaling scaling = load_scaling(params);
@@ -82,9 +88,7 @@ BWGEMM_DEVICE void run_role(const KernelParams& params, const Cta& cta, int warp
     }
   }
   if (warp == output_warp) {
-    if (ptx::elect_sync())
-      run_output(params, cta.staging(params.d_type), cta.offsets.staging_bytes, staging_buffers,
-                 scaling.reads_c(), cta.window(params.d_type), pair_size);
+    if (ptx::elect_sync()) run_output(params, cta, scaling.reads_c());
   } else if (k_blocks > 0 && warp == producer_warp) {
     if (ptx::elect_sync()) run_producer(params, cta, k_blocks);
   } else if (k_blocks > 0 && warp == mma_warp && cta.rank == leader) {
@@ -102,6 +106,7 @@ BWGEMM_DEVICE void gemm(const KernelParams& params) {
   const int warp = __shfl_sync(0xffffffff, threadIdx.x / warp_threads, 0);
 
   const std::uint32_t tensor_memory = set_up(params, cta, warp);
+  ptx::griddepcontrol_wait();  // what grids before this one wrote before anything is read
   run_role(params, cta, warp, tensor_memory);
   __syncwarp();  // the elected lane back with the others, which the aligned instructions below need
   // Both CTAs' loads from tensor memory before its release, and the peer's arrivals on this CTA's

@@ -30,7 +30,7 @@ BWGEMM_DEVICE void run_mma(const KernelParams& params, const Cta& cta, std::uint
   const std::uint64_t a = operand_descriptor(cta.a(0), params.a_major);
   const std::uint64_t b = operand_descriptor(cta.b(0), params.b_major);
   Cursor at, accumulator;
-  for (Tiles tiles(params, pair_size); tiles.valid(); tiles.advance()) {
+  for (Tiles tiles(params, pair_size, 1); tiles.valid(); tiles.advance()) {
     // The epilogues' loads of the accumulator, in both CTAs, before it is overwritten.
     ring.wait_empty(accumulator);
     ptx::tcgen05_fence_after_thread_sync();

@@ -17,6 +17,7 @@ BWGEMM_DEVICE void load_operand(const TensorMap& map, Major major, int extent,
     ptx::cp_async_bulk_tensor_3d_cta_group_2(destination, map, k, mn, batch, barrier);
     return;
   }
+#pragma unroll 1  // one or two boxes: four at a time, as the compiler would, never come
   for (int done = 0; done < extent; done += 64)
     ptx::cp_async_bulk_tensor_3d_cta_group_2(destination + done * swizzle_row_bytes, map, mn + done,
                                              k, batch, barrier);
@@ -26,7 +27,7 @@ BWGEMM_DEVICE void run_producer(const KernelParams& params, const Cta& cta, int 
   const Ring ring = cta.operands();
   const std::uint32_t leaders_full = ptx::mapa(ring.full_address, leader);
   Cursor at;
-  for (Tiles tiles(params, pair_size); tiles.valid(); tiles.advance()) {
+  for (Tiles tiles(params, pair_size, 1); tiles.valid(); tiles.advance()) {
     const TileIndex tile = tiles.at(params);
     const int row = cta.row(tile), column = cta.b_column(tile);
     const int a_batch = tile.batch * params.a_batch_step;
@@ -43,6 +44,7 @@ BWGEMM_DEVICE void run_producer(const KernelParams& params, const Cta& cta, int 
       at.advance(cta.stages);
     }
   }
+  ptx::griddepcontrol_launch_dependents();
   // The last arrivals of commits on this CTA's barriers before its exit.
   for (int stage = 0; stage < cta.stages; ++stage) {
     ring.wait_empty(at);

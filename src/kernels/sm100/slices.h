@@ -85,7 +85,7 @@ BWGEMM_DEVICE void run_epilogue(const KernelParams& params, const Cta& cta,
   const std::uint32_t quarter = threadIdx.x / warp_threads % epilogue_warps * warp_threads;
   const std::uint32_t row = (quarter + lane) * SliceRow<type, columns>::bytes;
   Cursor accumulator, at;
-  for (Tiles tiles(params, pair_size); tiles.valid(); tiles.advance()) {
+  for (Tiles tiles(params, pair_size, 1); tiles.valid(); tiles.advance()) {
     if (has_product) {
       ring.wait_full(accumulator);  // the multiplications' writes before the loads
       ptx::tcgen05_fence_after_thread_sync();
@@ -105,7 +105,7 @@ BWGEMM_DEVICE void run_epilogue(const KernelParams& params, const Cta& cta,
         }
       }
       staging.ring.wait_full(at);  // stores have left the buffer, TMA writes of C have landed
-      const std::uint32_t address = staging.buffer(at, cta.offsets.staging_bytes) + row;
+      const std::uint32_t address = staging.buffer(at) + row;
       SliceRow<type, columns> slice;
       if (scaling.reads_c()) {
         slice.read(address);
@@ -130,7 +130,7 @@ BWGEMM_DEVICE void run_epilogue_of(const KernelParams& params, const Cta& cta,
                                    std::uint32_t tensor_memory, const Scaling& scaling,
                                    bool has_product) {
   constexpr int full_row = swizzle_row_bytes / size_bytes(type);
-  if (cta.tile_n % full_row == 0)
+  if (full_row == load_columns || cta.tile_n % full_row == 0)
     run_epilogue<type, full_row>(params, cta, tensor_memory, scaling, has_product);
   else
     run_epilogue<type, load_columns>(params, cta, tensor_memory, scaling, has_product);

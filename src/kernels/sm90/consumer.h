@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The consumer role of the cooperative kernel: a warpgroup that multiplies 64 rows of each tile
-// into registers and hands them to its staging buffers slice by slice (sm90/slices.h).
+// The consumer role of the cooperative kernel: a warpgroup that multiplies its 64 or 128 rows of
+// each tile into registers, sums slices of k (sm90/split.h) and hands the sums to the epilogue
+// (sm90/slices.h).
 #pragma once
 
 #include "kernels/epilogue.h"
@@ -8,26 +9,33 @@
 #include "kernels/ptx/wgmma_mma.h"
 #include "kernels/sm90/cta.h"
 #include "kernels/sm90/descriptors.h"
+#include "kernels/sm90/scatter.h"
 #include "kernels/sm90/slices.h"
+#include "kernels/sm90/split.h"
 #include "kernels/tiles.h"
+#include "kernels/trace.h"
 
 namespace bwgemm::sm90 {
 
-// Multiplies one stage: 64 rows of A by tile.n columns of B, 64 deep.
+// Multiplies one stage: the warpgroup's rows of A by tile.n columns of B, 64 deep.
 template <KernelConfig config>
-BWGEMM_DEVICE void multiply_stage(float (&accumulators)[config.tile.n / 2], std::uint64_t a,
+BWGEMM_DEVICE void multiply_stage(Accumulators<config>& accumulators, std::uint64_t a,
                                   std::uint64_t b, bool accumulate) {
   constexpr int transpose_a = config.a == Major::mn, transpose_b = config.b == Major::mn;
 #pragma unroll
   for (int step = 0; step < k_block / instruction_k; ++step) {
-    const std::uint64_t a_step = a + descriptor_step(step * k_step_bytes(config.a));
     const std::uint64_t b_step = b + descriptor_step(step * k_step_bytes(config.b));
-    if constexpr (config.input == Input::bf16)
-      ptx::wgmma_mma_async_bf16<transpose_a, transpose_b>(accumulators, a_step, b_step,
-                                                          accumulate || step > 0);
-    else
-      ptx::wgmma_mma_async_f16<transpose_a, transpose_b>(accumulators, a_step, b_step,
-                                                         accumulate || step > 0);
+#pragma unroll
+    for (int row_block = 0; row_block < warpgroup_rows(config) / instruction_m; ++row_block) {
+      const std::uint64_t a_step =
+          a + descriptor_step(step * k_step_bytes(config.a) + row_block * row_block_bytes);
+      if constexpr (config.input == Input::bf16)
+        ptx::wgmma_mma_async_bf16<transpose_a, transpose_b>(accumulators[row_block], a_step, b_step,
+                                                            accumulate || step > 0);
+      else
+        ptx::wgmma_mma_async_f16<transpose_a, transpose_b>(accumulators[row_block], a_step, b_step,
+                                                           accumulate || step > 0);
+    }
   }
 }
 
@@ -43,20 +51,22 @@ class OperandReader {
  public:
   BWGEMM_DEVICE OperandReader(const Cta<config>& cta, int warpgroup)
       : ring_(cta.operands()),
-        a_(computed_once(
-            operand_descriptor(cta.a(0) + warpgroup * 64 * swizzle_row_bytes, config.a))),
+        a_(computed_once(operand_descriptor(
+            cta.a(0) + warpgroup * warpgroup_rows(config) * swizzle_row_bytes, config.a))),
         b_(computed_once(operand_descriptor(cta.b(0), config.b))),
-        releases_(ptx::laneid() < cta.cluster_size),
+        releases_(ptx::laneid() < cta.sharers),
         released_(cta.cluster_size == 1
                       ? ring_.empty_address
-                      : ptx::mapa(ring_.empty_address, ptx::laneid() % cta.cluster_size)) {}
+                      : ptx::mapa(ring_.empty_address, sharer(cta, ptx::laneid()))) {}
 
-  // Leaves the product of the whole tile in the accumulators and the ring without its slots.
-  BWGEMM_DEVICE void multiply_tile(float (&accumulators)[config.tile.n / 2], int k_blocks) {
+  // Leaves the product of `k_blocks` blocks in the accumulators and the ring without their slots.
+  BWGEMM_DEVICE void multiply_tile(Accumulators<config>& accumulators, int k_blocks, Trace& trace) {
     std::uint32_t previous = 0;
     for (int block = 0; block < k_blocks; ++block) {
+      trace(TraceEvent::wait_full, block);
       ring_.wait_full(at_);  // the slot's TMA writes before the reads of wgmma
-      ptx::wgmma_fence();    // the epilogue's reads of the accumulators before wgmma writes them
+      trace(TraceEvent::multiply, block);
+      ptx::wgmma_fence();  // the epilogue's reads of the accumulators before wgmma writes them
       const std::uint64_t step = at_.stage * descriptor_step(Cta<config>::offsets.stage_bytes);
       multiply_stage<config>(accumulators, a_ + step, b_ + step, block > 0);
       ptx::wgmma_commit_group();
@@ -71,17 +81,25 @@ class OperandReader {
   }
 
  private:
-  // Nothing tells the compiler that the wait completes the accumulators; an empty volatile
-  // statement that seems to change them keeps their uses behind it.
-  BWGEMM_DEVICE static void keep_behind_wait(float (&accumulators)[config.tile.n / 2]) {
-#pragma unroll
-    for (float& value : accumulators) asm volatile("" : "+f"(value)::"memory");
+  // Ranks of the CTAs in this CTA's row and column of the cluster: itself, and in each direction of
+  // two CTAs the other one.
+  BWGEMM_DEVICE static std::uint32_t sharer(const Cta<config>& cta, std::uint32_t index) {
+    return cta.rank ^ index % cta.sharers;
   }
 
-  // One lane per CTA of the cluster, in every warp: each warp answers for its own wait only. What
-  // is handed over are finished reads of wgmma, not ordinary memory: a release at cluster scope
-  // would put a GPU-wide fence before every arrival, which took a quarter of the speed
-  // (bench/NOTES.md, 2026-11-21).
+  // Nothing tells the compiler that the wait completes the accumulators; an empty volatile
+  // statement that seems to change them keeps their uses behind it.
+  BWGEMM_DEVICE static void keep_behind_wait(Accumulators<config>& accumulators) {
+#pragma unroll
+    for (auto& row_block : accumulators)
+#pragma unroll
+      for (float& value : row_block) asm volatile("" : "+f"(value)::"memory");
+  }
+
+  // One lane per CTA that the slot was filled by, in every warp: each warp answers for its own wait
+  // only. What is handed over are finished reads of wgmma, not ordinary memory: a release at
+  // cluster scope would put a GPU-wide fence before every arrival, which took a quarter of the
+  // speed (bench/NOTES.md, 2026-11-21).
   BWGEMM_DEVICE void release(std::uint32_t stage) const {
     if (!releases_) return;
     if constexpr (Cta<config>::cluster_size == 1)
@@ -98,15 +116,45 @@ class OperandReader {
 };
 
 template <KernelConfig config>
-BWGEMM_DEVICE void run_consumer(const KernelParams& params, const Cta<config>& cta, int warpgroup,
+BWGEMM_DEVICE void clear(Accumulators<config>& accumulators) {
+#pragma unroll
+  for (auto& row_block : accumulators)
+#pragma unroll
+    for (float& value : row_block) value = 0;
+}
+
+template <KernelConfig config>
+struct TileWriterOf {
+  using type = SliceWriter<config>;
+};
+template <KernelConfig config>
+requires(config.output == Output::scattered) struct TileWriterOf<config> {
+  using type = Scatter<config>;
+};
+template <KernelConfig config>
+using TileWriter = typename TileWriterOf<config>::type;
+
+template <KernelConfig config>
+BWGEMM_DEVICE void run_consumer(const Params<config>& params, const Cta<config>& cta, int warpgroup,
                                 const Scaling& scaling, int k_blocks) {
-  // Written by the first wgmma of each tile. Without any they stay zero for all tiles.
-  float accumulators[config.tile.n / 2] = {};
+  // Written by the first wgmma of each slice of k, or cleared where it has no blocks.
+  Accumulators<config> accumulators = {};
+  Trace trace(params, trace_consumer + warpgroup, threadIdx.x % 128 == 0);
   OperandReader<config> operands(cta, warpgroup);
-  SliceWriter<config> slices(cta, warpgroup, scaling);
-  for (Tiles tiles(params, cta.cluster_size); tiles.valid(); tiles.advance()) {
-    operands.multiply_tile(accumulators, k_blocks);
-    slices.write_tile(accumulators, params.d_type);
+  const PartialSums<config> partials(params, cta.rank, warpgroup);
+  TileWriter<config> writer(params, cta, warpgroup, scaling);
+  for (Tiles tiles(params, cta.cluster_size, params.splits); tiles.valid(); tiles.advance()) {
+    const KSlice slice = k_slice(params, tiles, k_blocks);
+    if (slice.first == slice.end) clear<config>(accumulators);
+    operands.multiply_tile(accumulators, slice.end - slice.first, trace);
+    trace(TraceEvent::epilogue);
+    const bool has_sums = params.splits == 1 || partials.sum(params, tiles, accumulators);
+    if constexpr (config.output == Output::scattered) {
+      if (has_sums) writer.write_tile(accumulators, cta, tiles.at(params));
+    } else {
+      if (params.splits > 1) writer.announce(has_sums);
+      if (has_sums) writer.write_tile(accumulators);
+    }
   }
 }
 

@@ -6,9 +6,22 @@
 
 #include "kernels/layout.h"
 #include "kernels/output.h"
+#include "kernels/residues.h"
 #include "kernels/ring.h"
 
 namespace bwgemm::sm90 {
+
+template <KernelConfig config>
+struct ParamsOf {
+  using type = KernelParams;
+};
+template <KernelConfig config>
+requires(config.output == Output::scattered) struct ParamsOf<config> {
+  using type = ResidueParams;
+};
+// The kernel's argument.
+template <KernelConfig config>
+using Params = typename ParamsOf<config>::type;
 
 inline constexpr int warps_per_warpgroup = 4;
 
@@ -16,14 +29,17 @@ template <KernelConfig config>
 struct Cta {
   static constexpr Layout offsets = layout(config);
   static constexpr int cluster_size = config.cluster.size();
-  // One lane of every consumer warp of every CTA that the slot's data may have gone to.
-  static constexpr int empty_arrivals = consumer_warpgroups * warps_per_warpgroup * cluster_size;
+  // CTAs that one CTA's slots are filled by, and that its loads go to: those in its row of the
+  // cluster, which share A, and in its column, which share B.
+  static constexpr int sharers = config.cluster.m + config.cluster.n - 1;
+  // One lane of every consumer warp of every such CTA.
+  static constexpr int empty_arrivals = consumer_warpgroups(config) * warps_per_warpgroup * sharers;
 
   std::uint32_t shared;  // 1024-aligned start of dynamic shared memory
   std::uint32_t rank;    // in the cluster
 
-  BWGEMM_DEVICE int cluster_m() const { return config.cluster.m == 2 ? rank : 0; }
-  BWGEMM_DEVICE int cluster_n() const { return config.cluster.n == 2 ? rank : 0; }
+  BWGEMM_DEVICE int cluster_m() const { return rank % config.cluster.m; }
+  BWGEMM_DEVICE int cluster_n() const { return rank / config.cluster.m; }
   BWGEMM_DEVICE int row(const TileIndex& tile) const {
     return (tile.m * config.cluster.m + cluster_m()) * config.tile.m;
   }
@@ -36,22 +52,58 @@ struct Cta {
   }
   BWGEMM_DEVICE std::uint32_t b(std::uint32_t stage) const { return a(stage) + offsets.a_bytes; }
   BWGEMM_DEVICE Ring operands() const { return {shared + offsets.full, shared + offsets.empty}; }
+  // Output::scattered: TMA has filled a slot that is full only after its lines are moved.
+  BWGEMM_DEVICE std::uint32_t landed(std::uint32_t stage) const {
+    return shared + offsets.landed + 8 * stage;
+  }
 
   // The staging buffers of one consumer warpgroup.
   BWGEMM_DEVICE StagingBuffers staging(int warpgroup) const {
-    const std::uint32_t barriers = 8 * staging_buffers * warpgroup;
+    constexpr int count = staging_depth(config);
+    const std::uint32_t barriers = 8 * count * warpgroup;
     return {
         {shared + offsets.staging_ready + barriers, shared + offsets.staging_written + barriers},
-        shared + offsets.staging + warpgroup * staging_buffers * offsets.staging_bytes,
+        count,
+        shared + offsets.staging + warpgroup * count * offsets.staging_bytes,
+        static_cast<std::uint32_t>(offsets.staging_bytes),
         static_cast<std::uint32_t>(offsets.staging_bytes)};
   }
+  // All barriers of all staging buffers.
+  static constexpr int all_staging_buffers = consumer_warpgroups(config) * staging_depth(config);
+  BWGEMM_DEVICE Ring all_staging() const {
+    return {shared + offsets.staging_ready, shared + offsets.staging_written};
+  }
+  // Where a warpgroup tells its output role that it has the sums of a tile: a word for each buffer.
+  BWGEMM_DEVICE std::uint32_t has_sums(int warpgroup) const {
+    return shared + offsets.staging_messages + 4 * warpgroup * staging_depth(config);
+  }
+
   BWGEMM_DEVICE OutputWindow window(int warpgroup, Dtype d_type) const {
-    return {.cluster_tile_m = config.cluster.m * config.tile.m,
-            .cluster_tile_n = config.cluster.n * config.tile.n,
-            .row = cluster_m() * config.tile.m + warpgroup * staging_rows,
-            .column = cluster_n() * config.tile.n,
-            .columns = config.tile.n,
-            .slice_columns = staging_columns(config.tile.n, size_bytes(d_type))};
+    const int rows = cluster_m() * config.tile.m + warpgroup * warpgroup_rows(config);
+    const int columns = cluster_n() * config.tile.n;
+    const int slice_inner = staging_line_bytes(config) / size_bytes(d_type);
+    constexpr int tile_m = config.cluster.m * config.tile.m;
+    constexpr int tile_n = config.cluster.n * config.tile.n;
+    if constexpr (config.output == Output::columns)
+      return {.inner_is_m = true,
+              .tile_inner = tile_m,
+              .tile_outer = tile_n,
+              .inner = rows,
+              .outer = columns,
+              .inner_extent = warpgroup_rows(config),
+              .outer_extent = config.tile.n,
+              .slice_inner = slice_inner,
+              .slice_outer = staging_lines(config)};
+    else
+      return {.inner_is_m = false,
+              .tile_inner = tile_n,
+              .tile_outer = tile_m,
+              .inner = columns,
+              .outer = rows,
+              .inner_extent = config.tile.n,
+              .outer_extent = warpgroup_rows(config),
+              .slice_inner = slice_inner,
+              .slice_outer = staging_lines(config)};
   }
 };
 

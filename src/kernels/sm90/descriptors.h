@@ -28,7 +28,8 @@ struct MatrixDescriptor {
 
 inline constexpr int atom_bytes = 8 * swizzle_row_bytes;         // the swizzle repeats after 8 rows
 inline constexpr int chunk_bytes = k_block * swizzle_row_bytes;  // MN-major: 64 of m or n, all k
-inline constexpr int instruction_k = 16;                         // k of one wgmma of 16-bit types
+inline constexpr int instruction_m = 64;
+inline constexpr int instruction_k = 16;  // k of one wgmma of 16-bit types
 
 // The stride steps to the next 8 rows: of m or n (K-major), of k (MN-major). The leading offset
 // steps to the next 64 of m or n where they are contiguous; K-major rows hold all of a block's k.
@@ -43,6 +44,9 @@ constexpr std::uint64_t operand_descriptor(std::uint32_t address, Major major) {
 constexpr std::uint64_t descriptor_step(int bytes) {
   return static_cast<std::uint64_t>(bytes >> 4);
 }
+
+// From one wgmma's rows of A to the next: rows, or a chunk.
+inline constexpr int row_block_bytes = instruction_m * swizzle_row_bytes;
 
 // From one instruction's k to the next: within the rows, or whole rows further.
 constexpr int k_step_bytes(Major major) {

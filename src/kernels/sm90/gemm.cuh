@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cooperative persistent GEMM for sm_90a: a TMA ring feeds two consumer warpgroups that share one
-// output tile of 128 rows; output leaves through staging buffers. This file owns roles, start and
-// end; the roles are producer.h, consumer.h with slices.h, and kernels/output.h.
+// Cooperative persistent GEMM for sm_90a: a TMA ring feeds one to three consumer warpgroups that
+// share one output tile; output leaves through staging buffers. This file owns roles, start and
+// end; the roles are producer.h, consumer.h with split.h and slices.h, and kernels/output.h.
 //
-// Roles (384 threads)  warp 0: producer (1 lane) | warps 1, 2: output of consumer 0, 1 (1 lane)
-//                      warp 3: idle | warpgroups 1, 2: consumers 0, 1 with 64 rows of the tile each
+// Roles                warp 0: producer (1 lane) | warps 1 to 3: output of consumer 0 to 2 (1 lane)
+//                      warpgroups 1 to 3: consumers 0 to 2 with 64 or 128 rows of the tile each
 // Pipelines            producer -> consumer    full arrives             empty arrives
-//   operands (stages)  producer -> consumers   1 + TMA bytes, those of  1 lane of each warp: 8 from
-//                                              peers' loads included    each CTA of the cluster
-//   staging (2 each)   output   -> consumer    1 (+ TMA bytes of C)     1 lane of each warp: 4
+//   operands (stages)  producer -> consumers   1 + TMA bytes, those of  1 lane of each warp of each
+//                                              peers' loads included    CTA that shares A or B
+//   staging (1 or 2    output   -> consumer    1 (+ TMA bytes of C)     1 lane of each warp: 4
+//     per consumer)
 // Timeline, per tile   producer  k: wait empty -> expect bytes -> TMA a, b
-//                      consumer  k: wait full -> wgmma x 4 -> commit -> wait for k-1 -> release k-1
-//                                wait for all -> release the last: the producer runs ahead
+//   (or slice of its   consumer  k: wait full -> wgmma x 4 -> commit -> wait for k-1 -> release k-1
+//   k)                           wait for all -> release the last: the producer runs ahead
+//                                with splits: leave sums -> last to arrive reads all -> tell output
 //                                slices: wait staging full -> combine -> write -> fence -> arrive
 //                      output    slices: offer buffer (load C) ... wait written -> TMA store
+//
+// Output::scattered: operands that start anywhere. All of warpgroup 0 is the producer, and moves
+// what has landed (residue_producer.h). Consumers store D themselves (scatter.h); no output role.
 #pragma once
 
 #include "kernels/epilogue.h"
@@ -23,62 +28,93 @@
 #include "kernels/sm90/consumer.h"
 #include "kernels/sm90/cta.h"
 #include "kernels/sm90/producer.h"
+#include "kernels/sm90/residue_producer.h"
 
 namespace bwgemm::sm90 {
 
-template <KernelConfig config>
-BWGEMM_DEVICE void init_barriers(const Cta<config>& cta) {
-  cta.operands().init(config.stages, 1, cta.empty_arrivals);
-  for (int warpgroup = 0; warpgroup < consumer_warpgroups; ++warpgroup)
-    cta.staging(warpgroup).ring.init(staging_buffers, 1, warps_per_warpgroup);
-  // The initialisation before uses by TMA and by other CTAs, together with cluster_sync.
-  ptx::fence_mbarrier_init();
-}
+inline constexpr int producer_warp = 0, staging_warp = 1, prefetching_warp = 2;
 
-template <int cluster_size>
-BWGEMM_DEVICE void cluster_sync() {
-  if constexpr (cluster_size == 1) {
-    __syncthreads();
+template <KernelConfig config>
+BWGEMM_DEVICE void init_operands(const Cta<config>& cta) {
+  if constexpr (config.output == Output::scattered) {
+    cta.operands().init(config.stages, warps_per_warpgroup, cta.empty_arrivals);
+    for (int stage = 0; stage < config.stages; ++stage)
+      Barrier{cta.landed(stage)}.init(warps_per_warpgroup);
   } else {
-    ptx::barrier_cluster_arrive();
+    cta.operands().init(config.stages, 1, cta.empty_arrivals);
+  }
+}
+
+// Leaves barriers initialised for every thread that goes on, and for every peer.
+template <KernelConfig config>
+BWGEMM_DEVICE void set_up(const Params<config>& params, const Cta<config>& cta, int warp) {
+  if (warp <= prefetching_warp && ptx::elect_sync()) {
+    if (warp == producer_warp) init_operands(cta);
+    if constexpr (config.output != Output::scattered) {
+      if (warp == staging_warp)
+        cta.all_staging().init(cta.all_staging_buffers, 1, warps_per_warpgroup);
+      if (warp == prefetching_warp) prefetch_maps(params);
+    }
+    ptx::fence_mbarrier_init();  // before uses by TMA and, with the cluster barrier, by other CTAs
+  }
+  if constexpr (config.output == Output::scattered)
+    if (warp == prefetching_warp) prefetch_residue_maps(params);
+  __syncwarp();  // the elected lane back with its warp, which aligned instructions need
+  if constexpr (cta.cluster_size > 1) {
+    ptx::barrier_cluster_arrive_relaxed();
     ptx::barrier_cluster_wait();
+  } else if (warp == producer_warp) {
+    ptx::barrier_arrive(0, threads(config));  // it made what it uses: loads start at once
+  } else {
+    ptx::barrier_sync(0, threads(config));
   }
 }
 
-// Warpgroup 0: its roles are single threads.
+// Where k is split, the consumer says of each slice of k first whether it has the tile's sums. C is
+// loaded and D stored only then, so that nobody reads C when another CTA stores D over it.
 template <KernelConfig config>
-BWGEMM_DEVICE void run_warpgroup0(const KernelParams& params, const Cta<config>& cta, int warp) {
+BWGEMM_DEVICE void run_output(const KernelParams& params, const Cta<config>& cta, int warpgroup,
+                              bool reads_c) {
+  const bool is_split = params.splits > 1;
+  OutputRole output(params, cta.staging(warpgroup), cta.window(warpgroup, params.d_type), reads_c);
+  for (Tiles tiles(params, cta.cluster_size, params.splits); tiles.valid(); tiles.advance()) {
+    if (is_split && output.read_message(cta.has_sums(warpgroup)) == 0) continue;
+    output.store(params, is_split ? tiles.alone() : tiles);
+    if (!is_split) break;
+  }
+  output.finish();
+}
+
+// Warpgroup 0: its roles are single threads, but for the producer of operands that are moved.
+template <KernelConfig config>
+BWGEMM_DEVICE void run_warpgroup0(const Params<config>& params, const Cta<config>& cta, int warp) {
+  if constexpr (config.output == Output::scattered) {
+    run_residue_producer(params, cta, warp, k_blocks_to_run(params, load_scaling(params)));
+    return;
+  }
+  if (!ptx::elect_sync()) return;
   const Scaling scaling = load_scaling(params);
-  if (warp == 0) {
-    if (ptx::elect_sync()) run_producer(params, cta, k_blocks_to_run(params, scaling));
-  } else if (warp <= consumer_warpgroups) {
-    const int warpgroup = warp - 1;
-    const StagingBuffers staging = cta.staging(warpgroup);
-    if (ptx::elect_sync())
-      run_output(params, staging, staging.bytes, staging_buffers, scaling.reads_c(),
-                 cta.window(warpgroup, params.d_type), cta.cluster_size);
+  if (warp == producer_warp) {
+    run_producer(params, cta, k_blocks_to_run(params, scaling));
+  } else if (warp <= consumer_warpgroups(config)) {
+    run_output(params, cta, warp - 1, scaling.reads_c());
   }
 }
 
 template <KernelConfig config>
-BWGEMM_DEVICE void gemm(const KernelParams& params) {
+BWGEMM_DEVICE void gemm(const Params<config>& params) {
   static_assert(sm90::invalid_because(config) == nullptr);
   extern __shared__ __align__(1024) std::uint8_t shared_memory[];
   const Cta<config> cta{static_cast<std::uint32_t>(__cvta_generic_to_shared(shared_memory)),
                         config.cluster.size() == 1 ? 0 : ptx::cluster_ctarank()};
   const int warp = __shfl_sync(0xffffffff, threadIdx.x / 32, 0);  // uniform for the compiler too
-  if (threadIdx.x == 0) {
-    prefetch_maps(params);
-    init_barriers(cta);
-  }
-  __syncwarp();                      // thread 0 back with its warp, which aligned instructions need
-  cluster_sync<cta.cluster_size>();  // initialised barriers before any role, or any peer, uses them
-
+  set_up(params, cta, warp);
+  ptx::griddepcontrol_wait();  // what grids before this one wrote before anything is read
   if (warp < warps_per_warpgroup) {
-    ptx::setmaxnreg_dec<producer_registers>();
+    if constexpr (moves_registers(config)) ptx::setmaxnreg_dec<registers(config).producer>();
     run_warpgroup0(params, cta, warp);
   } else {
-    ptx::setmaxnreg_inc<consumer_registers>();
+    if constexpr (moves_registers(config)) ptx::setmaxnreg_inc<registers(config).consumer>();
     const Scaling scaling = load_scaling(params);
     run_consumer(params, cta, warp / warps_per_warpgroup - 1, scaling,
                  k_blocks_to_run(params, scaling));
@@ -86,7 +122,8 @@ BWGEMM_DEVICE void gemm(const KernelParams& params) {
   if constexpr (cta.cluster_size > 1) {
     __syncwarp();  // single lanes back with their warps, which the aligned barrier needs
     // Peers' multicasts into this CTA's memory and arrivals on its barriers before its exit.
-    cluster_sync<cta.cluster_size>();
+    ptx::barrier_cluster_arrive();
+    ptx::barrier_cluster_wait();
   }
 }
 

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernel for products of at most eight rows: weights stream from memory through registers into
+// mma.sync, activations wait in shared memory. Any alignment, any leading dimension. Persistent
+// over units of (batch, slice of k, tile of n).
+//
+// Roles (256 threads)   all threads load and multiply; the eight warps share k
+// Shared memory         a slab of activations; the warps' sums
+// Timeline, per round   each stage: multiply what was loaded a round ago, load for the next round,
+//                       which may be the first of the next unit
+//           per unit    sums to shared memory, barrier, add them in the order of the warps, write D
+#pragma once
+
+#include <type_traits>
+
+#include "kernels/dot/activations.h"
+#include "kernels/dot/k_major.h"
+#include "kernels/dot/n_major.h"
+#include "kernels/dot/output.h"
+
+namespace bwgemm::dot {
+
+template <KernelConfig config>
+using Weights =
+    std::conditional_t<config.b == Major::k, KMajorWeights<config>, NMajorWeights<config>>;
+
+// Adds the sums of the warps, and of the slices where k is split, and writes D.
+template <KernelConfig config>
+BWGEMM_DEVICE void finish(const KernelParams& params, const Scaling& scaling, const Unit& unit,
+                          const Weights<config>& weights, std::uint32_t sums, int splits) {
+  const OutputTile<config> tile(params, unit, weights.columns(unit));
+  const std::int64_t first_column = weights.first_column(unit);
+  const auto write = [&](int row, int column, float sum) {
+    write_element(params, scaling, unit.batch, row,
+                  first_column + static_cast<std::int64_t>(column) * weights.column_step(), sum);
+  };
+  tile.for_each([&](int number, int row, int column) {
+    float sum = 0;
+#pragma unroll
+    for (int warp = 0; warp < warps; ++warp)
+      sum += __uint_as_float(ptx::ld_shared(
+          sums + warp * sums_bytes(config) +
+          4 * (row * sums_pitch(config) + column + weights.column_shift(unit, warp))));
+    if (splits == 1)
+      write(row, column, sum);
+    else
+      ptx::st_global(tile.partial(unit.split, number), __float_as_uint(sum));
+  });
+  if (splits == 1 || !tile.is_last()) return;
+  tile.for_each(
+      [&](int number, int row, int column) { write(row, column, tile.sum_of_splits(number)); });
+}
+
+template <KernelConfig config>
+BWGEMM_DEVICE void scale_only(const KernelParams& params, const Scaling& scaling,
+                              const Weights<config>& weights) {
+  for (std::uint32_t index = blockIdx.x; index < tiles_of_all_batches(params); index += gridDim.x) {
+    const Unit unit = unit_at(params, index, 1);
+    const std::int64_t first_column = weights.first_column(unit);
+    OutputTile<config>(params, unit, weights.columns(unit)).for_each([&](int, int row, int column) {
+      write_element(params, scaling, unit.batch, row,
+                    first_column + static_cast<std::int64_t>(column) * weights.column_step(), 0);
+    });
+  }
+}
+
+template <KernelConfig config>
+BWGEMM_DEVICE void gemm(const KernelParams& params) {
+  static_assert(invalid_because(config) == nullptr);
+  extern __shared__ __align__(128) std::uint8_t shared_memory[];
+  const auto shared = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared_memory));
+  const std::uint32_t sums_at = shared + layout(config).sums;
+  const Lane lane(threadIdx.x);
+  ptx::griddepcontrol_wait();  // what grids before this one wrote before anything is read
+  const Scaling scaling = load_scaling(params);
+  Weights<config> weights(params, lane);
+  if (k_blocks_to_run(params, scaling) == 0) {
+    scale_only<config>(params, scaling, weights);
+    return;
+  }
+
+  const std::uint32_t units = tiles_of_all_batches(params) * params.splits;
+  std::uint32_t index = blockIdx.x;
+  Unit unit = unit_at(params, index, params.splits);
+  typename Weights<config>::Position ahead = weights.at(unit);
+#pragma unroll
+  for (int stage = 0; stage < Weights<config>::stages; ++stage) weights.load(stage, ahead);
+
+  Activations<config> activations(params, shared, weights.longest_slice(),
+                                  weights.position_classes());
+  const std::uint32_t activation_row = activations.row_of(lane.group, weights.class_of(lane.warp));
+  const int slab_rounds = activations.slab_rounds();
+
+  for (; index < units; index += gridDim.x) {
+    typename Weights<config>::Position now = ahead;
+    typename Weights<config>::Sums sums{};
+    const int rounds = weights.rounds(unit, now);
+    const std::uint32_t next_index = index + gridDim.x;
+    const Unit next = unit_at(params, next_index, params.splits);
+    std::uint32_t slab = activation_row;
+    int slab_end = 0;
+#pragma unroll 1
+    for (int round = 0; round < rounds; ++round) {
+      if (round == slab_end) {
+        activations.provide(unit.batch, weights.first_k(unit, now, round));
+        slab = activation_row - 2 * weights.first_position(unit, round);
+        slab_end += slab_rounds;
+      }
+      if (round + 1 < rounds)
+        ahead.advance();
+      else if (next_index < units)
+        ahead = weights.at(next);
+      else
+        ahead = {};
+#pragma unroll
+      for (int stage = 0; stage < Weights<config>::stages; ++stage) {
+        weights.multiply_stage(stage, now, slab, sums);
+        weights.load(stage, ahead);
+      }
+      now.advance();
+    }
+    if (next_index >= units) ptx::griddepcontrol_launch_dependents();
+    __syncthreads();  // orders the reads of the last unit's sums before these stores
+    weights.store_sums(sums, sums_at + lane.warp * sums_bytes(config), sums_pitch(config));
+    __syncthreads();  // orders the stores before the reads of other threads
+    finish<config>(params, scaling, unit, weights, sums_at, params.splits);
+    unit = next;
+  }
+}
+
+}  // namespace bwgemm::dot

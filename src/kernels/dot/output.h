@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the warps' sums in shared memory to D. Where k is split, each slice's CTA leaves its sums in
+// global memory and the last to arrive adds all of them in the order of the slices, so that the
+// result does not depend on who was last. Nobody waits for anybody.
+#pragma once
+
+#include "kernels/dot/unit.h"
+#include "kernels/ptx/global_memory.h"
+#include "kernels/ptx/shared_memory.h"
+#include "kernels/ptx/sync.h"
+
+namespace bwgemm::dot {
+
+// The element of C or D at (row, column).
+BWGEMM_DEVICE const void* element(const StridedMatrix& matrix, Dtype type, std::uint32_t batch,
+                                  int row, std::int64_t column) {
+  return static_cast<const char*>(matrix.data) +
+         size_bytes(type) * (batch * matrix.batch_stride + row * matrix.outer_stride +
+                             column * matrix.inner_stride);
+}
+
+BWGEMM_DEVICE void write_element(const KernelParams& params, const Scaling& scaling,
+                                 std::uint32_t batch, int row, std::int64_t column, float sum) {
+  const Dtype type = params.d_type;
+  // D is only ever reached through this pointer; StridedMatrix is const for the inputs' sake.
+  void* d = const_cast<void*>(element(params.d, type, batch, row, column));
+  float value = scaling.combine(sum);
+  if (scaling.reads_c()) {
+    const void* c = element(params.c, type, batch, row, column);
+    value = scaling.combine(sum, type == Dtype::f32 ? __uint_as_float(ptx::ld_global(c))
+                                                    : unpack(type, ptx::ld_global_u16(c)).low);
+  }
+  if (type == Dtype::f32)
+    ptx::st_global(d, __float_as_uint(value));
+  else
+    ptx::st_global_u16(d, pack(type, {value, 0}));
+}
+
+// The outputs of a unit, dealt to the threads: number i is column i % tile.n of row i / tile.n.
+template <KernelConfig config>
+class OutputTile {
+ public:
+  static constexpr int block = config.tile.m * config.tile.n;
+
+  BWGEMM_DEVICE OutputTile(const KernelParams& params, const Unit& unit, int columns)
+      : params_(params), unit_(unit), columns_(columns) {}
+
+  // For each output of this thread: its number, row and column.
+  template <typename Visit>
+  BWGEMM_DEVICE void for_each(Visit visit) const {
+#pragma unroll 1
+    for (int i = threadIdx.x; i < static_cast<int>(params_.m) * config.tile.n; i += threads) {
+      const int column = i % config.tile.n;
+      if (column < columns_) visit(i, i / config.tile.n, column);
+    }
+  }
+
+  BWGEMM_DEVICE float* partial(int split, int number) const {
+    const std::int64_t blocks = static_cast<std::int64_t>(tiles_of_all_batches(params_)) * split;
+    return params_.partials + (blocks + tile()) * block + number;
+  }
+
+  // True in every thread of the last CTA to hand in its sums; the tile's counter is zero again.
+  BWGEMM_DEVICE bool is_last() const {
+    __syncthreads();  // orders the sums of every thread before the arrival of thread 0
+    bool last = false;
+    if (threadIdx.x == 0) {
+      // Releases this CTA's sums to, and acquires the others' for, the CTA that is last.
+      const std::uint32_t arrived = ptx::atom_add_acq_rel_gpu(params_.arrivals + tile(), 1);
+      last = arrived == static_cast<std::uint32_t>(params_.splits) - 1;
+      if (last) ptx::st_global(params_.arrivals + tile(), 0);  // nobody else arrives
+    }
+    return __syncthreads_or(last) != 0;  // orders the arrival before the reads of every thread
+  }
+
+  BWGEMM_DEVICE float sum_of_splits(int number) const {
+    constexpr int group = 8;  // loads in flight
+    float sum = 0;
+#pragma unroll 1
+    for (int first = 0; first < params_.splits; first += group) {
+      std::uint32_t value[group];
+#pragma unroll
+      for (int i = 0; i < group; ++i)
+        value[i] = ptx::ld_global_if(first + i < params_.splits, partial(first + i, number));
+#pragma unroll
+      for (int i = 0; i < group; ++i) sum += __uint_as_float(value[i]);
+    }
+    return sum;
+  }
+
+ private:
+  BWGEMM_DEVICE std::uint32_t tile() const {
+    return unit_.batch * static_cast<std::uint32_t>(params_.tiles_n) + unit_.tile;
+  }
+
+  const KernelParams& params_;
+  const Unit& unit_;
+  int columns_;
+};
+
+}  // namespace bwgemm::dot

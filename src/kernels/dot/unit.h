@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Unit: what one CTA computes at a time: a tile of columns of D over one slice of k.
+#pragma once
+
+#include "kernels/epilogue.h"
+#include "kernels/ptx/mma.h"
+
+namespace bwgemm::dot {
+
+struct Unit {
+  std::uint32_t tile, batch;
+  int split;
+};
+
+BWGEMM_DEVICE std::uint32_t tiles_of_all_batches(const KernelParams& params) {
+  return static_cast<std::uint32_t>(params.tiles_n) * static_cast<std::uint32_t>(params.batch);
+}
+
+// Tiles of one slice follow each other, so that a CTA rarely meets new activations.
+BWGEMM_DEVICE Unit unit_at(const KernelParams& params, std::uint32_t index, int splits) {
+  const auto tiles = static_cast<std::uint32_t>(params.tiles_n);
+  if (index < tiles) return {index, 0, 0};  // saves the divisions before the first load
+  const std::uint32_t slice = index / tiles;
+  const std::uint32_t batch = slice / static_cast<std::uint32_t>(splits);
+  return {index - slice * tiles, batch,
+          static_cast<int>(slice - batch * static_cast<std::uint32_t>(splits))};
+}
+
+struct Lane {
+  int warp, group, quad;  // the mma row (or column) g = lane / 4 and the k position t = lane % 4
+
+  BWGEMM_DEVICE explicit Lane(int thread)
+      : warp(thread / 32), group(thread % 32 / 4), quad(thread % 4) {}
+};
+
+// The part of two packed elements, the first being number `element`, that lies in [first, end).
+BWGEMM_DEVICE std::uint32_t inside(int element, int first, int end) {
+  const std::uint32_t low = element >= first && element < end ? 0xffffu : 0;
+  const std::uint32_t high = element + 1 >= first && element + 1 < end ? 0xffff0000u : 0;
+  return low | high;
+}
+
+// Four units of a product: 16 weights rows times 8 activation rows, 16 of k.
+BWGEMM_DEVICE void multiply(Dtype type, float (&sums)[4], const std::uint32_t (&weights)[4],
+                            std::uint32_t activations0, std::uint32_t activations1) {
+  const bool is_bf16 = type == Dtype::bf16;
+  ptx::mma_m16n8k16_bf16_if(is_bf16, sums, weights, activations0, activations1);
+  ptx::mma_m16n8k16_f16_if(!is_bf16, sums, weights, activations0, activations1);
+}
+
+}  // namespace bwgemm::dot

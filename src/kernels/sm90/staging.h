@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a consumer warpgroup's accumulators lie in a staging buffer: one class for each width of
+// output element and each order of D. A slice is as much of the tile as a buffer holds, counted in
+// the pairs of neighbouring accumulators that each thread has of it.
+//
+// Accumulators 4g..4g+3 of a thread are two pairs of neighbours in group g, the tile's columns
+// 8g..8g+7: row 16*warp + lane/4 of the warpgroup's 64 (and the row 8 below it for the second
+// pair), columns 2*(lane%4) and the next.
+#pragma once
+
+#include <type_traits>
+
+#include "kernels/epilogue.h"
+#include "kernels/ptx/mma.h"
+#include "kernels/ptx/shared_memory.h"
+
+namespace bwgemm::sm90 {
+
+inline constexpr int group_columns = 8;
+inline constexpr int swizzle_lines = 8;  // the swizzle repeats
+
+// 16-bit elements, moved as 8x8 matrices: two row halves of two groups at once. Transposed where
+// the lines of the buffer are columns of the tile.
+template <KernelConfig config>
+class Staged16 {
+  static constexpr bool columns = config.output == Output::columns;
+  static constexpr int line_bytes = staging_line_bytes(config);
+
+ public:
+  static constexpr Dtype type = config.input == Input::bf16 ? Dtype::bf16 : Dtype::f16;
+  static constexpr int pairs = (columns ? staging_lines(config) : line_bytes / 2) / 4;
+  static constexpr int slices_of_rows = 1;  // that 64 rows take
+
+  // The line that this lane names for its matrix of the first two groups.
+  BWGEMM_DEVICE Staged16(int warp, int lane)
+      : offset_(swizzled(
+            columns ? (lane / 16 * 8 + lane % 8) * line_bytes + warp * 32 + lane / 8 % 2 * 16
+                    : (warp * 16 + lane % 16) * line_bytes + lane / 16 * 16,
+            line_bytes)) {}
+
+  BWGEMM_DEVICE void read(std::uint32_t buffer, Pair (&values)[pairs]) const {
+#pragma unroll
+    for (int i = 0; i < pairs; i += 4) {
+      std::uint32_t packed[4];
+      if constexpr (!columns) {
+        ptx::ldmatrix_m8n8_x4(address(buffer, i), packed);
+      } else if (i + 4 <= pairs) {
+        ptx::ldmatrix_m8n8_x4_trans(address(buffer, i), packed);
+      } else {
+        std::uint32_t half[2];
+        ptx::ldmatrix_m8n8_x2_trans(address(buffer, i), half);
+        packed[0] = half[0];
+        packed[1] = half[1];
+      }
+#pragma unroll
+      for (int j = 0; j < 4; ++j)
+        if (i + j < pairs) values[i + j] = unpack(type, packed[j]);
+    }
+  }
+
+  BWGEMM_DEVICE void write(std::uint32_t buffer, const Pair (&values)[pairs]) const {
+#pragma unroll
+    for (int i = 0; i < pairs; i += 4) {
+      const std::uint32_t to = address(buffer, i);
+      const std::uint32_t v0 = pack(type, values[i]), v1 = pack(type, values[i + 1]);
+      if (i + 4 > pairs) {
+        ptx::stmatrix_m8n8_x2_trans(to, v0, v1);
+        return;
+      }
+      const std::uint32_t v2 = pack(type, values[i + 2]), v3 = pack(type, values[i + 3]);
+      if constexpr (columns)
+        ptx::stmatrix_m8n8_x4_trans(to, v0, v1, v2, v3);
+      else
+        ptx::stmatrix_m8n8_x4(to, v0, v1, v2, v3);
+    }
+  }
+
+ private:
+  // A group is one 16-byte unit of each row, which the swizzle permutes by exclusive or, or whole
+  // lines.
+  BWGEMM_DEVICE std::uint32_t address(std::uint32_t buffer, int pair) const {
+    const int group = pair / 2;
+    return columns ? buffer + offset_ + group * swizzle_lines * line_bytes
+                   : buffer + (offset_ ^ group * 16);
+  }
+
+  std::uint32_t offset_;
+};
+
+// f32 in rows. In half of the rows the groups of each half of a line are swapped in time, so that
+// the rows of one access meet no bank twice.
+template <KernelConfig config>
+class Staged32Rows {
+  static constexpr int line_bytes = staging_line_bytes(config);
+
+ public:
+  static constexpr Dtype type = Dtype::f32;
+  static constexpr int pairs = line_bytes / 16;
+  static constexpr int slices_of_rows = 1;
+
+  BWGEMM_DEVICE Staged32Rows(int warp, int lane)
+      : swaps_(lane / 4 / lines_without_conflict % 2 != 0),
+        offset_(swizzled((warp * 16 + lane / 4) * line_bytes + lane % 4 * 8, line_bytes) ^
+                (swaps_ ? line_bytes / 2 : 0)) {}
+
+  BWGEMM_DEVICE void read(std::uint32_t buffer, Pair (&values)[pairs]) const {
+    Pair met[pairs];
+#pragma unroll
+    for (int i = 0; i < pairs; ++i) {
+      std::uint32_t words[2];
+      ptx::ld_shared_v2(address(buffer, i), words);
+      met[i] = {__uint_as_float(words[0]), __uint_as_float(words[1])};
+    }
+#pragma unroll
+    for (int i = 0; i < pairs; ++i) values[i] = in_turn(met, i);
+  }
+
+  BWGEMM_DEVICE void write(std::uint32_t buffer, const Pair (&values)[pairs]) const {
+#pragma unroll
+    for (int i = 0; i < pairs; ++i) {
+      const Pair value = in_turn(values, i);
+      ptx::st_shared_v2(address(buffer, i), __float_as_uint(value.low),
+                        __float_as_uint(value.high));
+    }
+  }
+
+ private:
+  static constexpr int lines_without_conflict = swizzle_row_bytes / line_bytes;
+
+  // What is accessed i-th, or: when i is accessed.
+  BWGEMM_DEVICE Pair in_turn(const Pair (&of)[pairs], int i) const {
+    const Pair here = of[i], there = of[i ^ pairs / 2];
+    return {swaps_ ? there.low : here.low, swaps_ ? there.high : here.high};
+  }
+  BWGEMM_DEVICE std::uint32_t address(std::uint32_t buffer, int pair) const {
+    return buffer + (offset_ ^ pair / 2 * group_columns * 4) +
+           pair % 2 * swizzle_lines * line_bytes;
+  }
+
+  bool swaps_;
+  std::uint32_t offset_;
+};
+
+// f32 in columns: a line of a buffer holds 32 rows, those of two warps.
+template <KernelConfig config>
+class Staged32Columns {
+  static constexpr int line_bytes = swizzle_row_bytes;
+  static constexpr int group_bytes = group_columns * line_bytes;
+
+ public:
+  static constexpr Dtype type = Dtype::f32;
+  static constexpr int pairs = staging_lines(config) / 4;
+  static constexpr int slices_of_rows = 2;
+
+  BWGEMM_DEVICE Staged32Columns(int warp, int lane)
+      : offset_(swizzled(lane % 4 * 2 * line_bytes + (warp % 2 * 16 + lane / 4) * 4, line_bytes)) {}
+
+  BWGEMM_DEVICE void read(std::uint32_t buffer, Pair (&values)[pairs]) const {
+#pragma unroll
+    for (int i = 0; i < pairs; ++i)
+      values[i] = {__uint_as_float(ptx::ld_shared(low_address(buffer, i))),
+                   __uint_as_float(ptx::ld_shared(high_address(buffer, i)))};
+  }
+
+  BWGEMM_DEVICE void write(std::uint32_t buffer, const Pair (&values)[pairs]) const {
+#pragma unroll
+    for (int i = 0; i < pairs; ++i) {
+      ptx::st_shared(low_address(buffer, i), __float_as_uint(values[i].low));
+      ptx::st_shared(high_address(buffer, i), __float_as_uint(values[i].high));
+    }
+  }
+
+ private:
+  // The row 8 below is two 16-byte units further, in the line of the next column units are swapped.
+  BWGEMM_DEVICE std::uint32_t low_address(std::uint32_t buffer, int pair) const {
+    return buffer + (offset_ ^ pair % 2 * 32) + pair / 2 * group_bytes;
+  }
+  BWGEMM_DEVICE std::uint32_t high_address(std::uint32_t buffer, int pair) const {
+    return buffer + (offset_ ^ (pair % 2 * 32 + 16)) + line_bytes + pair / 2 * group_bytes;
+  }
+
+  std::uint32_t offset_;
+};
+
+template <KernelConfig config>
+using Staged32 = std::conditional_t<config.output == Output::columns, Staged32Columns<config>,
+                                    Staged32Rows<config>>;
+
+}  // namespace bwgemm::sm90

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Launches that may start during the tail of the one before: chains in which every call needs the
+// result and the scratch memory of the last one give the same bits as without, captured or not.
+#include <gtest/gtest.h>
+
+#include "support/gemm_case.h"
+
+namespace bwgemm::test {
+namespace {
+
+constexpr int chain = 6;
+
+// C := A * B + C, with the sums exact.
+std::vector<GemmCase> links() {
+  std::vector<GemmCase> cases = {
+      {.m = 256, .n = 264, .k = 520, .ld_multiple = 8},
+      {.m = 4096, .n = 8, .k = 1024, .ld_multiple = 8},    // few rows
+      {.m = 136, .n = 72, .k = 4096, .ld_multiple = 8},    // split along k
+      {.m = 61, .n = 35, .k = 2077, .b_displacement = 1},  // element by element
+      {.m = 3, .n = 500, .k = 301, .a_displacement = 1},
+  };
+  for (GemmCase& gemm : cases) {
+    gemm.output = Dtype::f32;
+    gemm.beta = 1;
+    gemm.fill = Fill::integers;
+    if (small_scale()) gemm.m = std::min<std::int64_t>(gemm.m, 512);
+  }
+  return cases;
+}
+
+class Programmatic : public HandleTest {
+ protected:
+  void run_chain(const GemmCase& gemm, Operands& operands) {
+    for (int i = 0; i < chain; ++i) EXPECT_TRUE(succeeds(call(handle(), gemm, operands))) << gemm;
+  }
+  // What the chain leaves when nothing overlaps.
+  std::vector<std::byte> expected(const GemmCase& gemm) {
+    EXPECT_TRUE(succeeds(bwgemmSetProgrammaticLaunch(handle(), 0)));
+    Operands operands(gemm);
+    run_chain(gemm, operands);
+    synchronize();
+    EXPECT_TRUE(succeeds(bwgemmSetProgrammaticLaunch(handle(), 1)));
+    return operands.device_c().download().bytes();
+  }
+};
+
+TEST_F(Programmatic, ChainsGiveTheSameBits) {
+  const Stream stream;
+  ASSERT_TRUE(succeeds(bwgemmSetStream(handle(), stream.get())));
+  for (const GemmCase& gemm : links()) {
+    const std::vector<std::byte> bits = expected(gemm);
+    Operands operands(gemm);
+    run_chain(gemm, operands);
+    synchronize();
+    EXPECT_EQ(operands.device_c().download().bytes(), bits) << gemm;
+  }
+}
+
+TEST_F(Programmatic, CapturedChainsGiveTheSameBits) {
+  const Stream stream;
+  ASSERT_TRUE(succeeds(bwgemmSetStream(handle(), stream.get())));
+  for (const GemmCase& gemm : links()) {
+    const std::vector<std::byte> bits = expected(gemm);
+    Operands operands(gemm);
+    check(driver().stream_begin_capture(stream.get(), CU_STREAM_CAPTURE_MODE_RELAXED),
+          "cuStreamBeginCapture");
+    run_chain(gemm, operands);
+    CUgraph captured = nullptr;
+    check(driver().stream_end_capture(stream.get(), &captured), "cuStreamEndCapture");
+    const Graph graph(captured);
+    for (int replay = 0; replay < 2; ++replay) {
+      operands.device_c().upload();
+      graph.launch(stream.get());
+      stream.synchronize();
+      EXPECT_EQ(operands.device_c().download().bytes(), bits) << gemm << " replay " << replay;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace bwgemm::test
