@@ -119,8 +119,10 @@ class ForcedKernel : public FakeTest {
 // A problem that the row can serve: its canonical A is the caller's B.
 GemmArguments problem_of(const KernelConfig& row) {
   GemmArguments gemm;
-  gemm.transa = row.b == Major::mn ? BWGEMM_OP_N : BWGEMM_OP_T;
-  gemm.transb = row.a == Major::mn ? BWGEMM_OP_T : BWGEMM_OP_N;
+  const bool is_exchanged = row.output == Output::columns;
+  const Major a = is_exchanged ? row.b : row.a, b = is_exchanged ? row.a : row.b;
+  gemm.transa = b == Major::mn ? BWGEMM_OP_N : BWGEMM_OP_T;
+  gemm.transb = a == Major::mn ? BWGEMM_OP_T : BWGEMM_OP_N;
   if (row.family == Family::dot) gemm.n = 8;
   gemm.a_type = gemm.b_type = gemm.c_type = row.input == Input::f16 ? BWGEMM_R_16F : BWGEMM_R_16BF;
   return gemm;
