@@ -93,9 +93,9 @@ constexpr int staging_line_bytes(const KernelConfig& config) {
 // buffer of 64 does not hold all.
 constexpr int staging_lines(const KernelConfig& config) {
   if (config.output != Output::columns) return staging_rows;
-  int lines = config.tile.n < staging_rows ? config.tile.n : staging_rows;
-  while (config.tile.n % lines != 0) lines -= 8;
-  return lines;
+  for (int lines = staging_rows; lines > 8; lines -= 8)
+    if (config.tile.n % lines == 0) return lines;
+  return 8;
 }
 
 // Staging buffers of one consumer warpgroup. Where many CTAs share a multiprocessor, the others
