@@ -113,6 +113,8 @@ def arguments():
     parser.add_argument("--include", action="append", default=[], metavar="FOLDER")
     parser.add_argument("--map", action="append", default=[], metavar="FROM=TO",
                         help="replaces a folder in the paths of the line information")
+    parser.add_argument("--embed-ptx", action="store_true",
+                        help="puts the PTX, uncompressed, beside the cubin in the fatbin")
     parser.add_argument("--output", required=True, help="path without extension")
     parser.add_argument("source")
     return parser.parse_args()
@@ -164,8 +166,11 @@ def main():
     registers, barriers, shared = resources(log)
     size = os.path.getsize(os.path.join(folder, f"{stem}.cubin"))
     write("csv", f"{name},{args.target},{registers},{barriers},{shared},{size}\n")
-    run([args.fatbinary, f"--create={stem}.fatbin", "-64",
-         f"--image3=kind=elf,sm={args.target.removeprefix('sm_')},file={stem}.cubin"], folder)
+    sm = args.target.removeprefix("sm_")
+    images = [f"--image3=kind=elf,sm={sm},file={stem}.cubin"]
+    if args.embed_ptx:
+        images += ["--compress=false", f"--image3=kind=ptx,sm={sm},file={stem}.ptx"]
+    run([args.fatbinary, f"--create={stem}.fatbin", "-64", *images], folder)
 
 
 if __name__ == "__main__":

@@ -19,12 +19,12 @@ ptxas info    : Used 168 registers, used 9 barriers, 16 bytes smem
 """
 
 
-def compile_kernel_run(name, folder, target="sm_90a"):
+def compile_kernel_run(name, folder, target="sm_90a", *options):
     return subprocess.run(
         [sys.executable, os.path.join(environment.SOURCE, "packaging", "compile_kernel.py"),
          "--nvcc", environment.NVCC, "--ptxas", environment.PTXAS,
          "--fatbinary", environment.FATBINARY, "--target", target,
-         "--map", f"{HERE}=tests", "--output", os.path.join(folder, f"{name}.{target}"),
+         *options, "--map", f"{HERE}=tests", "--output", os.path.join(folder, f"{name}.{target}"),
          os.path.join(HERE, f"{name}.cu")],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
 
@@ -58,7 +58,16 @@ class Gate(unittest.TestCase):
             row = environment.read(os.path.join(folder, "good_kernel.sm_90a.csv")).split(",")
             self.assertEqual(row[:2], ["good_kernel", "sm_90a"])
             self.assertGreater(int(row[2]), 0)
-            self.assertGreater(os.path.getsize(os.path.join(folder, "good_kernel.sm_90a.fatbin")), 0)
+            fatbin = os.path.join(folder, "good_kernel.sm_90a.fatbin")
+            self.assertGreater(os.path.getsize(fatbin), 0)
+            self.assertNotIn(b".target sm_90a", environment.read(fatbin, "rb"))
+
+    def test_ptx_goes_into_the_fatbin_when_asked_for(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = compile_kernel_run("good_kernel", folder, "sm_90a", "--embed-ptx")
+            self.assertEqual(done.returncode, 0, done.stdout)
+            fatbin = os.path.join(folder, "good_kernel.sm_90a.fatbin")
+            self.assertIn(b".target sm_90a", environment.read(fatbin, "rb"))
 
     def test_every_listed_message(self):
         self.assertEqual(compile_kernel.complaints(FINE), [])
