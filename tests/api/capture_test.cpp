@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "support/fake_gemm.h"
+#include "support/variable.h"
 
 namespace bwgemm::test {
 namespace {
@@ -156,9 +157,8 @@ struct Scratch {
 class ScratchOwners : public FakeHandleTest {
  protected:
   void SetUp() override {
-    setenv("BWGEMM_FORCE_KERNEL", "bwgemm_sm90_b16_64x64x32_direct", 1);
+    const Variable forced("BWGEMM_FORCE_KERNEL", "bwgemm_sm90_b16_64x64x32_direct");
     FakeHandleTest::SetUp();
-    unsetenv("BWGEMM_FORCE_KERNEL");
   }
   // Scratch of a split call on the handle's stream now.
   Scratch used() {

@@ -16,6 +16,7 @@
 #include "kernels/rows.h"
 #include "support/fake_gemm.h"
 #include "support/subprocess.h"
+#include "support/variable.h"
 
 namespace bwgemm::test {
 namespace {
@@ -108,13 +109,7 @@ TEST(Environment, EverySupportedDevice) {
 
 // ---- forced kernels -----------------------------------------------------------------------------
 
-class ForcedKernel : public FakeTest {
- protected:
-  void TearDown() override {
-    unsetenv("BWGEMM_FORCE_KERNEL");
-    FakeTest::TearDown();
-  }
-};
+using ForcedKernel = FakeTest;
 
 // A problem that the row can serve: its canonical A is the caller's B.
 GemmArguments problem_of(const KernelConfig& row) {
@@ -136,7 +131,7 @@ TEST_F(ForcedKernel, IsTheOneThatIsLaunched) {
   const Arch arch = cc_major == 9 ? Arch::sm90 : Arch::sm100;
   for (const KernelConfig& row : kernel_rows) {
     const KernelName name = kernel_name(row);
-    setenv("BWGEMM_FORCE_KERNEL", name.c_str(), 1);
+    const Variable variable("BWGEMM_FORCE_KERNEL", name.c_str());
     bwgemmHandle_t handle = nullptr;
     ASSERT_EQ(bwgemmCreate(&handle), BWGEMM_STATUS_SUCCESS) << name.view();
     fake_cuda().reset();
@@ -164,14 +159,16 @@ TEST_F(ForcedKernel, OnBlackwellToo) {
 
 TEST_F(ForcedKernel, ThatDoesNotExistOrDoesNotServe) {
   bwgemmHandle_t handle = nullptr;
-  setenv("BWGEMM_FORCE_KERNEL", "bwgemm_no_such_kernel", 1);
-  ASSERT_EQ(bwgemmCreate(&handle), BWGEMM_STATUS_SUCCESS);
+  {
+    const Variable forced("BWGEMM_FORCE_KERNEL", "bwgemm_no_such_kernel");
+    ASSERT_EQ(bwgemmCreate(&handle), BWGEMM_STATUS_SUCCESS);
+  }
   EXPECT_EQ(gemm_ex(handle, {}), BWGEMM_STATUS_INVALID_VALUE);
   EXPECT_THAT(bwgemmGetLastErrorString(), HasSubstr("bwgemm_no_such_kernel"));
   EXPECT_EQ(bwgemmDestroy(handle), BWGEMM_STATUS_SUCCESS);
 
   const KernelName tma = kernel_name(kernel_rows.front());
-  setenv("BWGEMM_FORCE_KERNEL", tma.c_str(), 1);
+  const Variable forced("BWGEMM_FORCE_KERNEL", tma.c_str());
   ASSERT_EQ(bwgemmCreate(&handle), BWGEMM_STATUS_SUCCESS);
   EXPECT_EQ(gemm_ex(handle, GemmArguments::unaligned()), BWGEMM_STATUS_NOT_SUPPORTED);
   EXPECT_THAT(bwgemmGetLastErrorString(), HasSubstr(tma.c_str()));

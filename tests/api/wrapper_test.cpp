@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "bwgemm/bwgemm.hpp"
+#include "support/error_of.h"
 #include "support/fake_gemm.h"
 
 // As CUDA's headers define them, which these tests do without.
@@ -49,17 +50,6 @@ void expect_same_launch(const FakeLaunch& one, const FakeLaunch& two) {
   EXPECT_EQ(std::memcmp(&one.params, &two.params, sizeof one.params), 0);
 }
 
-template <class Call>
-Error error_of(const Call& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return {BWGEMM_STATUS_SUCCESS, ""};
-}
-
 using Wrapper = FakeTest;
 
 TEST_F(Wrapper, AHandleEndsWithItsScope) {
@@ -100,7 +90,7 @@ TEST_F(Wrapper, DestroyTellsTheStatusAndLetsGo) {
   bwgemm::Handle handle;
   handle.gemm(example());
   fake_cuda().fail_entry("cuCtxSynchronize", CUDA_ERROR_ILLEGAL_ADDRESS);
-  EXPECT_EQ(error_of([&] { handle.destroy(); }).status(), BWGEMM_STATUS_EXECUTION_FAILED);
+  EXPECT_EQ(error_of<Error>([&] { handle.destroy(); }).status(), BWGEMM_STATUS_EXECUTION_FAILED);
   EXPECT_FALSE(handle);
   EXPECT_EQ(handle.try_destroy(), BWGEMM_STATUS_SUCCESS);
 }
@@ -112,7 +102,7 @@ TEST_F(Wrapper, CreateMayFail) {
   fake_cuda().fail_entry("cuDeviceGetAttribute", CUDA_ERROR_UNKNOWN);
   EXPECT_EQ(handle.try_create(), BWGEMM_STATUS_INTERNAL_ERROR);
   EXPECT_EQ(handle.get(), first) << "a failed try_create() replaced the handle";
-  const Error error = error_of([] { const bwgemm::Handle another; });
+  const Error error = error_of<Error>([] { const bwgemm::Handle another; });
   EXPECT_EQ(error.status(), BWGEMM_STATUS_INTERNAL_ERROR);
   EXPECT_NE(std::string(error.what()).find("bwgemmCreate"), std::string::npos) << error.what();
   fake_cuda().reset();
@@ -223,7 +213,7 @@ TEST_F(Wrapper, Queries) {
   EXPECT_EQ(text.find("Nominal"), std::string::npos);
   EXPECT_NE(bwgemm::explain(g).find("Nominal B200"), std::string::npos);
   const bwgemm::Handle none(nullptr);
-  EXPECT_EQ(error_of([&] { static_cast<void>(none.explain(g)); }).status(),
+  EXPECT_EQ(error_of<Error>([&] { static_cast<void>(none.explain(g)); }).status(),
             BWGEMM_STATUS_NOT_INITIALIZED);
 }
 
@@ -232,7 +222,7 @@ TEST_F(Wrapper, AnErrorKeepsItsText) {
   const bwgemm::Handle handle;
   Gemm g = example();
   g.a.ld = 13;
-  const Error error = error_of([&] { handle.gemm(g); });
+  const Error error = error_of<Error>([&] { handle.gemm(g); });
   EXPECT_EQ(error.status(), BWGEMM_STATUS_INVALID_VALUE);
   EXPECT_TRUE(mentions(error.what(), "lda") && mentions(error.what(), "13")) << error.what();
   const std::string text = error.what();
@@ -252,7 +242,7 @@ TEST(WrapperWithoutGpu, FreeFunctions) {
   EXPECT_EQ(bwgemm::kernel_name(-1), nullptr);
   bwgemm::check(BWGEMM_STATUS_SUCCESS);
   std::thread([] {  // which has no error text
-    EXPECT_STREQ(error_of([] { bwgemm::check(BWGEMM_STATUS_NOT_SUPPORTED); }).what(),
+    EXPECT_STREQ(error_of<Error>([] { bwgemm::check(BWGEMM_STATUS_NOT_SUPPORTED); }).what(),
                  sentence(BWGEMM_STATUS_NOT_SUPPORTED));
   })
       .join();

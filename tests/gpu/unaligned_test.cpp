@@ -3,12 +3,12 @@
 // 16 bytes, with leading dimensions of every residue, in all majors and types of output. Around and
 // between the elements of A, B and C lies NaN, which must be neither read into a result nor
 // overwritten.
-#include <cstdlib>
 #include <gtest/gtest.h>
 #include <memory>
 
 #include "gpu/row_problems.h"
 #include "kernels/rows.h"
+#include "support/variable.h"
 
 namespace bwgemm::test {
 namespace {
@@ -34,17 +34,15 @@ class Unaligned : public GpuTest {
       GTEST_SKIP() << "these kernels are for Hopper";
   }
 
-  // Runs problem(row, i) on a handle that has nothing but the row.
+  // Runs problem(row, i) on a handle that has nothing but the row; `splits` may be empty.
   template <class MakeProblem>
   void run_rows(int problems, const char* splits, const MakeProblem& make_problem) {
     for (const KernelConfig& row : scattered_rows()) {
       const std::string name(kernel_name(row).view());
       SCOPED_TRACE(name);
-      setenv("BWGEMM_FORCE_KERNEL", name.c_str(), 1);
-      if (splits != nullptr) setenv("BWGEMM_FORCE_SPLITS", splits, 1);
+      const Variable kernel("BWGEMM_FORCE_KERNEL", name);
+      const Variable slices("BWGEMM_FORCE_SPLITS", splits);
       const Handle handle;
-      unsetenv("BWGEMM_FORCE_KERNEL");
-      unsetenv("BWGEMM_FORCE_SPLITS");
       for (int i = 0; i < problems && !HasFailure(); ++i) {
         GemmCase gemm = make_problem(row, i);
         gemm.input = row.input == Input::bf16 ? Dtype::bf16 : Dtype::f16;
@@ -73,7 +71,7 @@ class Unaligned : public GpuTest {
 };
 
 TEST_F(Unaligned, EveryStartAndEveryLeadingDimension) {
-  run_rows(64, nullptr, [](const KernelConfig& row, int i) {
+  run_rows(64, "", [](const KernelConfig& row, int i) {
     GemmCase gemm = of(row, row.tile.m - 8 + i % 8, row.tile.n - 4 + i / 8, 57 + 3 * (i % 24));
     displace(gemm, i);
     if (i % 4 >= 2) {
@@ -88,7 +86,7 @@ TEST_F(Unaligned, EveryStartAndEveryLeadingDimension) {
 
 // One operand at a time is where TMA can address it.
 TEST_F(Unaligned, OneOperandOnly) {
-  run_rows(8, nullptr, [](const KernelConfig& row, int i) {
+  run_rows(8, "", [](const KernelConfig& row, int i) {
     GemmCase gemm = of(row, row.tile.m + 8, 72, 136);
     gemm.ld_multiple = 8;
     (i & 1 ? gemm.a_displacement : gemm.b_displacement) = i & 4 ? 0 : 3;
@@ -100,13 +98,13 @@ TEST_F(Unaligned, OneOperandOnly) {
 // Less than a unit, than a class, than a block; more than once around the ring and several tiles.
 TEST_F(Unaligned, SmallSizesAndManyBlocks) {
   const std::int64_t sizes[] = {1, 2, 7, 8, 9, 15, 65, 130};
-  run_rows(16, nullptr, [&](const KernelConfig& row, int i) {
+  run_rows(16, "", [&](const KernelConfig& row, int i) {
     GemmCase gemm = of(row, sizes[i % 8], sizes[(3 * i + i / 8 + 1) % 8], sizes[(5 * i + 2) % 8]);
     displace(gemm, 9 * i + 1);
     if (i % 3 == 1) gemm.beta = 1;
     return gemm;
   });
-  run_rows(4, nullptr, [](const KernelConfig& row, int i) {
+  run_rows(4, "", [](const KernelConfig& row, int i) {
     const int past_unit = i % 2 == 0 ? 1 + i : 0;  // batches keep their distance to 16 bytes
     GemmCase gemm = of(row, row.tile.m + 8 + past_unit, 2 * row.tile.n + 24 + past_unit,
                        64 * (row.stages + 3) + 8 + past_unit);
