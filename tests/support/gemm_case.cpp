@@ -49,8 +49,8 @@ std::ostream& operator<<(std::ostream& out, const GemmCase& gemm) {
              << ',' << gemm.ldb_extra << ',' << gemm.ldc_extra << " multiple=" << gemm.ld_multiple
              << " displacement=" << gemm.a_displacement << ',' << gemm.b_displacement << ','
              << gemm.c_displacement << " batch=" << gemm.batch << (gemm.repeat_a ? " repeat a" : "")
-             << (gemm.repeat_b ? " repeat b" : "") << " fill=" << int(gemm.fill)
-             << " seed=" << gemm.seed;
+             << (gemm.repeat_b ? " repeat b" : "") << (gemm.nothing_behind ? " nothing behind" : "")
+             << " fill=" << int(gemm.fill) << " seed=" << gemm.seed;
 }
 
 Operands::Operands(const GemmCase& gemm)
@@ -62,8 +62,9 @@ Operands::Operands(const GemmCase& gemm)
   const std::int64_t ldc = leading_dimension(gemm.m, gemm.ldc_extra, gemm.ld_multiple);
   c_ = Matrix(gemm.output, gemm.m, gemm.n, ldc, gemm.batch, ldc * gemm.n + gemm.stride_extra);
   fill_matrix(c_, gemm.fill_c == Fill::normal ? gemm.fill : gemm.fill_c, 3 * gemm.seed + 2);
-  device_a_ = std::make_unique<GuardedBuffer>(a_, gemm.a_displacement);
-  device_b_ = std::make_unique<GuardedBuffer>(b_, gemm.b_displacement);
+  const std::size_t behind = gemm.nothing_behind ? 0 : GuardedBuffer::guard_bytes;
+  device_a_ = std::make_unique<GuardedBuffer>(a_, gemm.a_displacement, behind);
+  device_b_ = std::make_unique<GuardedBuffer>(b_, gemm.b_displacement, behind);
   device_c_ = std::make_unique<GuardedBuffer>(c_, gemm.c_displacement);
 }
 

@@ -28,6 +28,7 @@ struct GemmCase {
   std::int64_t batch = 1;
   bool repeat_a = false, repeat_b = false;  // batch stride 0
   std::int64_t stride_extra = 0;
+  bool nothing_behind = false;  // the memory of A and B ends with their last elements
   Fill fill = Fill::normal;
   Fill fill_c = Fill::normal;  // poison: C holds NaN before the call
   std::uint64_t seed = 1;

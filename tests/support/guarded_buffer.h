@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // GuardedBuffer: a Matrix in device memory between two guard bands of poison, optionally displaced
-// by some elements. Reading poison gives NaN; writing to it is found by damage().
+// by some elements. Reading poison gives NaN; writing to it is found by damage(). Without the band
+// behind it, the memory ends with the matrix.
 #pragma once
 
 #include <cstring>
@@ -14,10 +15,13 @@ namespace bwgemm::test {
 
 class GuardedBuffer {
  public:
-  explicit GuardedBuffer(const Matrix& matrix, std::int64_t displacement = 0)
+  static constexpr std::size_t guard_bytes = 64 << 10;
+
+  explicit GuardedBuffer(const Matrix& matrix, std::int64_t displacement = 0,
+                         std::size_t bytes_behind = guard_bytes)
       : matrix_(matrix),
         start_(guard_bytes + static_cast<std::size_t>(displacement * size_bytes(matrix.type()))),
-        image_(start_ + matrix.bytes().size() + guard_bytes),
+        image_(start_ + matrix.bytes().size() + bytes_behind),
         memory_(image_.size()) {
     fill_with_poison(image_.data(), image_.size());
     std::memcpy(image_.data() + start_, matrix.bytes().data(), matrix.bytes().size());
@@ -61,8 +65,6 @@ class GuardedBuffer {
   bool untouched() const { return seen_ == image_; }
 
  private:
-  static constexpr std::size_t guard_bytes = 64 << 10;
-
   Matrix matrix_;
   std::size_t start_;             // of the first element
   std::vector<std::byte> image_;  // what was uploaded

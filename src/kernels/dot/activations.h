@@ -44,7 +44,7 @@ class Activations {
     const char* slab = static_cast<const char*>(params_.a.data) +
                        2 * (batch * params_.a.batch_stride + first_k * params_.a.inner_stride);
     __syncthreads();  // orders the reads of the last slab before the stores of this one
-    if (has_aligned_units(slab))
+    if (has_aligned_units(slab, first_k))
       stage<8, true>(slab, first_k);
     else
       stage<2, false>(slab, first_k);
@@ -55,9 +55,11 @@ class Activations {
   BWGEMM_DEVICE int class_positions() const { return positions_ >> (31 - __clz(classes_)); }
   BWGEMM_DEVICE int pitch() const { return 2 * positions_ + activation_pad(config); }
 
-  BWGEMM_DEVICE bool has_aligned_units(const char* slab) const {
+  // And none that reaches beyond a row: what follows the last may not be the caller's.
+  BWGEMM_DEVICE bool has_aligned_units(const char* slab, int first_k) const {
     return params_.a.inner_stride == 1 && classes_ == 1 &&
            (reinterpret_cast<std::uintptr_t>(slab) & 15) == 0 &&
+           (static_cast<int>(params_.k) - first_k) % unit_elements == 0 &&
            (params_.m == 1 || params_.a.outer_stride % unit_elements == 0);
   }
 

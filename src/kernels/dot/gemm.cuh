@@ -106,7 +106,7 @@ BWGEMM_DEVICE void gemm(const KernelParams& params) {
         slab_end += slab_rounds;
       }
       if (round + 1 < rounds)
-        ahead.advance();
+        weights.advance(ahead);
       else if (next_index < units)
         ahead = weights.at(next);
       else
@@ -116,7 +116,7 @@ BWGEMM_DEVICE void gemm(const KernelParams& params) {
         weights.multiply_stage(stage, now, slab, sums);
         weights.load(stage, ahead);
       }
-      now.advance();
+      weights.advance(now);
     }
     if (next_index >= units) ptx::griddepcontrol_launch_dependents();
     __syncthreads();  // orders the reads of the last unit's sums before these stores

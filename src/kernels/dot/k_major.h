@@ -4,7 +4,8 @@
 // serve two mma of 16 if both operands agree on which k is which.
 //
 // Positions along k count from the 16-byte boundary below the first element of the row, the same
-// for all rows of a tile. Elements outside the row are cleared after loading: they may be NaN.
+// for all rows of a tile. Elements outside the row are cleared after loading: they may be NaN. The
+// unit that the operand ends in is loaded by elements: what follows may not be the caller's.
 #pragma once
 
 #include "kernels/dot/tiles.h"
@@ -25,10 +26,12 @@ class KMajorWeights {
   // Where a warp reads in one round of the unit.
   struct Position {
     const char* row[2];  // the lane's rows at position 0, plus its place among the quad
-    int first, end;      // positions that exist: [first, end); all before `end` belong to the slice
-    int warp_begin;      // of this round
+    int first,
+        units_end;   // positions that exist: [first, end()); all before it belong to the slice
+    int tail;        // positions from units_end on that are loaded by elements
+    int warp_begin;  // of this round
 
-    BWGEMM_DEVICE void advance() { warp_begin += config.tile.k; }
+    BWGEMM_DEVICE int end() const { return units_end + tail; }
   };
 
   struct Sums {
@@ -56,7 +59,7 @@ class KMajorWeights {
     return unit.split * params_.k_per_split + round * config.tile.k;
   }
   BWGEMM_DEVICE int rounds(const Unit& unit, const Position& at) const {
-    const int positions = at.end - unit.split * params_.k_per_split;
+    const int positions = at.end() - unit.split * params_.k_per_split;
     return max(1, (positions + config.tile.k - 1) / config.tile.k);
   }
 
@@ -77,15 +80,26 @@ class KMajorWeights {
       at.row[half] = address - 2 * at.first + 16 * lane_.quad;
     }
     const int begin = unit.split * params_.k_per_split;
-    at.end = at.first + k_;
-    if (unit.split + 1 < params_.splits) at.end = min(at.end, begin + params_.k_per_split);
+    at.units_end = at.first + k_;
+    if (unit.split + 1 < params_.splits)
+      at.units_end = min(at.units_end, begin + params_.k_per_split);
+    const std::int64_t last_row = min(first_row + config.tile.n, rows) - 1;
+    const std::int64_t rows_behind = params_.n - 1 - (line_class + last_row * classes_);
+    if (rows_behind * params_.b.outer_stride < unit_elements)
+      at.tail = at.units_end % unit_elements;
+    at.units_end -= at.tail;
     at.warp_begin = begin + lane_.warp * warp_positions;
     return at;
   }
 
+  // To the next round.
+  BWGEMM_DEVICE void advance(Position& at) const {
+    at.warp_begin += config.tile.k;
+  }
+
   BWGEMM_DEVICE void load(int stage, const Position& at) {
     const int position = at.warp_begin + stage * stage_positions;
-    const bool exists = position + unit_elements * lane_.quad < at.end;
+    const bool exists = position + unit_elements * lane_.quad < at.units_end;
 #pragma unroll
     for (int half = 0; half < 2; ++half)
       ptx::ld_global_no_allocate_v4_if(
@@ -96,16 +110,17 @@ class KMajorWeights {
   BWGEMM_DEVICE void multiply_stage(int stage, const Position& at, std::uint32_t activations,
                                     Sums& sums) {
     const int position = at.warp_begin + stage * stage_positions;
-    if (position >= at.end) return;
+    if (position >= at.end()) return;
     std::uint32_t(&words)[2][4] = words_[stage];
-    if (position < at.first || position + stage_positions > at.end) {
+    if (position < at.first || position + stage_positions > at.end()) {
       const int element = position + unit_elements * lane_.quad;
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        const std::uint32_t mask = inside(element + 2 * i, at.first, at.end);
+        const std::uint32_t mask = inside(element + 2 * i, at.first, at.end());
         words[0][i] &= mask;
         words[1][i] &= mask;
       }
+      if (at.tail != 0) load_tail(at, position, words);
     }
     std::uint32_t b[4];
     ptx::ld_shared_v4(activations + 2 * (position + unit_elements * lane_.quad), b);
@@ -142,6 +157,20 @@ class KMajorWeights {
   }
 
  private:
+  // Into the words of the lane whose unit the tail is.
+  BWGEMM_DEVICE void load_tail(const Position& at, int position, std::uint32_t (&words)[2][4]) {
+    const int element = position + unit_elements * lane_.quad;
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+#pragma unroll
+      for (int i = 0; i < unit_elements; ++i) {
+        const bool exists = element == at.units_end && i < at.tail && element + i >= at.first;
+        words[half][i / 2] |=
+            ptx::ld_global_u16_if(exists,
+                                  at.row[half] + 2 * static_cast<std::int64_t>(position) + 2 * i)
+            << 16 * (i % 2);
+      }
+  }
   static BWGEMM_DEVICE int shift_of(const char* address) {
     return static_cast<int>(reinterpret_cast<std::uintptr_t>(address) & 15) / 2;
   }

@@ -5,7 +5,8 @@
 //
 // A warp takes lines of one class, whose 16-byte units cut n alike; where a tile's window of
 // columns begins depends on the class, and is straightened out when the warps' sums are added.
-// Columns outside the matrix only reach sums that nobody reads.
+// Columns outside the matrix only reach sums that nobody reads. The unit that the operand
+// ends in is loaded by elements: what follows may not be the caller's.
 #pragma once
 
 #include "kernels/dot/tiles.h"
@@ -24,19 +25,11 @@ class NMajorWeights {
 
   struct Position {
     const char* unit;  // the lane's unit of columns in its first line of the round
-    int lines;         // lines of the warp's class from the lane's first one of the round on
-    int slice_lines;   // the same from the warp's first one
+    int lines;         // lines of the warp's class from the lane's first one of the round on,
+                       // without one that has a tail
+    int tail;          // elements of the lane's unit in the line behind those; 0: no such line
+    int slice_lines;   // lines of the class from the warp's first one on
     int warp_begin;    // number, in class and slice, of the warp's first line of the round
-
-    std::int64_t round_bytes;
-    int round_lines;
-
-    BWGEMM_DEVICE void advance() {
-      unit += round_bytes;
-      lines -= round_lines;
-      slice_lines -= round_lines;
-      warp_begin += round_lines;
-    }
   };
 
   struct Sums {
@@ -78,15 +71,29 @@ class NMajorWeights {
     const int shift = shift_of(address);
 
     Position at{};
-    at.round_lines = warps / classes_ * stages * stage_lines;
-    at.round_bytes = at.round_lines * line_bytes_;
     at.warp_begin = lane_.warp / classes_ * stage_lines;
-    at.slice_lines = (end - begin - line_class + classes_ - 1) / classes_ - at.warp_begin;
+    const int class_lines = (end - begin - line_class + classes_ - 1) / classes_;
+    const int last_line = begin + line_class + (class_lines - 1) * classes_;
+    at.slice_lines = class_lines - at.warp_begin;
     const int lane_begin = 4 * lane_.quad;
-    const bool exists = n0 - shift + unit_elements * lane_.group < params_.n;
-    at.lines = exists ? at.slice_lines - lane_begin : 0;
+    const std::int64_t columns_left = params_.n - (n0 - shift + unit_elements * lane_.group);
+    at.lines = columns_left > 0 ? at.slice_lines - lane_begin : 0;
+    const std::int64_t lines_behind = params_.k - 1 - last_line;
+    if (columns_left > 0 && lines_behind * params_.b.inner_stride + columns_left < unit_elements) {
+      at.tail = static_cast<int>(columns_left);
+      --at.lines;
+    }
     at.unit = address - 2 * shift + 16 * lane_.group + (at.warp_begin + lane_begin) * line_bytes_;
     return at;
+  }
+
+  // To the next round.
+  BWGEMM_DEVICE void advance(Position& at) const {
+    const int lines = stages * stage_step();
+    at.unit += lines * line_bytes_;
+    at.lines -= lines;
+    at.slice_lines -= lines;
+    at.warp_begin += lines;
   }
 
   BWGEMM_DEVICE void load(int stage, const Position& at) {
@@ -103,7 +110,8 @@ class NMajorWeights {
                                     Sums& sums) {
     const int skipped = stage * stage_step();
     if (skipped >= at.slice_lines) return;
-    const std::uint32_t(&words)[4][4] = words_[stage];
+    std::uint32_t(&words)[4][4] = words_[stage];
+    if (at.slice_lines <= skipped + stage_lines) load_tail(skipped, at, words);
     std::uint32_t b[2];
     ptx::ld_shared_v2(activations + 2 * (at.warp_begin + skipped + 4 * lane_.quad), b);
 #pragma unroll
@@ -147,6 +155,18 @@ class NMajorWeights {
   }
 
  private:
+  // Into the words of the lines of a warp's last stage.
+  BWGEMM_DEVICE void load_tail(int skipped, const Position& at, std::uint32_t (&words)[4][4]) {
+    const char* address = at.unit + at.lines * line_bytes_;
+#pragma unroll
+    for (int element = 0; element < unit_elements; ++element) {
+      const bool exists = element < at.tail && at.lines >= skipped && at.lines < skipped + 4;
+      const std::uint32_t value = ptx::ld_global_u16_if(exists, address + 2 * element)
+                                  << 16 * (element % 2);
+#pragma unroll
+      for (int i = 0; i < 4; ++i) words[i][element / 2] |= skipped + i == at.lines ? value : 0;
+    }
+  }
   static BWGEMM_DEVICE int shift_of(const char* address) {
     return static_cast<int>(reinterpret_cast<std::uintptr_t>(address) & 15) / 2;
   }
