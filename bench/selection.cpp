@@ -75,7 +75,8 @@ std::vector<Prediction> predictions(const BenchProblem& problem, NominalDevice d
       continue;
     }
     const Problem seen = seen_by(config, canonical);
-    const Splits splits = splits_to_try(seen, usable, config, options.workspace_bytes, 0);
+    const Splits splits =
+        splits_to_try(seen, usable, config, options.workspace_bytes, 0, best.tile_n);
     for (int i = 0; i < splits.count; ++i)
       all.push_back({variant_of(config, best.tile_n, splits.number[i]),
                      predicted_us(seen, usable, config, best.tile_n, splits.number[i]), ""});

@@ -21,11 +21,13 @@ using bwgemm::Family;
 using bwgemm::Input;
 using bwgemm::KernelConfig;
 using bwgemm::Major;
+using bwgemm::Schedule;
 
 std::string_view folder(Family family) {
   switch (family) {
     case Family::cooperative: return "sm90";
-    case Family::pair: return "sm100";
+    case Family::pair:
+    case Family::single: return "sm100";
     case Family::direct: return "direct";
     case Family::dot: return "dot";
   }
@@ -36,6 +38,7 @@ std::string_view enumerator(Family family) {
   switch (family) {
     case Family::cooperative: return "cooperative";
     case Family::pair: return "pair";
+    case Family::single: return "single";
     case Family::direct: return "direct";
     case Family::dot: return "dot";
   }
@@ -47,6 +50,15 @@ std::string_view enumerator(Input input) {
     case Input::bf16: return "bf16";
     case Input::f16: return "f16";
     case Input::any16: return "any16";
+  }
+  return "?";
+}
+
+std::string_view enumerator(Schedule schedule) {
+  switch (schedule) {
+    case Schedule::persistent: return "persistent";
+    case Schedule::launch_control: return "launch_control";
+    case Schedule::one_tile: return "one_tile";
   }
   return "?";
 }
@@ -88,7 +100,12 @@ std::string source(const KernelConfig& config) {
        << ", bwgemm::Major::" << enumerator(config.a) << ", bwgemm::Major::" << enumerator(config.b)
        << ",\n    {" << config.tile.m << ", " << config.tile.n << ", " << config.tile.k << "}, {"
        << config.cluster.m << ", " << config.cluster.n << "}, " << config.stages
-       << ", bwgemm::Output::" << name(config.output) << ", " << config.ctas_per_sm << "};\n\n"
+       << ", bwgemm::Output::" << name(config.output) << ", " << config.ctas_per_sm;
+  if (const bwgemm::Sm100Choices& choices = config.choices; choices != bwgemm::Sm100Choices{})
+    text << ",\n    {" << choices.swizzle_bytes << ", " << choices.map_rank
+         << ", bwgemm::Schedule::" << enumerator(choices.schedule) << ", " << choices.accumulators
+         << ", " << (choices.prefetches_maps ? "true" : "false") << "}";
+  text << "};\n\n"
        << "extern \"C\" __global__ void __launch_bounds__(" << threads(config) << ", "
        << config.ctas_per_sm << ")";
   if (config.cluster.size() > 1) text << " __cluster_dims__(" << config.cluster.size() << ", 1, 1)";

@@ -21,4 +21,11 @@ int number_option(Option option) {
   return error == std::errc{} && *end == '\0' && number > 0 ? number : 0;
 }
 
+std::optional<Raster> raster_option(Option option) {
+  const std::string value = option_value(option);
+  for (const Raster raster : {Raster::grouped, Raster::snake, Raster::hilbert})
+    if (value == name(raster)) return raster;
+  return std::nullopt;
+}
+
 }  // namespace bwgemm

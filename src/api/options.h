@@ -4,11 +4,22 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string>
+
+#include "kernels/raster.h"
 
 namespace bwgemm {
 
-enum class Option { libcuda, log_level, log_file, force_kernel, force_splits };
+enum class Option {
+  libcuda,
+  log_level,
+  log_file,
+  force_kernel,
+  force_splits,
+  force_tile_n,
+  force_raster
+};
 
 struct OptionRow {
   Option option;
@@ -29,6 +40,12 @@ inline constexpr std::array option_rows = {
               "the kernel to use, whatever selection would choose; read by bwgemmCreate"},
     OptionRow{Option::force_splits, "BWGEMM_FORCE_SPLITS", "",
               "the slices of k to use where the kernel can split it; read by bwgemmCreate"},
+    OptionRow{
+        Option::force_tile_n, "BWGEMM_FORCE_TILE_N", "",
+        "the tile's columns where the kernel leaves them to the launch; read by bwgemmCreate"},
+    OptionRow{Option::force_raster, "BWGEMM_FORCE_RASTER", "",
+              "grouped, snake or hilbert: the order of tiles where the kernel has several; read by "
+              "bwgemmCreate"},
 };
 
 constexpr bool rows_are_in_order() {
@@ -43,5 +60,8 @@ std::string option_value(Option option);
 
 // The same as a number; 0 if it is none or not positive.
 int number_option(Option option);
+
+// The same as an order of tiles; nothing if it names none.
+std::optional<Raster> raster_option(Option option);
 
 }  // namespace bwgemm

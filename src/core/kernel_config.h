@@ -17,6 +17,7 @@ enum class Arch : std::uint8_t { sm90, sm100 };
 enum class Family : std::uint8_t {
   cooperative,  // sm90: TMA ring, one to three consumer warpgroups share one output tile
   pair,         // sm100: TMA ring, two CTAs share one tcgen05 tile
+  single,       // sm100: the same with one CTA
   direct,       // both: ordinary loads of any alignment, mma.sync, optional split along k
   dot,          // both: the same for at most tile.m rows (or columns) of D; B streams past L1
 };
@@ -46,18 +47,42 @@ struct Cluster {
   constexpr int size() const { return m * n; }
 };
 
+// Who gives a cluster its tiles.
+enum class Schedule : std::uint8_t {
+  persistent,  // a fixed stride over all tiles; the only one that occupies no more SMs than told
+  launch_control,  // a cluster of its own for each tile; running ones take over those not begun
+  one_tile,        // a cluster of its own for each tile
+};
+
+// Techniques of the sm100 families, each with its alternative. Rows that differ from the default
+// exist to show and to compare them.
+struct Sm100Choices {
+  int swizzle_bytes = 128;  // of operand rows in shared memory: 128, 64, 32, or 0 for none
+  int map_rank = 3;         // dimensions of tensor maps; 2: no batches
+  Schedule schedule = Schedule::persistent;
+  int accumulators = 2;  // tiles in tensor memory: 2 overlap an epilogue with the next main loop
+  bool prefetches_maps = true;
+  bool operator==(const Sm100Choices&) const = default;
+};
+
 struct KernelConfig {
   Arch arch;
   Family family;
   Input input;
   Major a, b;
-  Tile tile;  // output tile of one CTA, or of the CTA pair for Family::pair
-  Cluster cluster;
-  int stages;  // depth of the operand ring; 0: as many as fit, computed at launch
+  Tile tile;        // output tile of one CTA, or of the CTA pair for Family::pair
+  Cluster cluster;  // a pair lies along m
+  int stages;       // depth of the operand ring; 0: as many as fit, computed at launch
   Output output = Output::rows;
   int ctas_per_sm = 1;
+  Sm100Choices choices = {};
   bool operator==(const KernelConfig&) const = default;
 };
+
+// The sm100 families: alike but for the CTAs that multiply together.
+constexpr bool uses_tensor_memory(const KernelConfig& config) {
+  return config.family == Family::pair || config.family == Family::single;
+}
 
 // Text of fixed capacity that can be built in constant expressions.
 class KernelName {
@@ -89,6 +114,7 @@ constexpr std::string_view name(Family family) {
   switch (family) {
     case Family::cooperative: return "coop";
     case Family::pair: return "pair";
+    case Family::single: return "single";
     case Family::direct: return "direct";
     case Family::dot: return "dot";
   }
@@ -113,9 +139,20 @@ constexpr std::string_view name(Input input) {
   return "?";
 }
 
-// bwgemm_<arch>_<input>[_<majors>]_<m>x<n>x<k>[_<cluster>][_s<stages>][_<output>][_o<ctas>]_<family>;
-// what is chosen at launch is left out, a run-time n is written N. Majors: k k, k n, m k, m n.
-// Outputs: t (columns), u (scattered). o: CTAs per multiprocessor.
+// What differs from the default: swz<bytes>, 2d, clc (launch control), once (one tile), acc1, nopf.
+constexpr void add_choices(KernelName& text, const Sm100Choices& choices) {
+  constexpr Sm100Choices usual{};
+  if (choices.swizzle_bytes != usual.swizzle_bytes) text.add("_swz").add(choices.swizzle_bytes);
+  if (choices.map_rank != usual.map_rank) text.add("_").add(choices.map_rank).add("d");
+  if (choices.schedule == Schedule::launch_control) text.add("_clc");
+  if (choices.schedule == Schedule::one_tile) text.add("_once");
+  if (choices.accumulators != usual.accumulators) text.add("_acc").add(choices.accumulators);
+  if (choices.prefetches_maps != usual.prefetches_maps) text.add("_nopf");
+}
+
+// bwgemm_<arch>_<input>[_<majors>]_<m>x<n>x<k>[_<cluster>][_s<stages>][_<output>][_o<ctas>]
+// [_<choices>]_<family>; what is chosen at launch is left out, a run-time n is written N. Majors:
+// k k, k n, m k, m n. Outputs: t (columns), u (scattered). o: CTAs per multiprocessor.
 constexpr KernelName kernel_name(const KernelConfig& config) {
   KernelName text;
   text.add("bwgemm_").add(name(config.arch)).add("_").add(name(config.input));
@@ -133,6 +170,7 @@ constexpr KernelName kernel_name(const KernelConfig& config) {
     if (config.output != Output::rows) text.add(config.output == Output::columns ? "_t" : "_u");
     if (config.ctas_per_sm > 1) text.add("_o").add(config.ctas_per_sm);
   }
+  add_choices(text, config.choices);
   return text.add("_").add(name(config.family));
 }
 

@@ -11,12 +11,14 @@
 
 namespace bwgemm {
 
+constexpr bool sees_transposed(const KernelConfig& config, const Problem& problem) {
+  return config.family == Family::dot ? problem.m > problem.n : config.output == Output::columns;
+}
+
 // The problem as the kernel computes it: whatever follows for that kernel (majors, tiles, maps) is
 // of this one.
 constexpr Problem seen_by(const KernelConfig& config, const Problem& problem) {
-  const bool is_transposed =
-      config.family == Family::dot ? problem.m > problem.n : config.output == Output::columns;
-  return is_transposed ? transposed(problem) : problem;
+  return sees_transposed(config, problem) ? transposed(problem) : problem;
 }
 
 // A is m x k and B is k x n: rows of A and columns of B run along k.

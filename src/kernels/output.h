@@ -26,7 +26,9 @@ struct StagingBuffers {
   BWGEMM_DEVICE std::uint32_t buffer(const Cursor& at) const { return address + at.stage * pitch; }
 };
 
-// Run by one thread. Buffers are handed over in turn, whatever the epilogue uses them for.
+// Run by one thread. Buffers are handed over in turn, whatever the epilogue uses them for. Of maps
+// of two dimensions there is no batch.
+template <int map_rank = 3>
 class OutputRole {
  public:
   BWGEMM_DEVICE OutputRole(const KernelParams& params, const StagingBuffers& staging,
@@ -40,8 +42,9 @@ class OutputRole {
   }
 
   // Stores all slices of these tiles.
-  BWGEMM_DEVICE void store(const KernelParams& params, const Tiles& tiles) {
-    OutputSlices slice(params, window_, tiles);
+  template <class Walk>
+  BWGEMM_DEVICE void store(const KernelParams& params, const Walk& tiles) {
+    OutputSlices<Walk> slice(params, window_, tiles);
     if (reads_c_) {
       store_over_c(params, tiles, slice);
       return;
@@ -75,9 +78,10 @@ class OutputRole {
 
  private:
   // C takes a while to arrive, so buffers are offered as soon as their stores have left them.
-  BWGEMM_DEVICE void store_over_c(const KernelParams& params, const Tiles& tiles,
-                                  OutputSlices& slice) {
-    OutputSlices offered(params, window_, tiles);
+  template <class Walk>
+  BWGEMM_DEVICE void store_over_c(const KernelParams& params, const Walk& tiles,
+                                  OutputSlices<Walk>& slice) {
+    OutputSlices<Walk> offered(params, window_, tiles);
     auto offer = [&] {
       if (!offered.valid()) return;
       offer_c(params, offered);
@@ -91,12 +95,17 @@ class OutputRole {
     }
   }
 
-  BWGEMM_DEVICE void store_slice(const KernelParams& params, const OutputSlices& slice) {
+  template <class Walk>
+  BWGEMM_DEVICE void store_slice(const KernelParams& params, const OutputSlices<Walk>& slice) {
     trace_(TraceEvent::wait_slice);
     staging_.ring.empty(storing_).wait(storing_.phase);  // written by the epilogue, this round
     trace_(TraceEvent::store);
-    ptx::cp_async_bulk_tensor_3d_store(params.d_map, slice.inner(), slice.outer(), slice.batch(),
-                                       staging_.buffer(storing_));
+    if constexpr (map_rank == 3)
+      ptx::cp_async_bulk_tensor_3d_store(params.d_map, slice.inner(), slice.outer(), slice.batch(),
+                                         staging_.buffer(storing_));
+    else
+      ptx::cp_async_bulk_tensor_2d_store(params.d_map, slice.inner(), slice.outer(),
+                                         staging_.buffer(storing_));
     ptx::cp_async_bulk_commit_group();
     storing_.advance(staging_.count);
   }
@@ -112,11 +121,16 @@ class OutputRole {
     ptx::mbarrier_arrive(staging_.ring.full(offering_).address);
     offering_.advance(staging_.count);
   }
-  BWGEMM_DEVICE void offer_c(const KernelParams& params, const OutputSlices& slice) {
+  template <class Walk>
+  BWGEMM_DEVICE void offer_c(const KernelParams& params, const OutputSlices<Walk>& slice) {
     const std::uint32_t ready = staging_.ring.full(offering_).address;
     ptx::mbarrier_arrive_expect_tx(ready, staging_.bytes);
-    ptx::cp_async_bulk_tensor_3d(staging_.buffer(offering_), params.c_map, slice.inner(),
-                                 slice.outer(), slice.batch(), ready);
+    if constexpr (map_rank == 3)
+      ptx::cp_async_bulk_tensor_3d(staging_.buffer(offering_), params.c_map, slice.inner(),
+                                   slice.outer(), slice.batch(), ready);
+    else
+      ptx::cp_async_bulk_tensor_2d(staging_.buffer(offering_), params.c_map, slice.inner(),
+                                   slice.outer(), ready);
     offering_.advance(staging_.count);
   }
 

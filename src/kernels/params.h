@@ -8,6 +8,7 @@
 #include "core/dtype.h"
 #include "core/kernel_config.h"
 #include "core/problem.h"
+#include "kernels/raster.h"
 
 namespace bwgemm {
 
@@ -25,7 +26,8 @@ struct StridedMatrix {
 };
 
 struct KernelParams {
-  // TMA families: maps of three dimensions, the last is the batch. c_map equals d_map if C is D.
+  // TMA families: maps of three dimensions, the last is the batch; of two where the config says so.
+  // c_map equals d_map if C is D.
   TensorMap a_map, b_map, c_map, d_map;
 
   // All families.
@@ -48,11 +50,14 @@ struct KernelParams {
   // Families that can split k.
   std::int32_t splits;       // slices of k, each summed by its own cluster; 1: none
   std::int32_t k_per_split;  // multiple of tile.k
-  float* partials;           // a tile.m * tile.n block for each slice of each tile; splits > 1 only
+  float* partials;           // a tile of sums for each slice of each tile; splits > 1 only
   std::uint32_t* arrivals;   // zero before and after the launch; splits > 1 only
 
   // Family::direct, Family::dot, and Output::scattered.
   StridedMatrix a, b, c, d;
+
+  // Family::pair, Family::single.
+  Raster raster;
 };
 
 }  // namespace bwgemm

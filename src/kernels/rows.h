@@ -8,13 +8,17 @@
 
 #include "core/kernel_config.h"
 #include "kernels/layout.h"
+#include "kernels/sm100/layout.h"
 
 namespace bwgemm {
 
 constexpr const char* invalid_because(const KernelConfig& config) {
+  if (!uses_tensor_memory(config) && config.choices != Sm100Choices{})
+    return "choices are those of the sm100 families";
   switch (config.family) {
     case Family::cooperative: return sm90::invalid_because(config);
-    case Family::pair: return sm100::invalid_because(config);
+    case Family::pair:
+    case Family::single: return sm100::invalid_because(config);
     case Family::direct: return direct::invalid_because(config);
     case Family::dot: return dot::invalid_because(config);
   }
@@ -28,47 +32,48 @@ struct Sm90Shape {
   Tile tile;
   Cluster cluster;
   int ctas_per_sm;
+  double pace;  // see pace()
 };
 
 // clang-format off
 inline constexpr std::array sm90_shapes = {
-    //        output            tile m,n,k      cluster CTAs per SM
-    Sm90Shape{Output::rows,    {128, 256, 64}, {2, 1}, 1},
-    Sm90Shape{Output::rows,    {128, 256, 64}, {1, 1}, 1},
-    Sm90Shape{Output::rows,    {128, 224, 64}, {1, 1}, 1},
-    Sm90Shape{Output::rows,    {128, 192, 64}, {1, 1}, 1},
-    Sm90Shape{Output::rows,    {128, 192, 64}, {2, 1}, 1},
-    Sm90Shape{Output::rows,    {128, 160, 64}, {1, 1}, 1},
-    Sm90Shape{Output::rows,    {128, 128, 64}, {1, 1}, 1},
-    Sm90Shape{Output::rows,    {128, 128, 64}, {2, 1}, 1},
-    Sm90Shape{Output::rows,    {128, 128, 64}, {1, 2}, 1},
-    Sm90Shape{Output::rows,    {128,  96, 64}, {1, 1}, 1},
-    Sm90Shape{Output::rows,    {128,  64, 64}, {1, 1}, 1},
-    Sm90Shape{Output::rows,    {128,  64, 64}, {1, 2}, 1},
-    Sm90Shape{Output::rows,    {256, 128, 64}, {1, 2}, 1},
-    Sm90Shape{Output::rows,    {256, 128, 64}, {1, 1}, 1},
-    Sm90Shape{Output::rows,    {256, 160, 64}, {1, 1}, 1},
-    Sm90Shape{Output::rows,    {256, 192, 64}, {1, 1}, 1},
-    Sm90Shape{Output::rows,    {192, 192, 64}, {1, 1}, 1},
-    Sm90Shape{Output::rows,    {192, 128, 64}, {1, 1}, 1},
-    Sm90Shape{Output::rows,    { 64, 256, 64}, {1, 1}, 1},
-    Sm90Shape{Output::rows,    { 64, 128, 64}, {1, 1}, 1},
-    Sm90Shape{Output::rows,    { 64,  64, 64}, {1, 1}, 1},
-    Sm90Shape{Output::rows,    {128, 128, 64}, {1, 1}, 2},
-    Sm90Shape{Output::rows,    {128,  64, 64}, {1, 1}, 2},
-    Sm90Shape{Output::rows,    { 64, 128, 64}, {1, 1}, 2},
-    Sm90Shape{Output::rows,    { 64,  64, 64}, {1, 1}, 2},
-    Sm90Shape{Output::rows,    { 64,  64, 64}, {1, 1}, 3},
-    Sm90Shape{Output::columns, { 64,   8, 64}, {1, 1}, 1},
-    Sm90Shape{Output::columns, { 64,  16, 64}, {1, 1}, 1},
-    Sm90Shape{Output::columns, { 64,  32, 64}, {1, 1}, 1},
-    Sm90Shape{Output::columns, { 64,  64, 64}, {1, 1}, 1},
-    Sm90Shape{Output::columns, {128,  16, 64}, {1, 1}, 1},
-    Sm90Shape{Output::columns, {128,  32, 64}, {1, 1}, 1},
-    Sm90Shape{Output::columns, {128,  64, 64}, {1, 1}, 1},
-    Sm90Shape{Output::columns, {128, 128, 64}, {1, 1}, 1},
-    Sm90Shape{Output::scattered, {128, 256, 64}, {1, 1}, 1},
-    Sm90Shape{Output::scattered, {128, 128, 64}, {1, 1}, 1},
+    //        output            tile m,n,k      cluster CTAs per SM, pace
+    Sm90Shape{Output::rows,    {128, 256, 64}, {2, 1}, 1, 1.00},
+    Sm90Shape{Output::rows,    {128, 256, 64}, {1, 1}, 1, 0.95},
+    Sm90Shape{Output::rows,    {128, 224, 64}, {1, 1}, 1, 1.00},
+    Sm90Shape{Output::rows,    {128, 192, 64}, {1, 1}, 1, 0.94},
+    Sm90Shape{Output::rows,    {128, 192, 64}, {2, 1}, 1, 1.01},
+    Sm90Shape{Output::rows,    {128, 160, 64}, {1, 1}, 1, 1.01},
+    Sm90Shape{Output::rows,    {128, 128, 64}, {1, 1}, 1, 0.91},
+    Sm90Shape{Output::rows,    {128, 128, 64}, {2, 1}, 1, 0.96},
+    Sm90Shape{Output::rows,    {128, 128, 64}, {1, 2}, 1, 0.99},
+    Sm90Shape{Output::rows,    {128,  96, 64}, {1, 1}, 1, 0.96},
+    Sm90Shape{Output::rows,    {128,  64, 64}, {1, 1}, 1, 0.90},
+    Sm90Shape{Output::rows,    {128,  64, 64}, {1, 2}, 1, 0.92},
+    Sm90Shape{Output::rows,    {256, 128, 64}, {1, 2}, 1, 1.03},
+    Sm90Shape{Output::rows,    {256, 128, 64}, {1, 1}, 1, 1.02},
+    Sm90Shape{Output::rows,    {256, 160, 64}, {1, 1}, 1, 1.11},
+    Sm90Shape{Output::rows,    {256, 192, 64}, {1, 1}, 1, 1.08},
+    Sm90Shape{Output::rows,    {192, 192, 64}, {1, 1}, 1, 1.07},
+    Sm90Shape{Output::rows,    {192, 128, 64}, {1, 1}, 1, 0.99},
+    Sm90Shape{Output::rows,    { 64, 256, 64}, {1, 1}, 1, 0.86},
+    Sm90Shape{Output::rows,    { 64, 128, 64}, {1, 1}, 1, 0.82},
+    Sm90Shape{Output::rows,    { 64,  64, 64}, {1, 1}, 1, 0.88},
+    Sm90Shape{Output::rows,    {128, 128, 64}, {1, 1}, 2, 1.08},
+    Sm90Shape{Output::rows,    {128,  64, 64}, {1, 1}, 2, 1.08},
+    Sm90Shape{Output::rows,    { 64, 128, 64}, {1, 1}, 2, 0.96},
+    Sm90Shape{Output::rows,    { 64,  64, 64}, {1, 1}, 2, 0.97},
+    Sm90Shape{Output::rows,    { 64,  64, 64}, {1, 1}, 3, 1.06},
+    Sm90Shape{Output::columns, { 64,   8, 64}, {1, 1}, 1, 1.00},
+    Sm90Shape{Output::columns, { 64,  16, 64}, {1, 1}, 1, 1.00},
+    Sm90Shape{Output::columns, { 64,  32, 64}, {1, 1}, 1, 0.99},
+    Sm90Shape{Output::columns, { 64,  64, 64}, {1, 1}, 1, 0.93},
+    Sm90Shape{Output::columns, {128,  16, 64}, {1, 1}, 1, 0.88},
+    Sm90Shape{Output::columns, {128,  32, 64}, {1, 1}, 1, 0.89},
+    Sm90Shape{Output::columns, {128,  64, 64}, {1, 1}, 1, 0.92},
+    Sm90Shape{Output::columns, {128, 128, 64}, {1, 1}, 1, 0.95},
+    Sm90Shape{Output::scattered, {128, 256, 64}, {1, 1}, 1, 1.00},
+    Sm90Shape{Output::scattered, {128, 128, 64}, {1, 1}, 1, 1.00},
 };
 
 inline constexpr std::array other_rows = {
@@ -76,12 +81,49 @@ inline constexpr std::array other_rows = {
     KernelConfig{Arch::sm90,  Family::direct, Input::any16, Major::any, Major::any, {64, 64, 32},  {1, 1}, 0, Output::scattered, 4},
     KernelConfig{Arch::sm90,  Family::dot,    Input::any16, Major::any, Major::k,   {8, 16, 1024}, {1, 1}, 0, Output::scattered, 2},
     KernelConfig{Arch::sm90,  Family::dot,    Input::any16, Major::any, Major::mn,  {8, 64, 256},  {1, 1}, 0, Output::scattered, 2},
-    KernelConfig{Arch::sm100, Family::pair,   Input::any16, Major::any, Major::any, {256, 0, 64},  {2, 1}, 0, Output::rows,      1},
     KernelConfig{Arch::sm100, Family::direct, Input::any16, Major::any, Major::any, {64, 64, 32},  {1, 1}, 0, Output::scattered, 4},
     KernelConfig{Arch::sm100, Family::dot,    Input::any16, Major::any, Major::k,   {8, 16, 1024}, {1, 1}, 0, Output::scattered, 2},
     KernelConfig{Arch::sm100, Family::dot,    Input::any16, Major::any, Major::mn,  {8, 64, 256},  {1, 1}, 0, Output::scattered, 2},
 };
+
+// What a row of sm100 fixes; types, majors, tile.n and stages are chosen at launch. The first is
+// what the techniques are compared with.
+struct Sm100Shape {
+  Family family;
+  Output output;
+  int tile_m;
+  Cluster cluster;
+  Sm100Choices choices = {};
+};
+
+inline constexpr std::array sm100_shapes = {
+    //         family          output             tile.m cluster
+    Sm100Shape{Family::pair,   Output::rows,      256,   {2, 1}},
+    Sm100Shape{Family::pair,   Output::rows,      512,   {2, 1}, {.accumulators = 1}},
+    Sm100Shape{Family::pair,   Output::rows,      256,   {4, 1}},
+    Sm100Shape{Family::pair,   Output::scattered, 256,   {2, 1}},
+    Sm100Shape{Family::single, Output::rows,      128,   {1, 1}},
+    Sm100Shape{Family::single, Output::scattered, 128,   {1, 1}},
+    Sm100Shape{Family::single, Output::columns,   128,   {1, 1}},
+    Sm100Shape{Family::pair,   Output::rows,      256,   {2, 1}, {.swizzle_bytes = 64}},
+    Sm100Shape{Family::pair,   Output::rows,      256,   {2, 1}, {.swizzle_bytes = 32}},
+    Sm100Shape{Family::pair,   Output::rows,      256,   {2, 1}, {.swizzle_bytes = 0}},
+    Sm100Shape{Family::pair,   Output::rows,      256,   {2, 1}, {.map_rank = 2}},
+    Sm100Shape{Family::pair,   Output::rows,      256,   {2, 1}, {.schedule = Schedule::launch_control}},
+    Sm100Shape{Family::pair,   Output::rows,      256,   {2, 1}, {.schedule = Schedule::one_tile}},
+    Sm100Shape{Family::pair,   Output::rows,      256,   {2, 1}, {.accumulators = 1}},
+    Sm100Shape{Family::pair,   Output::rows,      256,   {2, 1}, {.prefetches_maps = false}},
+};
 // clang-format on
+
+constexpr KernelConfig sm100_row(const Sm100Shape& shape) {
+  return {Arch::sm100,   shape.family,
+          Input::any16,  Major::any,
+          Major::any,    {shape.tile_m, 0, k_block},
+          shape.cluster, 0,
+          shape.output,  1,
+          shape.choices};
+}
 
 // A shape's kernels: every input type, every pair of majors that the family allows for it.
 constexpr KernelConfig sm90_row(const Sm90Shape& shape, int variant) {
@@ -98,6 +140,18 @@ constexpr KernelConfig sm90_row(const Sm90Shape& shape, int variant) {
   row.stages = sm90::stages_that_fit(row);
   return row;
 }
+
+// Time of a shape's k block over what the cost model's limits say (fitted 2026-11-21 on an H200,
+// bench/NOTES.md): narrow tiles of neighbouring SMs share lines, which then leave L2 once; CTAs
+// that share an SM are in each other's way. 1 for what is no shape.
+constexpr double pace(const KernelConfig& config) {
+  for (const Sm90Shape& shape : sm90_shapes)
+    if (shape.tile == config.tile && shape.output == config.output &&
+        shape.cluster == config.cluster && shape.ctas_per_sm == config.ctas_per_sm)
+      return shape.pace;
+  return 1;
+}
+
 inline constexpr int sm90_variants = 8;
 
 constexpr std::size_t count_sm90_rows() {
@@ -109,12 +163,13 @@ constexpr std::size_t count_sm90_rows() {
 }
 
 constexpr auto make_rows() {
-  std::array<KernelConfig, count_sm90_rows() + other_rows.size()> rows{};
+  std::array<KernelConfig, count_sm90_rows() + sm100_shapes.size() + other_rows.size()> rows{};
   std::size_t count = 0;
   for (const Sm90Shape& shape : sm90_shapes)
     for (int variant = 0; variant < sm90_variants; ++variant)
       if (invalid_because(sm90_row(shape, variant)) == nullptr)
         rows[count++] = sm90_row(shape, variant);
+  for (const Sm100Shape& shape : sm100_shapes) rows[count++] = sm100_row(shape);
   for (const KernelConfig& row : other_rows) rows[count++] = row;
   return rows;
 }

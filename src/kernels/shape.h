@@ -8,6 +8,7 @@
 #include "core/tiling.h"
 #include "kernels/dot/tiles.h"
 #include "kernels/layout.h"
+#include "kernels/sm100/layout.h"
 
 namespace bwgemm {
 
@@ -17,11 +18,23 @@ struct KernelShape {
   int tile_n;  // the config's, or the one chosen at launch
   int stages;
   int cluster_tile_m, cluster_tile_n;  // output covered by one cluster: the unit of the raster
-  // TMA families: rows of one bulk load of a K-major operand.
+  // TMA families: dimensions of the maps; contiguous elements of one bulk load of an operand; its
+  // rows where they are those of a K-major operand.
+  int map_rank;
+  int operand_box_columns;
   int a_box_rows, b_box_rows;
   // Box of one output store: contiguous elements of D, and lines of them.
   int d_box_rows, d_box_columns;
 };
+
+// sm100: of stores by TMA.
+constexpr void set_output_box(const KernelConfig& config, Dtype d_type, KernelShape& shape) {
+  if (config.output == Output::scattered) return;
+  shape.d_box_rows = sm100::staging_lines(config, shape.tile_n);
+  shape.d_box_columns = config.output == Output::columns
+                            ? swizzle_row_bytes / size_bytes(d_type)
+                            : sm100::staging_columns(shape.tile_n, size_bytes(d_type));
+}
 
 constexpr KernelShape kernel_shape(const KernelConfig& config, int tile_n, Dtype d_type) {
   KernelShape shape{};
@@ -34,20 +47,24 @@ constexpr KernelShape kernel_shape(const KernelConfig& config, int tile_n, Dtype
                                // share A
       shape.threads = sm90::threads(config);
       shape.smem_bytes = sm90::layout(config).bytes;
+      shape.map_rank = 3;
+      shape.operand_box_columns = swizzle_row_bytes / 2;
       shape.a_box_rows = config.tile.m / config.cluster.n;
       shape.b_box_rows = config.tile.n / config.cluster.m;
       shape.d_box_columns = sm90::staging_line_bytes(config) / size_bytes(d_type);
       shape.d_box_rows = sm90::staging_lines(config);
       break;
     case Family::pair:
+    case Family::single:
       shape.threads = sm100::threads;
-      shape.stages = sm100::stages_that_fit(shape.tile_n);
-      shape.smem_bytes = sm100::layout(shape.tile_n, shape.stages).bytes;
-      shape.cluster_tile_m = config.tile.m;
-      shape.a_box_rows = sm100::cta_rows;
-      shape.b_box_rows = shape.tile_n / 2;
-      shape.d_box_columns = staging_columns(shape.tile_n, size_bytes(d_type));
-      shape.d_box_rows = sm100::staging_rows;
+      shape.stages = sm100::stages_that_fit(config, shape.tile_n);
+      shape.smem_bytes = sm100::layout(config, shape.tile_n, shape.stages).bytes;
+      shape.cluster_tile_m = config.tile.m * sm100::groups(config);
+      shape.map_rank = config.choices.map_rank;
+      shape.operand_box_columns = sm100::block_elements(config);
+      shape.a_box_rows = sm100::row_blocks(config) * sm100::cta_rows;
+      shape.b_box_rows = shape.tile_n / config.cluster.size();
+      set_output_box(config, d_type, shape);
       break;
     case Family::direct: shape.threads = direct::threads; break;
     case Family::dot:
@@ -67,11 +84,6 @@ inline TileCounts cluster_tiles(const Problem& problem, const KernelConfig& conf
         dot::tiles_along_n(config, problem.n, reinterpret_cast<std::uintptr_t>(problem.b.data),
                            problem.b.ld, problem.batch > 1 ? problem.b.batch_stride : 0);
   return tiles;
-}
-
-// Whether the slices of k may be summed by several CTAs.
-constexpr bool can_split(const KernelConfig& config) {
-  return config.family != Family::pair;
 }
 
 // Counters with which the CTAs of one split tile find out who is the last.

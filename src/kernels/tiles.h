@@ -50,10 +50,11 @@ struct OutputWindow {
 
 // The slices of an output stack in the order in which they pass through its staging buffers: along
 // the lines of each window, then line after line, then tile after tile.
+template <class Walk>
 class OutputSlices {
  public:
   BWGEMM_DEVICE OutputSlices(const KernelParams& params, const OutputWindow& window,
-                             const Tiles& tiles)
+                             const Walk& tiles)
       : window_(window), tiles_(tiles) {
     locate(params);
   }
@@ -84,7 +85,7 @@ class OutputSlices {
   }
 
   OutputWindow window_;
-  Tiles tiles_;
+  Walk tiles_;
   int first_inner_ = 0, first_outer_ = 0, batch_ = 0;
   int done_inner_ = 0, done_outer_ = 0;
 };

@@ -24,7 +24,7 @@ KernelShape largest_shape(const KernelConfig& config) {
     consider(config.tile.n);
   } else {
     for (int tile_n = 0; tile_n <= 256; ++tile_n)
-      if (sm100::invalid_because(tile_n, Major::k) == nullptr) consider(tile_n);
+      if (sm100::invalid_because(config, tile_n, Major::k) == nullptr) consider(tile_n);
   }
   return largest;
 }

@@ -32,6 +32,7 @@ void fill_common(const Problem& problem, const KernelConfig& config, const Choic
   params.tiles_n = narrow(tiles.n);
   params.batch = narrow(tiles.batch);
   params.raster_group = choice.raster_group;
+  params.raster = choice.raster;
   params.k_blocks = narrow(k_steps(problem, config));
   params.a_batch_step = steps_through_batch(problem.a, problem.batch) ? 1 : 0;
   params.b_batch_step = steps_through_batch(problem.b, problem.batch) ? 1 : 0;
@@ -51,15 +52,19 @@ void fill_common(const Problem& problem, const KernelConfig& config, const Choic
   params.b_major = b_major(problem);
 }
 
-// An operand of the product. A K-major one is loaded in boxes of `k_major_rows` rows, an MN-major
-// one in chunks of 64 elements along its rows.
+bool has_c_apart(const Problem& problem) {
+  return problem.reads_c() && problem.c != problem.d;
+}
+
+// An operand of the product, loaded in boxes of columns along its rows: of `k_major_rows` rows
+// where it is K-major, of a block of k where it is MN-major.
 TensorMapKey operand_key(const Matrix& matrix, Major major, std::int64_t rows,
-                         const Problem& problem, int k_major_rows) {
-  constexpr int swizzled_elements = swizzle_row_bytes / 2;
+                         const Problem& problem, const KernelShape& shape, int k_major_rows) {
   if (major == Major::k)
     return tensor_map_key(matrix, {problem.k, rows, problem.batch},
-                          {swizzled_elements, k_major_rows});
-  return tensor_map_key(matrix, {rows, problem.k, problem.batch}, {swizzled_elements, k_block});
+                          {shape.operand_box_columns, k_major_rows}, shape.map_rank);
+  return tensor_map_key(matrix, {rows, problem.k, problem.batch},
+                        {shape.operand_box_columns, k_block}, shape.map_rank);
 }
 
 // Extent and box of C and D, contiguous direction first.
@@ -75,16 +80,19 @@ OutputMap output_map(const Problem& problem, const KernelConfig& config, const K
 }
 
 void fill_maps(const Problem& problem, const KernelConfig& config, const KernelShape& shape,
-               TensorMapCache& maps, KernelParams& params) {
-  params.a_map =
-      maps.get(operand_key(problem.a, a_major(problem), problem.m, problem, shape.a_box_rows));
-  params.b_map =
-      maps.get(operand_key(problem.b, b_major(problem), problem.n, problem, shape.b_box_rows));
+               TensorMapCache& maps, KernelParams& params, Origin& origin) {
+  origin.a = operand_key(problem.a, a_major(problem), problem.m, problem, shape, shape.a_box_rows);
+  origin.b = operand_key(problem.b, b_major(problem), problem.n, problem, shape, shape.b_box_rows);
+  params.a_map = maps.get(origin.a);
+  params.b_map = maps.get(origin.b);
+  if (config.output == Output::scattered) return;
   const OutputMap output = output_map(problem, config, shape);
-  params.d_map = maps.get(tensor_map_key(problem.d, output.extent, output.box));
-  const bool c_apart = problem.reads_c() && problem.c != problem.d;
-  params.c_map =
-      c_apart ? maps.get(tensor_map_key(problem.c, output.extent, output.box)) : params.d_map;
+  const auto output_key = [&](const Matrix& matrix) {
+    return tensor_map_key(matrix, output.extent, output.box, shape.map_rank);
+  };
+  origin.d = output_key(problem.d);
+  params.d_map = maps.get(origin.d);
+  params.c_map = has_c_apart(problem) ? maps.get(output_key(problem.c)) : params.d_map;
 }
 
 // An operand as the kernels without maps address it: inner is k for A and B, n for C and D.
@@ -112,6 +120,22 @@ void fill_splits(const Problem& problem, const KernelConfig& config, const Choic
   params.arrivals = scratch.arrivals;
 }
 
+bool has_residues(const KernelConfig& config) {
+  return config.family == Family::cooperative && config.output == Output::scattered;
+}
+
+// The map of an operand, moved.
+void move_map(TensorMapKey& key, const void* to, TensorMapCache& maps, TensorMap& map) {
+  if (key.rank == 0) return;
+  key.address = reinterpret_cast<std::uintptr_t>(to);
+  map = maps.get(key);
+}
+
+// A matrix that the kernel is not to touch stays null.
+void move_matrix(StridedMatrix& matrix, const void* to) {
+  if (matrix.data != nullptr) matrix.data = to;
+}
+
 // Clusters that may be launched: those that fit, in the share of the device that the call has.
 std::int64_t allowed_clusters(const KernelConfig& config, const PlanContext& context) {
   const int limit = usable_sms(context.facts, context.sm_limit);
@@ -122,26 +146,44 @@ std::int64_t allowed_clusters(const KernelConfig& config, const PlanContext& con
 
 }  // namespace
 
-Plan make_plan(const Problem& given, const KernelConfig& config, const Choice& choice,
-               const PlanContext& context) {
+Plan& Plan::operator=(const Plan& other) {
   static_assert(std::is_trivially_copyable_v<ResidueParams>);
+  if (this == &other) return *this;
+  row = other.row;
+  shape = other.shape;
+  grid = other.grid;
+  cluster = other.cluster;
+  params_bytes = other.params_bytes;
+  // With padding, so that copies are equal bytes too.
+  std::memcpy(static_cast<void*>(&params), &other.params, params_bytes);
+  return *this;
+}
+
+Plan make_plan(const Problem& given, const KernelConfig& config, const Choice& choice,
+               const PlanContext& context, Origin* origin) {
   const Problem problem = seen_by(config, given);
+  Origin unused;
+  Origin& from = origin != nullptr ? *origin : unused;
+  from = {.addresses = {problem.a.data, problem.b.data, problem.d.data},
+          .is_transposed = sees_transposed(config, given),
+          .is_movable = !has_residues(config) && !has_c_apart(problem),
+          .a = {},
+          .b = {},
+          .d = {}};
   Plan plan;
   plan.row = choice.row;
   plan.shape = kernel_shape(config, choice.tile_n, problem.d.type);
   plan.cluster = config.cluster.size();
+  plan.params_bytes = has_residues(config) ? sizeof(ResidueParams) : sizeof(KernelParams);
   // Padding too: equal plans are then equal bytes.
   std::memset(static_cast<void*>(&plan.params), 0, sizeof(KernelParams));
   fill_common(problem, config, choice, plan.shape, plan.params);
   fill_splits(problem, config, choice, context.scratch, plan.params);
-  if (config.family == Family::direct || config.family == Family::dot) {
-    fill_strided(problem, plan.params);
-  } else if (config.output == Output::scattered) {
-    fill_strided(problem, plan.params);
+  if (config.output == Output::scattered) fill_strided(problem, plan.params);
+  if (has_residues(config))
     fill_residues(problem, config, *context.maps, plan.params);
-  } else {
-    fill_maps(problem, config, plan.shape, *context.maps, plan.params);
-  }
+  else if (config.family != Family::direct && config.family != Family::dot)
+    fill_maps(problem, config, plan.shape, *context.maps, plan.params, from);
 
   const std::int64_t allowed = allowed_clusters(config, context);
   if (allowed < 1)
@@ -149,8 +191,38 @@ Plan make_plan(const Problem& given, const KernelConfig& config, const Choice& c
                 text("no cluster of ", kernel_name(config).view(),
                      " fits the multiprocessors that the call may use"));
   const TileCounts tiles = cluster_tiles(problem, config, plan.shape);
-  plan.grid = static_cast<int>(grid_ctas(tiles.total() * choice.splits, allowed, plan.cluster));
+  const std::int64_t units = tiles.total() * choice.splits;
+  const bool is_persistent = config.choices.schedule == Schedule::persistent;
+  const std::int64_t clusters = is_persistent ? std::min(units, allowed) : units;
+  plan.grid = static_cast<int>(clusters * plan.cluster);
   return plan;
+}
+
+// Each operand's address is noted after it has been moved.
+bool move_plan(Plan& plan, Origin& origin, const Addresses& given, TensorMapCache& maps) {
+  const Addresses to = origin.is_transposed ? Addresses{given.b, given.a, given.d} : given;
+  Addresses& at = origin.addresses;
+  if (at == to) return true;
+  if (!origin.is_movable) return false;
+  KernelParams& params = plan.params;
+  if (at.a != to.a) {
+    move_map(origin.a, to.a, maps, params.a_map);
+    move_matrix(params.a, to.a);
+    at.a = to.a;
+  }
+  if (at.b != to.b) {
+    move_map(origin.b, to.b, maps, params.b_map);
+    move_matrix(params.b, to.b);
+    at.b = to.b;
+  }
+  if (at.d != to.d) {
+    move_map(origin.d, to.d, maps, params.d_map);
+    params.c_map = params.d_map;
+    move_matrix(params.c, to.d);
+    move_matrix(params.d, to.d);
+    at.d = to.d;
+  }
+  return true;
 }
 
 }  // namespace bwgemm

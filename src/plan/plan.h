@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plan: everything a launch needs except the stream: grid, cluster, and the parameters with their
 // tensor maps. A value that holds no pointer into a handle. launch/ resolves the row to a function
-// and launches it.
+// and launches it. With its Origin a plan can be moved to other operands of the same kind.
 #pragma once
 
 #include <cstdint>
@@ -33,14 +33,37 @@ struct PlanContext {
 struct Plan {
   int row;
   KernelShape shape;
-  int grid;              // CTAs
-  int cluster;           // CTAs per cluster
+  int grid;     // CTAs
+  int cluster;  // CTAs per cluster
+  std::size_t params_bytes;
   ResidueParams params;  // without residues: only its KernelParams are filled
+
+  Plan() = default;
+  Plan(const Plan& other) { *this = other; }
+  Plan& operator=(const Plan& other);  // copies what is filled
+};
+
+// Where the operands of a problem lie whose C is its D.
+struct Addresses {
+  const void *a = nullptr, *b = nullptr, *d = nullptr;
+  bool operator==(const Addresses&) const = default;
+};
+
+// What a plan was made from, as far as moving it takes.
+struct Origin {
+  Addresses addresses;   // as the kernel sees the problem
+  bool is_transposed;    // the kernel sees it so
+  bool is_movable;       // neither residues nor a C apart from D
+  TensorMapKey a, b, d;  // of the plan's maps; rank 0: it has none
 };
 
 // Throws NOT_SUPPORTED if not even one cluster fits the device, INTERNAL_ERROR if a tensor map
 // cannot be encoded. `config` is the row that `choice` names, the problem one it can serve.
 Plan make_plan(const Problem& problem, const KernelConfig& config, const Choice& choice,
-               const PlanContext& context);
+               const PlanContext& context, Origin* origin = nullptr);
+
+// Makes it the plan of the problem at other addresses, aligned alike to 16 bytes; false, and
+// nothing has happened, if only make_plan can. What it throws leaves the plan usable.
+bool move_plan(Plan& plan, Origin& origin, const Addresses& to, TensorMapCache& maps);
 
 }  // namespace bwgemm

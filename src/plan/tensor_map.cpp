@@ -3,10 +3,13 @@
 #include "plan/tensor_map.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstring>
 #include <string>
 
 #include "core/error.h"
+#include "core/hash.h"
 #include "core/text.h"
 
 namespace bwgemm {
@@ -31,6 +34,15 @@ std::uint64_t unused_batch_stride(std::uint64_t outer_stride_bytes, std::uint64_
   return outer <= largest / outer_stride_bytes ? outer_stride_bytes * outer : largest;
 }
 
+CUtensorMapSwizzle swizzle_of(std::uint64_t row_bytes) {
+  switch (row_bytes) {
+    case 128: return CU_TENSOR_MAP_SWIZZLE_128B;
+    case 64: return CU_TENSOR_MAP_SWIZZLE_64B;
+    case 32: return CU_TENSOR_MAP_SWIZZLE_32B;
+    default: return CU_TENSOR_MAP_SWIZZLE_NONE;
+  }
+}
+
 std::string described(const TensorMapKey& key) {
   const auto list = [](const auto& numbers) {
     std::string joined;
@@ -46,7 +58,8 @@ std::string described(const TensorMapKey& key) {
 
 }  // namespace
 
-TensorMapKey tensor_map_key(const Matrix& matrix, const MapExtent& extent, const MapBox& box) {
+TensorMapKey tensor_map_key(const Matrix& matrix, const MapExtent& extent, const MapBox& box,
+                            int rank) {
   const auto element_bytes = static_cast<std::uint64_t>(size_bytes(matrix.type));
   const bool repeats = extent.batch == 1 || matrix.batch_stride == 0;
   TensorMapKey key{};
@@ -60,27 +73,18 @@ TensorMapKey tensor_map_key(const Matrix& matrix, const MapExtent& extent, const
   key.box[0] = static_cast<std::uint32_t>(box.inner);
   key.box[1] = static_cast<std::uint32_t>(box.outer);
   key.box[2] = 1;
-  std::fill_n(key.element_strides, tensor_map_rank, 1u);
+  std::fill_n(key.element_strides, max_tensor_map_rank, 1u);
   key.type = map_type(matrix.type);
-  key.rank = tensor_map_rank;
+  key.rank = static_cast<std::uint32_t>(rank);
   key.interleave = CU_TENSOR_MAP_INTERLEAVE_NONE;
-  key.swizzle =
-      key.box[0] * element_bytes == 128 ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_64B;
+  key.swizzle = swizzle_of(key.box[0] * element_bytes);
   key.promotion = CU_TENSOR_MAP_L2_PROMOTION_L2_256B;
   key.oob_fill = CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE;
   return key;
 }
 
 std::uint64_t hash(const TensorMapKey& key) {
-  constexpr std::uint64_t odd = 0x9e3779b97f4a7c15;  // 2^64 / golden ratio
-  std::uint64_t words[sizeof(TensorMapKey) / sizeof(std::uint64_t)];
-  std::memcpy(words, &key, sizeof words);
-  std::uint64_t mixed = 0;
-  for (const std::uint64_t word : words) {
-    mixed = (mixed ^ word) * odd;
-    mixed ^= mixed >> 32;
-  }
-  return mixed;
+  return hash_of(std::bit_cast<std::array<std::uint64_t, sizeof key / sizeof(std::uint64_t)>>(key));
 }
 
 TensorMap encoded(EncodeTiled encode, const TensorMapKey& key) {

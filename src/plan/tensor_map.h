@@ -15,14 +15,14 @@ namespace bwgemm {
 
 using EncodeTiled = decltype(&cuTensorMapEncodeTiled);
 
-inline constexpr int tensor_map_rank = 3;
+inline constexpr int max_tensor_map_rank = 3;
 
 struct TensorMapKey {
   std::uint64_t address;
-  std::uint64_t dims[tensor_map_rank];         // elements: inner, outer, batch
-  std::uint64_t strides[tensor_map_rank - 1];  // bytes: outer, batch
-  std::uint32_t box[tensor_map_rank];
-  std::uint32_t element_strides[tensor_map_rank];
+  std::uint64_t dims[max_tensor_map_rank];         // elements: inner, outer, batch
+  std::uint64_t strides[max_tensor_map_rank - 1];  // bytes: outer, batch
+  std::uint32_t box[max_tensor_map_rank];
+  std::uint32_t element_strides[max_tensor_map_rank];
   std::uint32_t type, rank;
   std::uint32_t interleave, swizzle, promotion, oob_fill;
 
@@ -38,9 +38,10 @@ struct MapBox {
   int inner, outer;
 };
 
-// The swizzle is as wide as a row of the box: 128 or 64 bytes. A matrix that repeats over the batch
-// has one batch in its map.
-TensorMapKey tensor_map_key(const Matrix& matrix, const MapExtent& extent, const MapBox& box);
+// The swizzle is as wide as a row of the box: 128, 64 or 32 bytes; none for rows of 16. A matrix
+// that repeats over the batch has one batch in its map; a map of two dimensions is of one.
+TensorMapKey tensor_map_key(const Matrix& matrix, const MapExtent& extent, const MapBox& box,
+                            int rank = max_tensor_map_rank);
 
 std::uint64_t hash(const TensorMapKey& key);
 

@@ -3,12 +3,25 @@
 // constant is one line of a table per architecture; whether the kernel can serve at all is judged
 // by rejects.h.
 //
-//   time    = launch + max(compute, memory) + overlap_loss * min(compute, memory)
+//   time    = launch + cluster + max(compute, memory) + overlap_loss * min(compute, memory)
+//   cluster = a price of kernels whose clusters have more than one CTA
 //   memory  = bytes of A, B, D (and C), each moved once, at the rate of device memory
-//   compute = waves * (k blocks * block + fill) + epilogues that nothing hides; the last wave may
-//             be smaller, and has more power for each SM
-//   block   = max(time of the tensor cores, bytes of the operands / delivery to an SM or the chip,
-//             active SMs * energy of products and deliveries / power)
+//   compute = waves * (k blocks of a slice * block + fill) + epilogues that nothing hides + merge;
+//             waves of tiles * slices, the last of which may be smaller and has more power for
+//             each SM
+//   merge   = where k is split: handing over, and the partial sums of all slices of a tile, which
+//             the last CTA reads back
+//   block   = pace of the tile's shape (kernels/rows.h) * max(time of the tensor cores, delivery,
+//             active SMs * energy of products and deliveries / power, a floor); CTAs that share an
+//             SM take turns
+//   delivery = max(one SM: bytes of the operands + rows of the loads that lie outside of them; the
+//             chip: bytes leaving L2, shared ones of a cluster once), where bytes of rows that
+//             straddle two lines of L2 count more than once; kernels that move lines of operands
+//             take a measured time instead
+//
+// Direct kernels take a step of k at a time, at a rate that depends on alignment alone; dot kernels
+// stream their operands at the rate of the memory or of the loads that their CTAs have in flight.
+// Both have launch, waves, epilogue or output, and merge of their own kind.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +51,8 @@ std::int64_t resident_clusters(const DeviceFacts& facts, const KernelConfig& con
 
 // 1, and some more for which tiles * splits do not exceed the device, no slice is empty or very
 // short, and the partial sums fit `workspace_bytes`. With `forced` > 0 the number nearest to it.
+// tile_n: the run-time value, where the config leaves it to the launch.
 Splits splits_to_try(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
-                     std::size_t workspace_bytes, int forced);
+                     std::size_t workspace_bytes, int forced, int tile_n = 0);
 
 }  // namespace bwgemm

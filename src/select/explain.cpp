@@ -9,7 +9,6 @@
 #include "kernels/shape.h"
 #include "select/candidate.h"
 #include "select/cost.h"
-#include "select/rejects.h"
 #include "select/select.h"
 
 namespace bwgemm {
@@ -80,7 +79,9 @@ void add_choice(Report& report, const Problem& problem, const DeviceFacts& usabl
   report.add(", cluster ").add(config.cluster.size()).add(", threads ").add(shape.threads);
   report.add(", shared memory ").add(shape.smem_bytes).add(", tile_n ").add(shape.tile_n);
   report.add(", stages ").add(shape.stages).add(", splits ").add(choice.splits);
-  report.add(", raster_group ").add(choice.raster_group).add(", workspace ");
+  report.add(", raster_group ").add(choice.raster_group);
+  if (choice.raster != Raster::grouped) report.add(", raster ").add(name(choice.raster));
+  report.add(", workspace ");
   report.add(static_cast<std::int64_t>(workspace_bytes(problem, config, choice))).end();
   report.add("predicted  ").add_us(choice.predicted_us).end();
 }
@@ -102,7 +103,7 @@ std::optional<Choice> chosen(const Problem& problem, const DeviceFacts& facts,
                              std::span<const KernelConfig> rows, const SelectOptions& options) {
   const DeviceFacts usable = limited(facts, options);
   const auto serves = [&](const KernelConfig& config) {
-    return rejects(problem, usable, config) == nullptr;
+    return judged(problem, usable, config, options).rejected == nullptr;
   };
   const bool possible =
       options.forced_kernel.empty()

@@ -46,6 +46,29 @@ constexpr MatrixTexts d_texts = {"D does not start at a multiple of 16 bytes",
                                  "the batch stride of D reaches 2^40 bytes",
                                  "the batch stride of D is smaller than a tensor map allows"};
 
+// What a kernel calls A, B, m and n, in the letters of the problem as it was given.
+struct Texts {
+  MatrixTexts a, b;
+  const char *a_along_k, *a_along_m, *b_along_k, *b_along_n, *m_limit, *n_limit;
+};
+
+constexpr Texts as_given = {a_texts,
+                            b_texts,
+                            "takes A contiguous along k",
+                            "takes A contiguous along m",
+                            "takes B contiguous along k",
+                            "takes B contiguous along n",
+                            "m is too large for 32-bit tile coordinates",
+                            "n is too large for 32-bit tile coordinates"};
+constexpr Texts exchanged = {b_texts,
+                             a_texts,
+                             as_given.b_along_k,
+                             as_given.b_along_n,
+                             as_given.a_along_k,
+                             as_given.a_along_m,
+                             as_given.n_limit,
+                             as_given.m_limit};
+
 // `outer` is the number of rows of a row-order matrix, of columns otherwise.
 const char* tma_rejects(const Matrix& matrix, std::int64_t outer, std::int64_t batch,
                         const MatrixTexts& texts) {
@@ -97,11 +120,11 @@ const char* type_rejects(const Problem& problem, const KernelConfig& config) {
   return nullptr;
 }
 
-const char* major_rejects(const Problem& problem, const KernelConfig& config) {
+const char* major_rejects(const Problem& problem, const KernelConfig& config, const Texts& texts) {
   if (config.a != Major::any && config.a != a_major(problem))
-    return config.a == Major::k ? "takes A contiguous along k" : "takes A contiguous along m";
+    return config.a == Major::k ? texts.a_along_k : texts.a_along_m;
   if (config.b != Major::any && config.b != b_major(problem))
-    return config.b == Major::k ? "takes B contiguous along k" : "takes B contiguous along n";
+    return config.b == Major::k ? texts.b_along_k : texts.b_along_n;
   return nullptr;
 }
 
@@ -115,10 +138,10 @@ const char* tile_rejects(const Problem& problem, int tile_m, int tile_n) {
   return nullptr;
 }
 
-const char* size_rejects(const Problem& problem, const KernelConfig& config, int tile_m,
-                         int tile_n) {
-  if (problem.m > index_limit - tile_m) return "m is too large for 32-bit tile coordinates";
-  if (problem.n > index_limit - tile_n) return "n is too large for 32-bit tile coordinates";
+const char* size_rejects(const Problem& problem, const KernelConfig& config, int tile_m, int tile_n,
+                         const Texts& texts) {
+  if (problem.m > index_limit - tile_m) return texts.m_limit;
+  if (problem.n > index_limit - tile_n) return texts.n_limit;
   if (problem.k > index_limit - config.tile.k) return "k is too large for 32-bit tile coordinates";
   return nullptr;
 }
@@ -134,11 +157,15 @@ OutputExtent output_extent(const Problem& problem, const KernelConfig& config) {
   return {Order::row, problem.n, problem.m};
 }
 
-const char* matrix_rejects(const Problem& problem, const OutputExtent& output) {
+const char* operands_reject(const Problem& problem, const Texts& texts) {
   const std::int64_t a_outer = a_major(problem) == Major::k ? problem.m : problem.k;
   const std::int64_t b_outer = b_major(problem) == Major::k ? problem.n : problem.k;
-  if (const char* reason = tma_rejects(problem.a, a_outer, problem.batch, a_texts)) return reason;
-  if (const char* reason = tma_rejects(problem.b, b_outer, problem.batch, b_texts)) return reason;
+  if (const char* reason = tma_rejects(problem.a, a_outer, problem.batch, texts.a)) return reason;
+  return tma_rejects(problem.b, b_outer, problem.batch, texts.b);
+}
+
+const char* matrix_rejects(const Problem& problem, const OutputExtent& output, const Texts& texts) {
+  if (const char* reason = operands_reject(problem, texts)) return reason;
   if (const char* reason = tma_rejects(problem.d, output.lines, problem.batch, d_texts))
     return reason;
   // TMA stores clip at 16-byte units: they write zeros into what follows a row inside its last unit
@@ -161,29 +188,36 @@ const char* residues_reject(const Matrix& matrix, std::int64_t lines, std::int64
   return matrix.batch_stride * size_bytes(matrix.type) < lines ? texts.batch_overlap : nullptr;
 }
 
-const char* residues_reject(const Problem& problem) {
+const char* residues_reject(const Problem& problem, const Texts& texts) {
   const std::int64_t a_lines = a_major(problem) == Major::k ? problem.m : problem.k;
   const std::int64_t b_lines = b_major(problem) == Major::k ? problem.n : problem.k;
-  if (const char* reason = residues_reject(problem.a, a_lines, problem.batch, a_texts))
+  if (const char* reason = residues_reject(problem.a, a_lines, problem.batch, texts.a))
     return reason;
-  return residues_reject(problem.b, b_lines, problem.batch, b_texts);
+  return residues_reject(problem.b, b_lines, problem.batch, texts.b);
 }
 
-const char* tma_kernel_rejects(const Problem& problem, const KernelConfig& config) {
+const char* tma_kernel_rejects(const Problem& problem, const KernelConfig& config,
+                               const Texts& texts) {
   if (problem.scale_only()) return "k or alpha is zero: A and B are not to be touched";
-  if (const char* reason = major_rejects(problem, config)) return reason;
+  if (const char* reason = major_rejects(problem, config, texts)) return reason;
   const OutputExtent output = output_extent(problem, config);
   if (problem.d.order != output.order) return "D is not in row order";
   if (problem.reads_c() && problem.c.order != problem.d.order) return "C and D differ in order";
-  // A run-time tile is at most 256 wide; the narrowest makes the most tiles.
-  const int widest = (config.tile.n != 0 ? config.tile.n : 256) * config.cluster.n;
-  const int narrowest = (config.tile.n != 0 ? config.tile.n : 32) * config.cluster.n;
-  const int tile_m =
-      config.family == Family::pair ? config.tile.m : config.tile.m * config.cluster.m;
-  if (const char* reason = size_rejects(problem, config, tile_m, widest)) return reason;
+  if (config.choices.map_rank == 2 && problem.batch > 1)
+    return "its tensor maps have two dimensions: no batches";
+  // Of run-time tiles the narrowest makes the most tiles.
+  const bool is_fixed = config.tile.n != 0;
+  const int widest = (is_fixed ? config.tile.n : sm100::max_tile_n(config)) * config.cluster.n;
+  const int narrowest = (is_fixed ? config.tile.n : sm100::tile_n_step(config)) * config.cluster.n;
+  const int tile_m = kernel_shape(config, narrowest, problem.d.type).cluster_tile_m;
+  if (const char* reason = size_rejects(problem, config, tile_m, widest, texts)) return reason;
   if (const char* reason = tile_rejects(problem, tile_m, narrowest)) return reason;
-  return config.output == Output::scattered ? residues_reject(problem)
-                                            : matrix_rejects(problem, output);
+  if (config.choices.schedule != Schedule::persistent &&
+      tile_counts(problem, tile_m, narrowest).total() > index_limit / config.cluster.size())
+    return "more CTAs than a grid has";
+  if (config.output != Output::scattered) return matrix_rejects(problem, output, texts);
+  return uses_tensor_memory(config) ? operands_reject(problem, texts)
+                                    : residues_reject(problem, texts);
 }
 
 const char* direct_rejects(const Problem& problem, const KernelConfig& config) {
@@ -192,12 +226,12 @@ const char* direct_rejects(const Problem& problem, const KernelConfig& config) {
   return tile_rejects(problem, config.tile.m, config.tile.n);
 }
 
-const char* dot_rejects(const Problem& problem, const KernelConfig& config) {
+const char* dot_rejects(const Problem& problem, const KernelConfig& config, const Texts& texts) {
   constexpr std::int64_t longest = std::int64_t{1} << 30;  // some 32-bit sums reach beyond k
   if (problem.m > config.tile.m) return "more than 8 rows and columns";
   if (problem.k > longest) return "k is too large for 32-bit positions";
-  if (const char* reason = major_rejects(problem, config)) return reason;
-  if (problem.n > index_limit) return "n is too large for 32-bit tile numbers";
+  if (const char* reason = major_rejects(problem, config, texts)) return reason;
+  if (problem.n > index_limit) return texts.n_limit;
   if (const char* reason = tile_rejects(problem, config.tile.m, config.tile.n)) return reason;
   const KernelShape shape = kernel_shape(config, config.tile.n, problem.d.type);
   return cluster_tiles(problem, config, shape).total() > index_limit ? "more than 2^31 - 1 tiles"
@@ -211,10 +245,11 @@ const char* rejects(const Problem& given, const DeviceFacts& facts, const Kernel
   if (const char* reason = type_rejects(given, config)) return reason;
   if (given.epilogue != Epilogue::none) return "has no fused epilogue";
   const Problem problem = seen_by(config, given);
+  const Texts& texts = sees_transposed(config, given) ? exchanged : as_given;
   switch (config.family) {
     case Family::direct: return direct_rejects(problem, config);
-    case Family::dot: return dot_rejects(problem, config);
-    default: return tma_kernel_rejects(problem, config);
+    case Family::dot: return dot_rejects(problem, config, texts);
+    default: return tma_kernel_rejects(problem, config, texts);
   }
 }
 

@@ -8,7 +8,8 @@
 
 namespace bwgemm {
 
-// Null, or the reason, as static text. facts.sm_count is what the call may occupy.
+// Null, or the reason, as static text, which speaks of the problem as it is given here, also where
+// the kernel sees it transposed. facts.sm_count is what the call may occupy.
 const char* rejects(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config);
 
 }  // namespace bwgemm

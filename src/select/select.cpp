@@ -33,10 +33,16 @@ int raster_group(const Problem& given, const DeviceFacts& usable, const KernelCo
 }
 
 Choice choice_of(const Problem& problem, const DeviceFacts& usable,
-                 std::span<const KernelConfig> rows, int row, const Candidate& candidate) {
+                 std::span<const KernelConfig> rows, const SelectOptions& options, int row,
+                 const Candidate& candidate) {
   const KernelConfig& config = rows[static_cast<std::size_t>(row)];
-  return {row, candidate.tile_n, candidate.splits,
-          raster_group(problem, usable, config, candidate.tile_n), candidate.predicted_us};
+  return {row,
+          candidate.tile_n,
+          candidate.splits,
+          raster_group(problem, usable, config, candidate.tile_n),
+          candidate.predicted_us,
+          uses_tensor_memory(config) ? options.forced_raster.value_or(Raster::grouped)
+                                     : Raster::grouped};
 }
 
 // Callers know the column-order product, whose letters the reasons do not use.
@@ -51,21 +57,22 @@ Choice forced_choice(const Problem& problem, const DeviceFacts& usable,
     throw Error(BWGEMM_STATUS_NOT_SUPPORTED,
                 text("the forced kernel ", options.forced_kernel,
                      " cannot serve: ", candidate.rejected, row_order_letters));
-  return choice_of(problem, usable, rows, row, candidate);
+  return choice_of(problem, usable, rows, options, row, candidate);
 }
 
-// Tiles of CTAs that have partial sums of their own.
-std::size_t split_tiles(const Problem& problem, const KernelConfig& config) {
-  const TileCounts tiles =
-      cluster_tiles(seen_by(config, problem), config, kernel_shape(config, 0, problem.d.type));
-  return static_cast<std::size_t>(tiles.total() * config.cluster.size());
+// Tiles of whole clusters.
+std::size_t split_tiles(const Problem& problem, const KernelConfig& config,
+                        const KernelShape& shape) {
+  return static_cast<std::size_t>(cluster_tiles(seen_by(config, problem), config, shape).total());
 }
 
 [[noreturn]] void throw_nothing_serves(const Problem& problem, const DeviceFacts& usable,
-                                       std::span<const KernelConfig> rows) {
+                                       std::span<const KernelConfig> rows,
+                                       const SelectOptions& options) {
   std::string message = text("no kernel can serve the call", row_order_letters);
   for (const KernelConfig& config : rows)
-    message += text("; ", kernel_name(config).view(), ": ", rejects(problem, usable, config));
+    if (const char* reason = judged(problem, usable, config, options).rejected; reason != nullptr)
+      message += text("; ", kernel_name(config).view(), ": ", reason);
   throw Error(BWGEMM_STATUS_NOT_SUPPORTED, std::move(message));
 }
 
@@ -82,24 +89,48 @@ DeviceFacts limited(const DeviceFacts& facts, const SelectOptions& options) {
   return usable;
 }
 
+// Rows that differ from the default only to show a technique, none of which is faster by the model.
+const char* only_when_forced(const KernelConfig& config, const SelectOptions& options) {
+  Sm100Choices choices = config.choices;
+  // Tensor memory holds but one accumulator of this height.
+  if (config.tile.m > 2 * sm100::cta_rows) choices.accumulators = Sm100Choices{}.accumulators;
+  if (choices == Sm100Choices{} || !options.forced_kernel.empty()) return nullptr;
+  return "shows a technique: only when forced";
+}
+
+const char* target_rejects(const KernelConfig& config, const SelectOptions& options) {
+  if (options.sm_count_target == 0 || config.choices.schedule == Schedule::persistent)
+    return nullptr;
+  return "its clusters spread over all multiprocessors, but the call may not";
+}
+
 Candidate judged(const Problem& given, const DeviceFacts& usable, const KernelConfig& config,
                  const SelectOptions& options) {
   Candidate best{rejects(given, usable, config), config.tile.n, 1, 0};
+  if (best.rejected == nullptr) best.rejected = target_rejects(config, options);
+  if (best.rejected == nullptr) best.rejected = only_when_forced(config, options);
   if (best.rejected != nullptr) return best;
   const Problem problem = seen_by(config, given);
   best.predicted_us = std::numeric_limits<double>::infinity();
-  const auto consider = [&](int tile_n, int splits) {
-    const double us = predicted_us(problem, usable, config, tile_n, splits);
-    if (us < best.predicted_us) best = {nullptr, tile_n, splits, us};
+  const auto consider = [&](int tile_n) {
+    const Splits splits = splits_to_try(problem, usable, config, options.workspace_bytes,
+                                        options.forced_splits, tile_n);
+    for (int i = 0; i < splits.count; ++i) {
+      const double us = predicted_us(problem, usable, config, tile_n, splits.number[i]);
+      if (us < best.predicted_us) best = {nullptr, tile_n, splits.number[i], us};
+    }
   };
-  if (config.tile.n == 0) {
-    for (int tile_n = 32; tile_n <= 256; tile_n += 32)
-      if (sm100::invalid_because(tile_n, b_major(problem)) == nullptr) consider(tile_n, 1);
+  if (config.tile.n != 0) {
+    consider(config.tile.n);
     return best;
   }
-  const Splits splits =
-      splits_to_try(problem, usable, config, options.workspace_bytes, options.forced_splits);
-  for (int i = 0; i < splits.count; ++i) consider(config.tile.n, splits.number[i]);
+  const int step = sm100::tile_n_step(config), forced = options.forced_tile_n;
+  for (int tile_n = step; tile_n <= sm100::max_tile_n(config); tile_n += step)
+    if ((forced == 0 || forced == tile_n) &&
+        sm100::invalid_because(config, tile_n, b_major(problem)) == nullptr)
+      consider(tile_n);
+  if (best.predicted_us == std::numeric_limits<double>::infinity())
+    best.rejected = "no tile_n is legal for the direction of B, or the one forced is not";
   return best;
 }
 
@@ -108,6 +139,16 @@ int forced_row(std::span<const KernelConfig> rows, std::string_view name) {
     if (kernel_name(rows[row]).view() == name) return static_cast<int>(row);
   throw Error(BWGEMM_STATUS_INVALID_VALUE, text("no kernel has the forced name \"", name, "\""));
 }
+
+namespace {
+
+// How much faster than an earlier row of the table a row must be. Nothing about sm100 was measured:
+// smaller differences say nothing there.
+double needed_part(Arch arch) {
+  return arch == Arch::sm100 ? 0.97 : 1;
+}
+
+}  // namespace
 
 Choice select(const Problem& problem, const DeviceFacts& facts, std::span<const KernelConfig> rows,
               const SelectOptions& options) {
@@ -118,26 +159,30 @@ Choice select(const Problem& problem, const DeviceFacts& facts, std::span<const 
   for (std::size_t row = 0; row < rows.size(); ++row) {
     const Candidate candidate = judged(problem, usable, rows[row], options);
     if (candidate.rejected != nullptr) continue;
-    if (best_row >= 0 && candidate.predicted_us >= best.predicted_us) continue;
+    const double needed = needed_part(rows[row].arch) * best.predicted_us;
+    if (best_row >= 0 && candidate.predicted_us >= needed) continue;
     best_row = static_cast<int>(row);
     best = candidate;
   }
-  if (best_row < 0) throw_nothing_serves(problem, usable, rows);
-  return choice_of(problem, usable, rows, best_row, best);
+  if (best_row < 0) throw_nothing_serves(problem, usable, rows, options);
+  return choice_of(problem, usable, rows, options, best_row, best);
 }
 
 std::size_t arrival_count(const Problem& problem, const KernelConfig& config,
                           const Choice& choice) {
   if (choice.splits <= 1) return 0;
-  return split_tiles(problem, config) * static_cast<std::size_t>(arrivals_per_tile(config));
+  const KernelShape shape = kernel_shape(config, choice.tile_n, problem.d.type);
+  return split_tiles(problem, config, shape) * static_cast<std::size_t>(config.cluster.size()) *
+         static_cast<std::size_t>(arrivals_per_tile(config));
 }
 
 std::size_t workspace_bytes(const Problem& problem, const KernelConfig& config,
                             const Choice& choice) {
   if (choice.splits <= 1) return 0;
-  return split_tiles(problem, config) * static_cast<std::size_t>(choice.splits) *
-         static_cast<std::size_t>(config.tile.m) * static_cast<std::size_t>(config.tile.n) *
-         sizeof(float);
+  const KernelShape shape = kernel_shape(config, choice.tile_n, problem.d.type);
+  return split_tiles(problem, config, shape) * static_cast<std::size_t>(choice.splits) *
+         static_cast<std::size_t>(shape.cluster_tile_m) *
+         static_cast<std::size_t>(shape.cluster_tile_n) * sizeof(float);
 }
 
 }  // namespace bwgemm

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,13 +13,16 @@
 #include "core/device_facts.h"
 #include "core/kernel_config.h"
 #include "core/problem.h"
+#include "kernels/raster.h"
 
 namespace bwgemm {
 
 struct SelectOptions {
   std::string_view forced_kernel;  // empty: choose
   int forced_splits = 0;           // slices of k where the kernel can split it; 0: choose
-  int sm_count_target = 0;         // multiprocessors the call may occupy; 0: all
+  int forced_tile_n = 0;           // where the config leaves it to the launch; 0: choose
+  std::optional<Raster> forced_raster = std::nullopt;  // of kernels that have several
+  int sm_count_target = 0;  // multiprocessors the call may occupy; 0: all
   std::size_t workspace_bytes = 0;
 };
 
@@ -28,11 +32,13 @@ struct Choice {
   int splits;        // slices of k; 1: none
   int raster_group;  // see kernels/raster.h
   double predicted_us;
+  Raster raster = Raster::grouped;
 
   bool operator==(const Choice&) const = default;
 };
 
-// The row with the least predicted time among those that can serve, or the forced one. Throws
+// The row with the least predicted time among those that can serve (on sm100: the first of those
+// that the model cannot tell apart), or the forced one. Throws
 // INVALID_VALUE if no row has the forced name, NOT_SUPPORTED with the reasons if the forced row, or
 // every row, cannot serve. The problem is not empty().
 Choice select(const Problem& problem, const DeviceFacts& facts, std::span<const KernelConfig> rows,

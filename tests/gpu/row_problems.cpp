@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "kernels/rows.h"
 #include "kernels/shape.h"
@@ -41,24 +42,62 @@ Measures measures(const KernelConfig& row, std::int64_t runtime_n) {
           staged};
 }
 
+// The widest tile, for a row that leaves that to the launch.
+std::int64_t widest(const KernelConfig& row) {
+  return row.tile.n != 0 ? row.tile.n : sm100::max_tile_n(row);
+}
+
 std::vector<std::int64_t> runtime_tiles(const KernelConfig& row) {
   if (row.tile.n != 0) return {row.tile.n};
-  return {32, 64};  // output in half and in whole rows of a staging buffer
+  // Output in half and in whole rows of a staging buffer; or one step of columns and several.
+  return row.output == Output::columns ? std::vector<std::int64_t>{16, 48}
+                                       : std::vector<std::int64_t>{32, 64};
+}
+
+// The tile that the launch is to choose, if it is legal for the direction of B.
+int forced_tile(const KernelConfig& row, std::int64_t tile_n, Major b) {
+  const int wanted = static_cast<int>(tile_n);
+  return row.tile.n == 0 && sm100::invalid_because(row, wanted, b) == nullptr ? wanted : 0;
+}
+
+// What a row cannot do is not asked of it: batches, or fewer multiprocessors.
+RowProblem within(const KernelConfig& row, RowProblem problem) {
+  if (row.choices.map_rank == 2) {
+    problem.gemm.batch = 1;
+    problem.gemm.repeat_a = problem.gemm.repeat_b = false;
+  }
+  if (row.choices.schedule != Schedule::persistent) problem.clusters = 0;
+  return problem;
 }
 
 // Elements that an access to A, B and C may have at most, where the row leaves that to the launch.
 struct Widths {
   int a, b, c;
+  bool displaced = false;  // the same lines, but classes and odd addresses are exchanged
 };
+constexpr Widths aligned{unit, unit, unit};
 
-std::vector<Widths> widths(Memory memory) {
-  if (memory == Memory::any) return {{unit, unit, unit}, {1, 2, 4}, {4, 1, 2}, {2, 4, 1}};
-  return {{unit, unit, unit}};
+// Rows that move operands to where they belong (kernels/residues.h): none of them, each, both. Odd
+// widths have lines of all residue classes.
+bool moves_lines(const KernelConfig& row) {
+  return row.family == Family::cooperative && row.output == Output::scattered;
+}
+
+std::vector<Widths> widths(const KernelConfig& row, Memory memory) {
+  if (moves_lines(row)) return {aligned, {1, unit, 3}, {unit, 3, 1}, {5, 7, 5}};
+  if (memory == Memory::any) return {aligned, {1, 2, 4}, {4, 1, 2}, {2, 4, 1}};
+  if (memory == Memory::operand_lines) return {aligned, {unit, unit, 1}};
+  return {aligned};
 }
 
 // What brings `rows` to a leading dimension that is `width` beyond a multiple of a unit.
 std::int64_t extra(std::int64_t rows, int width) {
   return (width % unit + unit - rows % unit) % unit;
+}
+
+// Of an operand's first element, less than a unit.
+int displacement(int width, int more) {
+  return width == unit ? 0 : (width + more) % unit;
 }
 
 // The operands as the row asks for them, and no better aligned than for accesses of these widths.
@@ -67,9 +106,9 @@ void lay_out(GemmCase& gemm, Memory memory, const Widths& width) {
   gemm.lda_extra = extra(gemm.transa == BWGEMM_OP_N ? gemm.m : gemm.k, width.a);
   gemm.ldb_extra = extra(gemm.transb == BWGEMM_OP_N ? gemm.k : gemm.n, width.b);
   gemm.ldc_extra = extra(gemm.m, width.c);
-  gemm.a_displacement = width.a % unit;
-  gemm.b_displacement = width.b % unit;
-  gemm.c_displacement = width.c % unit;
+  gemm.a_displacement = displacement(width.a, width.displaced ? unit / 2 : 0);
+  gemm.b_displacement = displacement(width.b, width.displaced ? unit / 2 : 0);
+  gemm.c_displacement = displacement(width.c, width.displaced ? 1 : 0);
 }
 
 void add_scalars(RowProblem& problem, float alpha, float beta) {
@@ -95,11 +134,13 @@ GemmCase several_tiles(const KernelConfig& row, Memory memory, const Measures& o
   const auto [a, b] = direction(row, i / 2);
   const bool is_runtime_n = row.tile.n == 0;
   const std::int64_t over_m = of.cluster_m + 15;
+  const std::int64_t quarter = of.n / 4;  // the last tile ends in another one each time
   const std::int64_t over_n = is_runtime_n            ? of.n - 1
+                              : moves_lines(row)      ? of.n + i / 4 % 4 * quarter + 15
                               : memory == Memory::any ? unit * of.n
                                                       : of.cluster_n + 15;
   const std::int64_t half_way = 2 * of.k + 71;
-  switch (i % 4) {
+  switch ((i + i / 8) % 4) {
     case 0: return gemm_of(row, over_m, over_n, of.ring + 39, a, b);
     case 1:
       return is_runtime_n ? gemm_of(row, several * of.cluster_m - 1, of.n - 1, half_way, a, b)
@@ -124,15 +165,26 @@ struct Bands {
 // that every cluster offers buffers of later tiles after it has stored the first one. select()
 // makes bands as high as balances the operands of one wave.
 Bands several_bands(const KernelConfig& row) {
-  const Measures of = measures(row, 256);
+  const Measures of = measures(row, widest(row));
   const double ratio = static_cast<double>(of.cluster_n) / static_cast<double>(of.cluster_m);
   const auto rows = static_cast<std::int64_t>(ratio < 1.5 ? 4 : std::ceil(2 * ratio) + 1);
   const auto columns = static_cast<std::int64_t>(ratio < 0.5 ? std::ceil(1 / ratio) : 2);
   const bool has_few_slices = of.n <= 64 || row.output == Output::columns;
   const auto [a, b] = direction(row, 3);
-  GemmCase gemm = gemm_of(row, rows * of.cluster_m, columns * of.cluster_n, of.k, a, b);
+  // Less a unit: what is unaligned becomes wider than said.
+  const std::int64_t over_n = columns * of.cluster_n - (moves_lines(row) ? unit : 0);
+  GemmCase gemm = gemm_of(row, rows * of.cluster_m, over_n, of.k, a, b);
   gemm.batch = has_few_slices ? 3 : 2;
   return {gemm, static_cast<int>(rows * columns) + 1};
+}
+
+// What the sizes of an sm90 tile choose between, see kernels/layout.h.
+auto code_of_sizes(const KernelConfig& row) {
+  const bool one_warpgroup = sm90::consumer_warpgroups(row) == 1;
+  const bool half_a_matrix = sm90::staging_lines(row) == 8;
+  return std::tuple(sm90::warpgroup_rows(row), one_warpgroup, sm90::moves_registers(row),
+                    sm90::staging_depth(row), sm90::staging_line_bytes(row), half_a_matrix,
+                    moves_lines(row) ? row.tile.n : 0);
 }
 
 }  // namespace
@@ -151,15 +203,24 @@ std::vector<Dtype> inputs(Input declared) {
   return {};
 }
 
+int forced_splits(const KernelConfig& row) {
+  constexpr int several_slices = 9, in_flight = 96;  // sums of one thread, see sm90/split.h
+  if (row.family != Family::cooperative) return several_slices;
+  return std::max(several_slices, in_flight / sm90::accumulators(row) + 1);
+}
+
 bool same_class(const KernelConfig& row, const KernelConfig& other) {
   KernelConfig alike = row;
+  // Blocks of rows are code where the tile is in tensor memory.
+  if (uses_tensor_memory(row) && row.tile.m != other.tile.m) return false;
   alike.tile = other.tile;
   alike.stages = other.stages;
   alike.ctas_per_sm = other.ctas_per_sm;
   if (row.input != Input::any16 && other.input != Input::any16) alike.input = other.input;
   // A tile or a ring that the launch chooses is other code.
   return alike == other && (row.tile.n == 0) == (other.tile.n == 0) &&
-         (row.stages == 0) == (other.stages == 0);
+         (row.stages == 0) == (other.stages == 0) &&
+         (row.family != Family::cooperative || code_of_sizes(row) == code_of_sizes(other));
 }
 
 bool is_representative(const KernelConfig& row) {
@@ -207,19 +268,22 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
   };
   std::size_t i = 0;
   for (const Dtype input : inputs(row.input))
-    for (const Widths& width : widths(memory))
+    for (Widths width : widths(row, memory))
       for (const std::int64_t tile_n : runtime_tiles(row))
         for (const bool to_f32 : {false, true})
           for (const float beta : {0.0f, -0.5f}) {
+            width.displaced = moves_lines(row) && i % 2 != 0;
             RowProblem& problem =
                 add(several_tiles(row, memory, measures(row, tile_n), i++), input, to_f32, width);
+            problem.tile_n = forced_tile(row, tile_n, direction(row, (i - 1) / 2).b);
             // Where addresses matter, first tiles elsewhere than in the corner too.
-            problem.clusters = memory == Memory::any && i % 4 == 0 ? 0 : 1;
+            const bool on_all = memory == Memory::any && !moves_lines(row) && i % 4 == 0;
+            problem.clusters = on_all ? 0 : 1;
             problem.device_scalars = to_f32 != (beta != 0);
             add_scalars(problem, 2, beta);
           }
-  const Widths aligned{unit, unit, unit};
   const Measures of = measures(row, runtime_tiles(row).front());
+  const Widths moved = widths(row, memory).back();
   for (const Dtype input : inputs(row.input))
     for (const bool to_f32 : {false, true}) {
       const float beta = to_f32 && input == inputs(row.input).front() ? 0.0f : -0.5f;
@@ -227,27 +291,40 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
       // No product, which the kernel finds out.
       GemmCase scaled = gemm_of(row, of.cluster_m + 15, of.cluster_n + 15, of.k, a, b);
       scaled.batch = 2;
-      RowProblem& scale = add(scaled, input, to_f32, aligned);
+      const Widths& width = moves_lines(row) && to_f32 ? moved : aligned;
+      RowProblem& scale = add(scaled, input, to_f32, width);
       scale.clusters = 1;
       scale.device_scalars = true;
       add_scalars(scale, 0, beta);
 
-      RowProblem& split = add(gemm_of(row, of.m - 1, of.n, 4 * forced_splits * of.k - 8, a, b),
-                              input, to_f32, aligned);
+      RowProblem& split = add(gemm_of(row, of.m - 1, of.n, 4 * forced_splits(row) * of.k - 8, a, b),
+                              input, to_f32, width);
       split.splits_k = true;
       add_scalars(split, 2, beta);
     }
-  for (const float beta : {0.0f, -0.5f}) {
-    const auto [gemm, clusters] = several_bands(row);
-    RowProblem& problem = add(gemm, inputs(row.input).back(), true, aligned);
-    problem.clusters = clusters;
-    add_scalars(problem, 2, beta);
+  for (const Raster raster : {Raster::grouped, Raster::snake, Raster::hilbert})
+    for (const float beta : {0.0f, -0.5f}) {
+      if (raster != Raster::grouped && !uses_tensor_memory(row)) continue;
+      const auto [gemm, clusters] = several_bands(row);
+      RowProblem& problem = add(gemm, inputs(row.input).back(), true,
+                                moves_lines(row) && beta != 0 ? moved : aligned);
+      problem.clusters = clusters;
+      problem.raster = raster;
+      add_scalars(problem, 2, beta);
+    }
+  if (moves_lines(row)) {  // so many tiles for a cluster that it moves one while it loads another
+    GemmCase gemm = several_bands(row).gemm;
+    gemm.batch = 3;
+    RowProblem& problem = add(gemm, inputs(row.input).back(), false, moved);
+    problem.clusters = 3;
+    add_scalars(problem, 2, 0);
   }
+  for (RowProblem& problem : problems) problem = within(row, problem);
   return problems;
 }
 
 std::vector<RowProblem> edge_problems(const KernelConfig& row, Memory memory) {
-  const Measures of = measures(row, 256);
+  const Measures of = measures(row, widest(row));
   const std::int64_t depths[] = {
       1,       8,           of.k - 1,        of.k,       of.k + 1, of.ring - 8,
       of.ring, of.ring + 1, 2 * of.ring + 8, 3 * of.ring};
@@ -267,7 +344,7 @@ std::vector<RowProblem> edge_problems(const KernelConfig& row, Memory memory) {
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     const auto [a, b] = direction(row, i);
     const std::vector<Dtype> types = inputs(row.input);
-    const std::vector<Widths> all = widths(memory);
+    const std::vector<Widths> all = widths(row, memory);
     RowProblem problem{gemm_of(row, sizes[i].m, sizes[i].n,
                                depths[(3 * i + i / std::size(depths)) % std::size(depths)], a, b)};
     GemmCase& gemm = problem.gemm;
@@ -282,13 +359,19 @@ std::vector<RowProblem> edge_problems(const KernelConfig& row, Memory memory) {
     }
     lay_out(gemm, memory, all[i % all.size()]);
     add_scalars(problem, -0.5f, (i / 2) % 2 != 0 ? 1.0f : 0.0f);
-    problems.push_back(problem);
+    if (row.tile.n == 0) {  // all tiles in turn, legal or not
+      const auto step = static_cast<std::size_t>(sm100::tile_n_step(row));
+      problem.tile_n =
+          forced_tile(row, static_cast<std::int64_t>(step * (1 + 3 * i % (widest(row) / step))), b);
+      problem.raster = static_cast<Raster>(i % 3);
+    }
+    problems.push_back(within(row, problem));
   }
   return problems;
 }
 
 std::vector<RowProblem> large_problems(const KernelConfig& row, Memory memory) {
-  const Measures of = measures(row, 256);
+  const Measures of = measures(row, widest(row));
   std::vector<RowProblem> problems;
   for (const Major a : majors(row.a))
     for (const Major b : majors(row.b)) {
@@ -302,7 +385,7 @@ std::vector<RowProblem> large_problems(const KernelConfig& row, Memory memory) {
 }
 
 std::vector<RowProblem> small_problems(const KernelConfig& row, Memory memory) {
-  const Measures of = measures(row, 256);
+  const Measures of = measures(row, widest(row));
   GemmCase tile =
       gemm_of(row, of.m + 1, of.n + 1, of.k + 1, majors(row.a).front(), majors(row.b).front());
   tile.input = inputs(row.input).front();
@@ -313,7 +396,7 @@ std::vector<RowProblem> small_problems(const KernelConfig& row, Memory memory) {
   std::vector<RowProblem> problems;
   for (GemmCase gemm : {tile, batch}) {
     lay_out(gemm, memory, {2, 2, 2});
-    problems.push_back({gemm});
+    problems.push_back(within(row, {gemm}));
   }
   return problems;
 }

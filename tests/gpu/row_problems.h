@@ -7,33 +7,38 @@
 #include <vector>
 
 #include "core/kernel_config.h"
+#include "kernels/raster.h"
 #include "support/gemm_case.h"
 
 namespace bwgemm::test {
 
 // What a kernel asks of its operands, from nothing to what TMA asks that also stores.
 enum class Memory {
-  any,    // any leading dimension, any address
-  lines,  // columns start at multiples of 16 bytes
-  units,  // the columns of C also end there
+  any,            // any leading dimension, any address
+  operand_lines,  // columns of A and B start at multiples of 16 bytes
+  lines,          // those of C too
+  units,          // the columns of C also end there
 };
 
-inline constexpr int forced_splits = 9;
+// More slices of k than are added up at a time.
+int forced_splits(const KernelConfig& row);
 
 struct RowProblem {
   GemmCase gemm;
   int clusters = 0;  // on as many multiprocessors as these need; 0: on all
   bool device_scalars = false;
   bool splits_k = false;  // sums of slices of k, where the row can do that
+  int tile_n = 0;         // where the row leaves it to the launch; 0: what selection finds best
+  Raster raster = Raster::grouped;
 };
 
-// Rows of one class differ in constants only: sizes of tile and ring, bf16 or f16, CTAs per
-// multiprocessor. All else in a config chooses between pieces of code. The representative of a
-// class is its row with the least work per tile.
+// Rows of one class differ in constants only: bf16 or f16, and sizes of tile and ring, CTAs per
+// multiprocessor, where these choose between no pieces of code. The representative of a class is
+// its row with the least work per tile.
 bool same_class(const KernelConfig& row, const KernelConfig& other);
 bool is_representative(const KernelConfig& row);
 
-// About six problems for a row that leaves nothing to the launch; more where types, majors, tile or
+// About ten problems for a row that leaves nothing to the launch; more where types, majors, tile or
 // the width of accesses are chosen there.
 std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory);
 

@@ -8,10 +8,13 @@
 
 #include <cstdlib>
 #include <gtest/gtest.h>
+#include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 
 #include "gpu/row_problems.h"
+#include "support/variable.h"
 
 namespace bwgemm::test {
 namespace {
@@ -25,17 +28,6 @@ Scale scale() {
 }
 
 constexpr int covering_schedules = 2, edge_schedules = 8;
-
-// An environment variable for the length of a scope.
-class Variable {
- public:
-  Variable(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
-  ~Variable() { unsetenv(name_); }
-  Variable(const Variable&) = delete;
-
- private:
-  const char* name_;
-};
 
 const KernelConfig* row_named(std::string_view kernel) {
   for (const KernelConfig& row : kernel_rows)
@@ -56,16 +48,11 @@ class RowTest : public GpuTest, public ::testing::WithParamInterface<int> {
                           ? Arch::sm90
                           : Arch::sm100;
     if (row_->arch != arch) GTEST_SKIP() << kernel << " is for another architecture";
-    const Variable forced("BWGEMM_FORCE_KERNEL", kernel);
-    handle_ = std::make_unique<Handle>();
-    const Variable splits("BWGEMM_FORCE_SPLITS", std::to_string(forced_splits).c_str());
-    splitting_handle_ = std::make_unique<Handle>();
     scalars_ = std::make_unique<DeviceMemory>(2 * sizeof(float));
     find_memory();
   }
   void TearDown() override {
-    handle_.reset();
-    splitting_handle_.reset();
+    handles_.clear();
     scalars_.reset();
     GpuTest::TearDown();
   }
@@ -117,8 +104,23 @@ class RowTest : public GpuTest, public ::testing::WithParamInterface<int> {
  private:
   std::string name() const { return std::string(kernel_name(*row_).view()); }
 
+  // A handle forces the same of all its calls.
+  bwgemmHandle_t handle_for(const RowProblem& problem) {
+    std::unique_ptr<Handle>& handle = handles_[{problem.splits_k, problem.tile_n, problem.raster}];
+    if (handle == nullptr) {
+      const auto number = [](int value) { return value > 0 ? std::to_string(value) : ""; };
+      const Variable kernel("BWGEMM_FORCE_KERNEL", name());
+      const Variable splits("BWGEMM_FORCE_SPLITS",
+                            number(problem.splits_k ? forced_splits(*row_) : 0));
+      const Variable tile_n("BWGEMM_FORCE_TILE_N", number(problem.tile_n));
+      const Variable raster("BWGEMM_FORCE_RASTER", std::string(bwgemm::name(problem.raster)));
+      handle = std::make_unique<Handle>();
+    }
+    return handle->get();
+  }
+
   bwgemmHandle_t prepared(const RowProblem& problem) {
-    const bwgemmHandle_t handle = (problem.splits_k ? splitting_handle_ : handle_)->get();
+    const bwgemmHandle_t handle = handle_for(problem);
     const int target = problem.clusters * row_->cluster.size();
     EXPECT_TRUE(succeeds(bwgemmSetSmCountTarget(handle, target)));
     EXPECT_TRUE(succeeds(bwgemmSetPointerMode(
@@ -139,12 +141,13 @@ class RowTest : public GpuTest, public ::testing::WithParamInterface<int> {
 
   // The least that the row asks of its operands.
   void find_memory() {
-    for (const Memory memory : {Memory::any, Memory::lines, Memory::units}) {
+    for (const Memory memory : {Memory::any, Memory::operand_lines, Memory::lines, Memory::units}) {
       memory_ = memory;
       RowProblem probe{gemm_of(*row_, 1, 9, 16, majors(row_->a).front(), majors(row_->b).front())};
       probe.gemm.input = probe.gemm.output = inputs(row_->input).front();
       probe.gemm.ld_multiple = memory == Memory::any ? 1 : 8;
       probe.gemm.a_displacement = memory == Memory::any ? 1 : 0;
+      probe.gemm.c_displacement = memory == Memory::operand_lines ? 1 : 0;
       if (memory == Memory::units) probe.gemm.m = probe.gemm.n = 8;
       if (run(probe, 1)) return;
       cut_to_one_tile(probe.gemm);
@@ -162,7 +165,7 @@ class RowTest : public GpuTest, public ::testing::WithParamInterface<int> {
 
   const KernelConfig* row_ = nullptr;
   Memory memory_ = Memory::any;
-  std::unique_ptr<Handle> handle_, splitting_handle_;
+  std::map<std::tuple<bool, int, Raster>, std::unique_ptr<Handle>> handles_;
   std::unique_ptr<DeviceMemory> scalars_;
 };
 

@@ -24,7 +24,8 @@ TEST(KernelConfig, NamesAreDistinct) {
 TEST(KernelConfig, NamesFollowTheGrammar) {
   const auto grammar = testing::MatchesRegex(
       "bwgemm_sm(90|100)_(bf16|f16|b16)(_[km][kn])?_[0-9]+x([0-9]+|N)x[0-9]+"
-      "(_[0-9]x[0-9])?(_s[0-9]+)?(_[tu])?(_o[2-9])?_(coop|pair|direct|dot)");
+      "(_[0-9]x[0-9])?(_s[0-9]+)?(_[tu])?(_o[2-9])?"
+      "(_swz[0-9]+)?(_2d)?(_clc|_once)?(_acc1)?(_nopf)?_(coop|pair|single|direct|dot)");
   for (const KernelConfig& row : kernel_rows) {
     EXPECT_THAT(std::string(kernel_name(row).view()), grammar);
   }
@@ -37,6 +38,19 @@ TEST(KernelConfig, NamesSayEveryFixedField) {
   constexpr KernelConfig at_launch{Arch::sm100, Family::pair, Input::any16, Major::any,
                                    Major::any,  {256, 0, 64}, {2, 1},       0};
   EXPECT_EQ(kernel_name(at_launch).view(), "bwgemm_sm100_b16_256xNx64_2x1_pair");
+  constexpr KernelConfig techniques{Arch::sm100,
+                                    Family::pair,
+                                    Input::any16,
+                                    Major::any,
+                                    Major::any,
+                                    {512, 0, 64},
+                                    {4, 1},
+                                    0,
+                                    Output::rows,
+                                    1,
+                                    {64, 2, Schedule::launch_control, 1, false}};
+  EXPECT_EQ(kernel_name(techniques).view(),
+            "bwgemm_sm100_b16_512xNx64_4x1_swz64_2d_clc_acc1_nopf_pair");
   EXPECT_STREQ(kernel_name(config).c_str(), std::string(kernel_name(config).view()).c_str());
 }
 

@@ -72,29 +72,73 @@ TEST(Layout, Sm90StagingLinesDivideTheTile) {
   }
 }
 
+// Of every row that multiplies in tensor memory, with every tile that it can have.
+template <class Check>
+void for_each_sm100_tile(const Check& check) {
+  for (const KernelConfig& row : kernel_rows) {
+    if (!uses_tensor_memory(row)) continue;
+    SCOPED_TRACE(kernel_name(row).view());
+    for (int tile_n = 8; tile_n <= 256; tile_n += 8) {
+      if (sm100::invalid_because(row, tile_n, Major::k) != nullptr) continue;
+      SCOPED_TRACE(tile_n);
+      check(row, tile_n);
+    }
+  }
+}
+
 TEST(Layout, Sm100) {
-  for (int tile_n = 32; tile_n <= 256; tile_n += 32) {
-    SCOPED_TRACE(tile_n);
-    const int stages = sm100::stages_that_fit(tile_n);
-    const sm100::Layout at = sm100::layout(tile_n, stages);
+  for_each_sm100_tile([](const KernelConfig& row, int tile_n) {
+    const int stages = sm100::stages_that_fit(row, tile_n);
+    const sm100::Layout at = sm100::layout(row, tile_n, stages);
     EXPECT_GE(stages, 4);
     EXPECT_LE(stages, sm100::max_stages);
     EXPECT_EQ(at.a_bytes % swizzle_atom_bytes, 0);
     EXPECT_EQ(at.stage_bytes % swizzle_atom_bytes, 0);
-    EXPECT_EQ(at.stage_bytes, sm100::stage_bytes(tile_n));
+    EXPECT_EQ(at.stage_bytes, at.a_bytes + at.b_bytes);
     EXPECT_EQ(at.staging % swizzle_atom_bytes, 0);
     EXPECT_EQ(at.staging_bytes % swizzle_atom_bytes, 0);
-    EXPECT_GE(at.full, at.staging + staging_buffers * at.staging_bytes);
+    EXPECT_GE(at.response, at.staging + sm100::staging_depth(row) * at.staging_bytes);
+    EXPECT_EQ(at.response % 16, 0);
+    EXPECT_GE(at.full, at.response + 16 * sm100::responses);
     EXPECT_EQ(at.full % 8, 0);
+    EXPECT_EQ(at.response_empty % 8, 0);
     EXPECT_GE(at.bytes, at.tensor_memory + 4);
     EXPECT_LE(at.bytes, max_smem_bytes);
-  }
+    EXPECT_LE(at.bytes - at.response, sm100::fixed_bytes);
+  });
+}
+
+TEST(Layout, Sm100TensorMemory) {
+  for_each_sm100_tile([](const KernelConfig& row, int tile_n) {
+    const int columns = sm100::tensor_memory_columns(row);
+    EXPECT_GE(columns, row.choices.accumulators * sm100::row_blocks(row) * tile_n);
+    EXPECT_LE(columns, 512);
+    EXPECT_GE(columns, 32);
+    EXPECT_EQ(columns & (columns - 1), 0) << "allocations are powers of two";
+  });
+}
+
+// Each CTA of a pair with an N-major B loads whole boxes, which narrower swizzles make smaller.
+TEST(Layout, Sm100NarrowSwizzlesAllowNarrowTilesOfAnNMajorB) {
+  const auto narrowest = [](int swizzle_bytes) {
+    KernelConfig row = sm100_row(sm100_shapes[0]);
+    row.choices.swizzle_bytes = swizzle_bytes;
+    int tile_n = 8;
+    while (sm100::invalid_because(row, tile_n, Major::mn) != nullptr) tile_n += 8;
+    return tile_n;
+  };
+  EXPECT_EQ(narrowest(128), 128);
+  EXPECT_EQ(narrowest(64), 64);
+  EXPECT_EQ(narrowest(32), 32);
+  EXPECT_EQ(narrowest(0), 32);
 }
 
 TEST(Layout, ShapeAgrees) {
   for (const KernelConfig& row : kernel_rows)
     for (const Dtype d_type : {Dtype::bf16, Dtype::f32})
-      for (int tile_n = 32; tile_n <= 256; tile_n += 32) {
+      for (int tile_n = 16; tile_n <= 256; tile_n += 16) {
+        if (uses_tensor_memory(row) && sm100::invalid_because(row, tile_n, Major::k) != nullptr)
+          continue;
         SCOPED_TRACE(kernel_name(row).view());
         SCOPED_TRACE(tile_n);
         const KernelShape shape = kernel_shape(row, tile_n, d_type);
@@ -106,6 +150,8 @@ TEST(Layout, ShapeAgrees) {
         EXPECT_LE(shape.smem_bytes, max_smem_bytes);
         EXPECT_GE(shape.stages, 2);
         // The boxes are whole 64- or 128-byte rows, divide the tile, and fit a tensor map.
+        const bool stores_by_map = row.output != Output::scattered || !uses_tensor_memory(row);
+        if (!stores_by_map) continue;
         const int d_row_bytes = shape.d_box_columns * size_bytes(d_type);
         EXPECT_TRUE(d_row_bytes == 128 || d_row_bytes == 64);
         const bool columns = row.output == Output::columns;

@@ -118,11 +118,33 @@ TEST_F(PlanTest, MnMajorMaps) {
   EXPECT_EQ(plan.params.b_major, Major::mn);
 }
 
+// Boxes as wide as the swizzle; tiles of two dimensions; as many CTAs as tiles.
+TEST_F(PlanTest, TechniquesOfTensorMemoryKernels) {
+  const Problem problem = problem_of(4096, 4096, 256);
+  const Plan narrow = planned(problem, "bwgemm_sm100_b16_256xNx64_2x1_swz32_pair");
+  const test::FakeMap a = test::fake_map(narrow.params.a_map);
+  EXPECT_THAT(a.box, ElementsAre(16, 128, 1));
+  EXPECT_EQ(a.swizzle, static_cast<std::uint32_t>(CU_TENSOR_MAP_SWIZZLE_32B));
+  const Plan none = planned(problem, "bwgemm_sm100_b16_256xNx64_2x1_swz0_pair");
+  EXPECT_EQ(test::fake_map(none.params.a_map).swizzle,
+            static_cast<std::uint32_t>(CU_TENSOR_MAP_SWIZZLE_NONE));
+  EXPECT_EQ(narrow.grid, 148);
+  for (const char* kernel :
+       {"bwgemm_sm100_b16_256xNx64_2x1_clc_pair", "bwgemm_sm100_b16_256xNx64_2x1_once_pair"}) {
+    const Plan plan = planned(problem, kernel);
+    EXPECT_EQ(plan.grid, 2 * plan.params.tiles_m * plan.params.tiles_n) << kernel;
+  }
+  const Plan shared = planned(problem, "bwgemm_sm100_b16_256xNx64_4x1_pair");
+  EXPECT_EQ(shared.params.tiles_m, 8);
+  EXPECT_EQ(test::fake_map(shared.params.b_map).box[1],
+            static_cast<std::uint32_t>(shared.params.tile_n) / 4);
+}
+
 TEST_F(PlanTest, PairWithRunTimeTile) {
   const Plan plan = planned(problem_of(256, 32, 256, kk, {Dtype::f16, Dtype::f16}), pair_kernel);
   EXPECT_EQ(plan.grid, 2);
   EXPECT_EQ(plan.params.tile_n, 32);
-  EXPECT_EQ(plan.params.stages, sm100::stages_that_fit(32));
+  EXPECT_EQ(plan.params.stages, sm100::stages_that_fit(sm100_row(sm100_shapes[0]), 32));
   EXPECT_EQ(plan.params.input_type, Dtype::f16);
   const test::FakeMap b = test::fake_map(plan.params.b_map);
   EXPECT_THAT(b.box, ElementsAre(64, 16, 1));

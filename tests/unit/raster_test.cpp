@@ -2,6 +2,7 @@
 // The tile order: every tile once, in bands.
 #include "kernels/raster.h"
 
+#include <cstdlib>
 #include <gtest/gtest.h>
 #include <vector>
 
@@ -24,6 +25,38 @@ TEST(Raster, VisitsEveryTileOnce) {
           for (const int count : visits)
             ASSERT_EQ(count, 1) << tiles_m << "x" << tiles_n << "x" << batch << " group " << group;
         }
+}
+
+TEST(Raster, EveryOrderVisitsEveryTileOnce) {
+  for (const Raster raster : {Raster::grouped, Raster::snake, Raster::hilbert})
+    for (std::uint32_t tiles_m : {1u, 2u, 3u, 7u, 8u, 13u, 33u})
+      for (std::uint32_t tiles_n : {1u, 2u, 5u, 16u, 31u})
+        for (std::uint32_t group : {1u, 3u, 64u}) {
+          const std::uint32_t batch = 2;
+          std::vector<int> visits(tiles_m * tiles_n * batch, 0);
+          for (std::uint32_t index = 0; index < visits.size(); ++index) {
+            const TileIndex tile = tile_in_order(raster, index, tiles_m, tiles_n, group);
+            ASSERT_LT(static_cast<std::uint32_t>(tile.m), tiles_m);
+            ASSERT_LT(static_cast<std::uint32_t>(tile.n), tiles_n);
+            ASSERT_EQ(static_cast<std::uint32_t>(tile.batch), index / (tiles_m * tiles_n));
+            ++visits[(tile.batch * tiles_m + tile.m) * tiles_n + tile.n];
+          }
+          for (const int count : visits)
+            ASSERT_EQ(count, 1) << name(raster) << " " << tiles_m << "x" << tiles_n;
+        }
+}
+
+// Consecutive tiles touch: everywhere on a Hilbert curve over a whole square, and where one band of
+// a snake ends and the next begins.
+TEST(Raster, NeighboursFollowEachOther) {
+  const auto distance = [](Raster raster, std::uint32_t index, std::uint32_t size) {
+    const TileIndex from = tile_in_order(raster, index, size, size, 1);
+    const TileIndex to = tile_in_order(raster, index + 1, size, size, 1);
+    return std::abs(from.m - to.m) + std::abs(from.n - to.n);
+  };
+  for (const Raster raster : {Raster::snake, Raster::hilbert})
+    for (std::uint32_t index = 0; index + 1 < 16 * 16; ++index)
+      EXPECT_EQ(distance(raster, index, 16), 1) << name(raster) << " " << index;
 }
 
 TEST(Raster, WalksBandsColumnByColumn) {

@@ -53,23 +53,23 @@ const Golden golden[] = {
     {h200,    512,  4096,  4096,   1, f16,      kn, "bwgemm_sm90_f16_kn_128x128x64_s6_coop"},
     {h200,    512,  4096,  4096,   1, f16,      mk, "bwgemm_sm90_f16_mk_128x128x64_s6_coop"},
     {h200,    512,  4096,  4096,   1, f16,      mn, "bwgemm_sm90_f16_mn_128x128x64_s6_coop"},
-    {h200,   3072,  3072,  3072,   1, bf16,     kk, "bwgemm_sm90_bf16_kk_192x192x64_s4_coop"},
-    {h200,    256,  4096,  4096,   1, bf16,     kk, "bwgemm_sm90_bf16_kk_128x64x64_s8_coop"},
-    {h200,   3072,  3072,  3072,   1, bf16,     kn, "bwgemm_sm90_bf16_kn_192x192x64_s4_coop"},
-    {h200,    256,  4096,  4096,   1, bf16,     kn, "bwgemm_sm90_bf16_kn_128x64x64_s8_coop"},
-    {h200,   3072,  3072,  3072,   1, bf16,     mk, "bwgemm_sm90_bf16_mk_192x192x64_s4_coop"},
-    {h200,    256,  4096,  4096,   1, bf16,     mk, "bwgemm_sm90_bf16_mk_128x64x64_s8_coop"},
-    {h200,   3072,  3072,  3072,   1, bf16,     mn, "bwgemm_sm90_bf16_mn_192x192x64_s4_coop"},
-    {h200,    256,  4096,  4096,   1, bf16,     mn, "bwgemm_sm90_bf16_mn_128x64x64_s8_coop"},
-    {h200,   3072,  3072,  3072,   1, f16,      kk, "bwgemm_sm90_f16_kk_192x192x64_s4_coop"},
-    {h200,    256,  4096,  4096,   1, f16,      kk, "bwgemm_sm90_f16_kk_128x64x64_s8_coop"},
-    {h200,   3072,  3072,  3072,   1, f16,      kn, "bwgemm_sm90_f16_kn_192x192x64_s4_coop"},
-    {h200,    256,  4096,  4096,   1, f16,      kn, "bwgemm_sm90_f16_kn_128x64x64_s8_coop"},
-    {h200,   3072,  3072,  3072,   1, f16,      mk, "bwgemm_sm90_f16_mk_192x192x64_s4_coop"},
-    {h200,    256,  4096,  4096,   1, f16,      mk, "bwgemm_sm90_f16_mk_128x64x64_s8_coop"},
-    {h200,   3072,  3072,  3072,   1, f16,      mn, "bwgemm_sm90_f16_mn_192x192x64_s4_coop"},
-    {h200,    256,  4096,  4096,   1, f16,      mn, "bwgemm_sm90_f16_mn_128x64x64_s8_coop"},
-    {h200,   1024,  1024,  1024,   1, bf16,     kk, "bwgemm_sm90_bf16_kk_128x64x64_s8_coop"},
+    {h200,   3072,  3072,  3072,   1, bf16,     kk, "bwgemm_sm90_bf16_kk_128x192x64_s4_coop"},
+    {h200,    256,  4096,  4096,   1, bf16,     kk, "bwgemm_sm90_bf16_kk_64x128x64_s8_coop"},
+    {h200,   3072,  3072,  3072,   1, bf16,     kn, "bwgemm_sm90_bf16_kn_128x192x64_s4_coop"},
+    {h200,    256,  4096,  4096,   1, bf16,     kn, "bwgemm_sm90_bf16_kn_64x128x64_s8_coop"},
+    {h200,   3072,  3072,  3072,   1, bf16,     mk, "bwgemm_sm90_bf16_mk_128x192x64_s4_coop"},
+    {h200,    256,  4096,  4096,   1, bf16,     mk, "bwgemm_sm90_bf16_mk_64x128x64_s8_coop"},
+    {h200,   3072,  3072,  3072,   1, bf16,     mn, "bwgemm_sm90_bf16_mn_128x192x64_s4_coop"},
+    {h200,    256,  4096,  4096,   1, bf16,     mn, "bwgemm_sm90_bf16_mn_64x128x64_s8_coop"},
+    {h200,   3072,  3072,  3072,   1, f16,      kk, "bwgemm_sm90_f16_kk_128x192x64_s4_coop"},
+    {h200,    256,  4096,  4096,   1, f16,      kk, "bwgemm_sm90_f16_kk_64x128x64_s8_coop"},
+    {h200,   3072,  3072,  3072,   1, f16,      kn, "bwgemm_sm90_f16_kn_128x192x64_s4_coop"},
+    {h200,    256,  4096,  4096,   1, f16,      kn, "bwgemm_sm90_f16_kn_64x128x64_s8_coop"},
+    {h200,   3072,  3072,  3072,   1, f16,      mk, "bwgemm_sm90_f16_mk_128x192x64_s4_coop"},
+    {h200,    256,  4096,  4096,   1, f16,      mk, "bwgemm_sm90_f16_mk_64x128x64_s8_coop"},
+    {h200,   3072,  3072,  3072,   1, f16,      mn, "bwgemm_sm90_f16_mn_128x192x64_s4_coop"},
+    {h200,    256,  4096,  4096,   1, f16,      mn, "bwgemm_sm90_f16_mn_64x128x64_s8_coop"},
+    {h200,   1024,  1024,  1024,   1, bf16,     kk, "bwgemm_sm90_bf16_kk_64x128x64_s8_coop"},
     {h200,   2048,  2048,  2048,   1, bf16,     kk, "bwgemm_sm90_bf16_kk_128x256x64_s4_coop"},
     {h200,   8192,  8192,  8192,   1, bf16,     kk, "bwgemm_sm90_bf16_kk_128x256x64_s4_coop"},
     {h200,   4096,  4096,  4096,   1, bf16_f32, kk, "bwgemm_sm90_bf16_kk_128x256x64_s4_coop"},
@@ -78,23 +78,29 @@ const Golden golden[] = {
     {h200,     64, 28672,  4096,   1, bf16,     kk, "bwgemm_sm90_bf16_kk_64x256x64_s5_coop"},
     {h200,    512,  4096,  4096,   1, bf16,     kk, "bwgemm_sm90_bf16_kk_128x128x64_s6_coop"},
     {h200,   8192,  8192,   128,   1, bf16,     kk, "bwgemm_sm90_bf16_kk_128x128x64_s3_o2_coop"},
-    {h200,    256,   256, 65536,   1, bf16,     kk, "bwgemm_sm90_bf16_kk_64x64x64_s13_coop"},
+    {h200,    256,   256, 65536,   1, bf16,     kk, "bwgemm_sm90_bf16_kk_64x128x64_s8_coop"},
     {h200,    128,   128,    64, 512, bf16,     kk, "bwgemm_sm90_bf16_kk_128x128x64_s3_o2_coop"},
     {h200,   1024,  1024,   128,  64, bf16,     kk, "bwgemm_sm90_bf16_kk_128x128x64_s3_o2_coop"},
     {h200,   4093,  4091,  4099,   1, bf16,     kk, "bwgemm_sm90_bf16_kk_128x256x64_s4_u_coop"},
-    {h200,      7,     5,     3,   1, f16_f32,  mn, "bwgemm_sm90_f16_mn_128x128x64_s6_u_coop"},
+    {h200,      7,     5,     3,   1, f16_f32,  mn, "bwgemm_sm90_b16_8x64x256_dot"},
     {h200,   4096,  4096,     0,   1, bf16,     kk, "bwgemm_sm90_b16_64x64x32_direct"},
     {h200,      1,    64,  8192,   1, bf16,     kk, "bwgemm_sm90_b16_8x16x1024_dot"},
-    {h200,      1,   256,  4096,   1, bf16,     kn, "bwgemm_sm90_bf16_mk_64x8x64_s24_t_coop"},
+    {h200,      1,   256,  4096,   1, bf16,     kn, "bwgemm_sm90_b16_8x64x256_dot"},
     {h200,      4,  1024,   256,   1, f16,      kk, "bwgemm_sm90_f16_kk_64x8x64_s24_t_coop"},
-    {h200,      1,  1024,  1024,  16, f16,      kn, "bwgemm_sm90_b16_8x64x256_dot"},
+    {h200,      1,  1024,  1024,  16, f16,      kn, "bwgemm_sm90_f16_mk_128x16x64_s12_t_coop"},
     {b200,   4096,  4096,  4096,   1, bf16,     kk, "bwgemm_sm100_b16_256xNx64_2x1_pair"},
     {b200,   4096,  4096,  4096,   1, f16,      mn, "bwgemm_sm100_b16_256xNx64_2x1_pair"},
-    {b200,    512,   512,   512,   1, bf16_f32, kn, "bwgemm_sm100_b16_256xNx64_2x1_pair"},
-    {b200,      1,  6144,  4096,   1, bf16,     kk, "bwgemm_sm100_b16_8x16x1024_dot"},
+    {b200,    512,   512,   512,   1, bf16_f32, kn, "bwgemm_sm100_b16_128xNx64_t_single"},
+    {b200,    512,   512,   512,   1, bf16,     kk, "bwgemm_sm100_b16_256xNx64_2x1_pair"},
+    {b200,      1,  6144,  4096,   1, bf16,     kk, "bwgemm_sm100_b16_128xNx64_t_single"},
+    {b200,     64,  4096,  4096,   1, bf16,     kk, "bwgemm_sm100_b16_128xNx64_t_single"},
+    {b200,    128,   128,    64, 512, bf16,     kk, "bwgemm_sm100_b16_128xNx64_single"},
+    {b200,    128,   252,   512, 100, bf16,     kk, "bwgemm_sm100_b16_128xNx64_u_single"},
+    {b200,   4096,  4092,  4096,   1, bf16,     kk, "bwgemm_sm100_b16_256xNx64_2x1_u_pair"},
+    {b200,    256,   256, 65536,   1, bf16,     kk, "bwgemm_sm100_b16_256xNx64_2x1_pair"},
     {b200,   1024,  1024,   128,  64, f16,      mk, "bwgemm_sm100_b16_256xNx64_2x1_pair"},
     {b200,   4093,  4091,  4099,   1, bf16,     kk, "bwgemm_sm100_b16_64x64x32_direct"},
-    {b200,      7,     5,     3,   1, f16,      kn, "bwgemm_sm100_b16_64x64x32_direct"},
+    {b200,      7,     5,     3,   1, f16,      kn, "bwgemm_sm100_b16_8x16x1024_dot"},
     {b200,   4096,  4096,     0,   1, bf16,     kk, "bwgemm_sm100_b16_64x64x32_direct"},
 };
 // clang-format on
@@ -131,7 +137,7 @@ TEST(SelectGolden, EveryFamilyAndOutputIsChosenByALine) {
                                 << kernel_name(row).view();
 }
 
-// The run-time tile of the pair kernel: as wide as keeps all pairs busy.
+// The run-time tile: as wide as keeps all multiprocessors busy.
 TEST(SelectGolden, ChoosesTheRunTimeTile) {
   const auto tile_n = [](std::int64_t m, std::int64_t n, std::int64_t k, test::Majors majors) {
     return select(test::problem_of(m, n, k, majors), nominal_b200, kernel_rows, {}).tile_n;
@@ -140,7 +146,7 @@ TEST(SelectGolden, ChoosesTheRunTimeTile) {
   EXPECT_EQ(tile_n(4096, 4096, 4096, kk), 256);
   EXPECT_EQ(tile_n(2048, 2048, 2048, kk), 256);
   EXPECT_EQ(tile_n(1024, 1024, 1024, kk), 64);
-  EXPECT_EQ(tile_n(1024, 1024, 1024, kn), 128);  // N-major B: chunks of 64 per CTA
+  EXPECT_EQ(tile_n(1024, 1024, 1024, kn), 64);  // N-major B: chunks of 64 per CTA
   EXPECT_EQ(tile_n(256, 32, 4096, kk), 32);
 }
 

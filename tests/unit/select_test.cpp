@@ -16,11 +16,12 @@
 #include "kernels/rows.h"
 #include "problems.h"
 #include "select/rejects.h"
+#include "support/error_of.h"
 
 namespace bwgemm {
 namespace {
 
-using test::kk, test::kn, test::mk, test::mn, test::problem_of;
+using test::error_of, test::kk, test::kn, test::mk, test::mn, test::problem_of;
 using ::testing::HasSubstr;
 
 const KernelConfig& row_named(std::string_view name) {
@@ -42,16 +43,6 @@ std::string reason(const Problem& problem, std::string_view kernel = big_kk) {
   return text != nullptr ? text : "";
 }
 
-Error error_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return {BWGEMM_STATUS_SUCCESS, ""};
-}
-
 TEST(Select, ForcedKernelBeatsTheModel) {
   const Problem problem = problem_of(4096, 4096, 4096);
   for (const KernelConfig& row : kernel_rows) {
@@ -68,10 +59,10 @@ TEST(Select, ForcedKernelThatDoesNotExist) {
   SelectOptions options;
   options.forced_kernel = "bwgemm_sm90_typo";
   const Problem problem = problem_of(64, 64, 64);
-  const Error error = error_of([&] { select(problem, nominal_h200, kernel_rows, options); });
+  const Error error = error_of<Error>([&] { select(problem, nominal_h200, kernel_rows, options); });
   EXPECT_EQ(error.status(), BWGEMM_STATUS_INVALID_VALUE);
   EXPECT_THAT(error.what(), HasSubstr("bwgemm_sm90_typo"));
-  EXPECT_EQ(error_of([&] { explain(problem, nominal_h200, kernel_rows, options); }).status(),
+  EXPECT_EQ(error_of<Error>([&] { explain(problem, nominal_h200, kernel_rows, options); }).status(),
             BWGEMM_STATUS_INVALID_VALUE);
 }
 
@@ -79,7 +70,7 @@ TEST(Select, ForcedKernelThatCannotServe) {
   SelectOptions options;
   options.forced_kernel = big_kk;
   const Error error =
-      error_of([&] { select(problem_of(63, 63, 63), nominal_h200, kernel_rows, options); });
+      error_of<Error>([&] { select(problem_of(63, 63, 63), nominal_h200, kernel_rows, options); });
   EXPECT_EQ(error.status(), BWGEMM_STATUS_NOT_SUPPORTED);
   EXPECT_THAT(error.what(), HasSubstr(std::string(big_kk)));
   EXPECT_THAT(error.what(), HasSubstr("leading dimension of A"));
@@ -89,7 +80,7 @@ TEST(Select, ForcedKernelThatCannotServe) {
 
 TEST(Select, NothingServes) {
   const Problem problem = problem_of(64, 64, 64, kk, {Dtype::e4m3, Dtype::bf16});
-  const Error error = error_of([&] { select(problem, nominal_h200, kernel_rows, {}); });
+  const Error error = error_of<Error>([&] { select(problem, nominal_h200, kernel_rows, {}); });
   EXPECT_EQ(error.status(), BWGEMM_STATUS_NOT_SUPPORTED);
   for (const KernelConfig& row : kernel_rows)
     EXPECT_THAT(error.what(), HasSubstr(std::string(kernel_name(row).view()) + ": "));
@@ -103,6 +94,62 @@ TEST(Select, UnknownDeviceIsServedByNothing) {
       EXPECT_NE(rejects(problem_of(64, 64, 64), facts, row), nullptr) << kernel_name(row).view();
   const DeviceFacts b300{10, 3, 148, 126 << 20};
   EXPECT_EQ(rejects(problem_of(64, 64, 64), b300, row_named(pair_kernel)), nullptr);
+}
+
+// Rows that show a technique are chosen by nobody, and say so; forced, they serve.
+TEST(Select, TechniquesAreForcedOnly) {
+  const Problem problem = problem_of(4096, 4096, 4096);
+  const std::string report = explain(problem, nominal_b200, kernel_rows, {});
+  for (const KernelConfig& row : kernel_rows) {
+    if (row.choices == Sm100Choices{} || row.tile.m == 512) continue;
+    const std::string name(kernel_name(row).view());
+    EXPECT_THAT(report, HasSubstr(name + ": shows a technique: only when forced"));
+    SelectOptions options;
+    options.forced_kernel = name;
+    const Choice choice = select(problem, nominal_b200, kernel_rows, options);
+    EXPECT_EQ(kernel_rows[static_cast<std::size_t>(choice.row)], row);
+  }
+}
+
+// With a target for multiprocessors only a persistent grid keeps to it.
+TEST(Select, OnlyPersistentRowsKeepToATarget) {
+  for (const KernelConfig& row : kernel_rows) {
+    if (row.choices.schedule == Schedule::persistent) continue;
+    SelectOptions options;
+    const KernelName name = kernel_name(row);
+    options.forced_kernel = name.view();
+    options.sm_count_target = 64;
+    const Error error = error_of<Error>(
+        [&] { select(problem_of(4096, 4096, 4096), nominal_b200, kernel_rows, options); });
+    EXPECT_THAT(error.what(), HasSubstr("spread over all multiprocessors"));
+  }
+}
+
+// What the launch decides of a kernel can be forced; what is illegal is refused.
+TEST(Select, ForcedTileAndRaster) {
+  SelectOptions options;
+  options.forced_kernel = pair_kernel;
+  options.forced_tile_n = 96;
+  options.forced_raster = Raster::hilbert;
+  const Choice choice = select(problem_of(4096, 4096, 512), nominal_b200, kernel_rows, options);
+  EXPECT_EQ(choice.tile_n, 96);
+  EXPECT_EQ(choice.raster, Raster::hilbert);
+  const Error error = error_of<Error>(
+      [&] { select(problem_of(4096, 4096, 512, kn), nominal_b200, kernel_rows, options); });
+  EXPECT_THAT(error.what(), HasSubstr("tile_n"));
+}
+
+// Slices of k for few tiles, within the workspace.
+TEST(Select, SplitsOnBlackwell) {
+  const Problem problem = problem_of(256, 256, 65536);
+  SelectOptions options;
+  options.forced_kernel = pair_kernel;
+  options.workspace_bytes = 64 << 20;
+  const Choice choice = select(problem, nominal_b200, kernel_rows, options);
+  EXPECT_GT(choice.splits, 1);
+  const KernelConfig& row = row_named(pair_kernel);
+  EXPECT_LE(workspace_bytes(problem, row, choice), options.workspace_bytes);
+  EXPECT_LE(arrival_count(problem, row, choice), 148u / 2);
 }
 
 TEST(Rejects, TypesAndMajors) {
@@ -166,6 +213,26 @@ TEST(Rejects, AlignmentOfEveryMatrix) {
     EXPECT_THAT(changed([](Matrix& matrix) { matrix.batch_stride = 8; }),
                 HasSubstr("batch stride of " + letter + " is smaller"));
   }
+}
+
+// Kernels that see the problem transposed speak of it as it was given all the same.
+TEST(Rejects, NamesTheOperandsAsGiven) {
+  constexpr auto columns = "bwgemm_sm90_bf16_kk_64x8x64_s24_t_coop";
+  constexpr auto dot = "bwgemm_sm90_b16_8x16x1024_dot";
+  EXPECT_EQ(reason(problem_of(8, 256, 256), columns), "");
+  EXPECT_THAT(reason(problem_of(8, 256, 256, mk), columns), HasSubstr("A contiguous along k"));
+  EXPECT_THAT(reason(problem_of(8, 256, 256, kn), columns), HasSubstr("B contiguous along k"));
+  EXPECT_THAT(reason(problem_of(8, 256, 256, kn), dot), HasSubstr("B contiguous along k"));
+  EXPECT_THAT(reason(problem_of(256, 8, 256, mk), dot), HasSubstr("A contiguous along k"));
+  Problem problem = problem_of(8, 256, 256);
+  problem.a.ld = 260;
+  EXPECT_THAT(reason(problem, columns), HasSubstr("leading dimension of A"));
+  problem = problem_of(8, 256, 256);
+  problem.b.data = test::address(0x100000008);
+  EXPECT_THAT(reason(problem, columns), HasSubstr("B does not start"));
+  constexpr std::int64_t limit = std::int64_t{1} << 31;
+  EXPECT_THAT(reason(problem_of(limit - 8, 8, 8), columns), HasSubstr("m is too large"));
+  EXPECT_THAT(reason(problem_of(8, limit - 8, 8), columns), HasSubstr("n is too large"));
 }
 
 TEST(Rejects, RowsOfTheOutputThatTmaWouldOverstep) {
@@ -286,9 +353,9 @@ TEST(Select, MultiprocessorTarget) {
   EXPECT_EQ(select(problem, nominal_h200, kernel_rows, more), choice);
   EXPECT_GT(select(problem, nominal_h200, kernel_rows, few).predicted_us, 2 * choice.predicted_us);
   const Choice alone = select(problem, nominal_b200, kernel_rows, one);
-  EXPECT_EQ(kernel_rows[static_cast<std::size_t>(alone.row)].family, Family::direct);
+  EXPECT_EQ(kernel_rows[static_cast<std::size_t>(alone.row)].cluster.size(), 1);
   one.forced_kernel = pair_kernel;
-  EXPECT_THAT(error_of([&] { select(problem, nominal_b200, kernel_rows, one); }).what(),
+  EXPECT_THAT(error_of<Error>([&] { select(problem, nominal_b200, kernel_rows, one); }).what(),
               HasSubstr("multiprocessors"));
 }
 

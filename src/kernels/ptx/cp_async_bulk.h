@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cp.async.bulk.*: tensor loads into shared memory, tensor stores from it, and bulk groups. All
-// maps have three dimensions. Groups belong to the thread that issued the stores.
+// cp.async.bulk.*: tensor loads into shared memory, tensor stores from it, and bulk groups. The
+// library's maps have three dimensions. Groups belong to the thread that issued the stores.
 #pragma once
 
 #include "kernels/params.h"
@@ -18,6 +18,15 @@ BWGEMM_DEVICE void cp_async_bulk_tensor_3d(std::uint32_t destination, const Tens
       "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes "
       "[%0], [%1, {%2, %3, %4}], [%5];" ::"r"(destination),
       "l"(&map), "r"(c0), "r"(c1), "r"(c2), "r"(barrier)
+      : "memory");
+}
+
+BWGEMM_DEVICE void cp_async_bulk_tensor_2d(std::uint32_t destination, const TensorMap& map, int c0,
+                                           int c1, std::uint32_t barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
+      "[%0], [%1, {%2, %3}], [%4];" ::"r"(destination),
+      "l"(&map), "r"(c0), "r"(c1), "r"(barrier)
       : "memory");
 }
 
@@ -42,6 +51,40 @@ BWGEMM_DEVICE void cp_async_bulk_tensor_3d_cta_group_2(std::uint32_t destination
       "2 "
       "[%0], [%1, {%2, %3, %4}], [%5];" ::"r"(destination),
       "l"(&map), "r"(c0), "r"(c1), "r"(c2), "r"(barrier)
+      : "memory");
+}
+
+BWGEMM_DEVICE void cp_async_bulk_tensor_2d_cta_group_2(std::uint32_t destination,
+                                                       const TensorMap& map, int c0, int c1,
+                                                       std::uint32_t barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.cta_group::"
+      "2 "
+      "[%0], [%1, {%2, %3}], [%4];" ::"r"(destination),
+      "l"(&map), "r"(c0), "r"(c1), "r"(barrier)
+      : "memory");
+}
+
+// To the same offset in every CTA of the mask; each one's bytes count at the barrier in that CTA of
+// its pair which has the parity of the named barrier's CTA.
+BWGEMM_DEVICE void cp_async_bulk_tensor_3d_cta_group_2_multicast(std::uint32_t destination,
+                                                                 const TensorMap& map, int c0,
+                                                                 int c1, int c2,
+                                                                 std::uint32_t barrier,
+                                                                 std::uint16_t cta_mask) {
+  asm volatile(
+      "cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::"
+      "cluster.cta_group::2 "
+      "[%0], [%1, {%2, %3, %4}], [%5], %6;" ::"r"(destination),
+      "l"(&map), "r"(c0), "r"(c1), "r"(c2), "r"(barrier), "h"(cta_mask)
+      : "memory");
+}
+
+BWGEMM_DEVICE void cp_async_bulk_tensor_2d_store(const TensorMap& map, int c0, int c1,
+                                                 std::uint32_t source) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(&map),
+      "r"(c0), "r"(c1), "r"(source)
       : "memory");
 }
 

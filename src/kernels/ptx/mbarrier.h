@@ -20,6 +20,12 @@ BWGEMM_DEVICE void mbarrier_arrive_relaxed_cluster(std::uint32_t cluster_barrier
                : "memory");
 }
 
+// Orders what the caller did with memory before what is done behind a wait of cluster scope.
+BWGEMM_DEVICE void mbarrier_arrive_cluster(std::uint32_t cluster_barrier) {
+  asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(cluster_barrier)
+               : "memory");
+}
+
 BWGEMM_DEVICE void mbarrier_arrive_expect_tx(std::uint32_t barrier, std::uint32_t bytes) {
   asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], %1;" ::"r"(barrier),
                "r"(bytes)
@@ -40,6 +46,20 @@ BWGEMM_DEVICE bool mbarrier_try_wait_parity(std::uint32_t barrier, std::uint32_t
       "{\n"
       " .reg .pred done;\n"
       " mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 done, [%1], %2;\n"
+      " selp.u32 %0, 1, 0, done;\n"
+      "}"
+      : "=r"(done)
+      : "r"(barrier), "r"(parity)
+      : "memory");
+  return done != 0;
+}
+
+BWGEMM_DEVICE bool mbarrier_try_wait_parity_cluster(std::uint32_t barrier, std::uint32_t parity) {
+  std::uint32_t done;
+  asm volatile(
+      "{\n"
+      " .reg .pred done;\n"
+      " mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%1], %2;\n"
       " selp.u32 %0, 1, 0, done;\n"
       "}"
       : "=r"(done)

@@ -12,6 +12,12 @@ BWGEMM_DEVICE std::uint32_t ld_shared(std::uint32_t address) {
   return value;
 }
 
+BWGEMM_DEVICE std::uint32_t ld_shared_u16(std::uint32_t address) {
+  std::uint32_t value;
+  asm volatile("ld.shared.u16 %0, [%1];" : "=r"(value) : "r"(address) : "memory");
+  return value;
+}
+
 BWGEMM_DEVICE void ld_shared_v2(std::uint32_t address, std::uint32_t (&value)[2]) {
   asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];"
                : "=r"(value[0]), "=r"(value[1])

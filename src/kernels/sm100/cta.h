@@ -1,54 +1,72 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cta: one CTA of the pair: its shared memory as rings and addresses, and the part of the pair's
-// tile that it holds. Every role reads it, none changes it. Equal offsets hold equal things in both
-// CTAs.
+// Cta: one CTA: its shared memory as rings and addresses, its place in the cluster and the part of
+// the cluster's tile that it holds. Every role reads it, none changes it. Equal offsets hold equal
+// things in all CTAs of a cluster.
+//
+// A group is the CTAs that multiply together: a pair (cta_group 2), or one CTA. Groups of a cluster
+// lie along m and share columns of B.
 #pragma once
 
-#include "kernels/layout.h"
 #include "kernels/output.h"
 #include "kernels/params.h"
 #include "kernels/ring.h"
+#include "kernels/sm100/layout.h"
 #include "kernels/tiles.h"
 
 namespace bwgemm::sm100 {
 
-inline constexpr int pair_size = 2;
-inline constexpr std::uint32_t leader = 0;  // rank of the CTA that multiplies for both
-inline constexpr std::uint16_t both_ctas = 0b11;
-
 inline constexpr int warp_threads = 32;
 inline constexpr int epilogue_warps = cta_rows / warp_threads;
 
-// Tensor memory: each CTA's is 128 lanes, its rows of the tile, by 512 columns of f32, all of them
-// taken because shared memory admits no second CTA.
-inline constexpr int tensor_memory_columns = 512;
-inline constexpr int accumulator_columns = tensor_memory_columns / accumulators;
-
-// What passes from one CTA to the other is moved by TMA and tcgen05, and ordered by the bytes that
+// What passes from one CTA to another is moved by TMA and tcgen05, and ordered by the bytes that
 // barriers count, by commits and by the fences of tcgen05. So arrivals at the peer are relaxed and
 // waits have CTA scope: cluster scope would order ordinary memory too, by a fence of the whole GPU
 // per arrival (bench/NOTES.md, 2026-11-21).
+template <KernelConfig config>
 struct Cta {
+  static constexpr int cluster_size = config.cluster.size();
+  static constexpr int group_size = group_ctas(config);
+  static constexpr int group_count = groups(config);
+  static constexpr int rows = row_blocks(config) * cta_rows;
+  static constexpr int accumulator_columns = max_tile_n(config);  // of one block of rows
+  static constexpr std::uint16_t all_ctas = (1 << cluster_size) - 1;
+
   std::uint32_t shared;  // 1024-aligned start of dynamic shared memory
-  std::uint32_t rank;    // in the pair
-  int tile_n;            // columns of the pair's tile
+  std::uint32_t rank;    // in the cluster
+  int tile_n;            // columns of the tile
   int stages;
   Layout offsets;
 
   BWGEMM_DEVICE Cta(const KernelParams& params, std::uint32_t shared_address,
-                    std::uint32_t rank_in_pair)
+                    std::uint32_t rank_in_cluster)
       : shared(shared_address),
-        rank(rank_in_pair),
+        rank(rank_in_cluster),
         tile_n(params.tile_n),
         stages(params.stages),
-        offsets(layout(tile_n, stages)) {}
+        offsets(layout(config, tile_n, stages)) {}
 
-  // Each CTA loads its own rows of A and half of the columns of B, and receives its rows of all
-  // columns of the product.
-  BWGEMM_DEVICE int row(const TileIndex& tile) const { return (tile.m * 2 + rank) * cta_rows; }
-  BWGEMM_DEVICE int b_columns() const { return tile_n / 2; }
+  // The CTA that multiplies for its group is the group's first.
+  BWGEMM_DEVICE std::uint32_t rank_in_group() const { return rank % group_size; }
+  BWGEMM_DEVICE std::uint32_t leader() const { return rank - rank_in_group(); }
+  BWGEMM_DEVICE std::uint32_t group() const { return rank / group_size; }
+  BWGEMM_DEVICE std::uint16_t group_ctas_mask() const {
+    return static_cast<std::uint16_t>(((1 << group_size) - 1) << leader());
+  }
+
+  // Each CTA holds its own rows of A and its share of the group's columns of B, and receives its
+  // rows of all columns of the product.
+  BWGEMM_DEVICE int row(const TileIndex& tile) const {
+    return (tile.m * cluster_size + static_cast<int>(rank)) * rows;
+  }
+  BWGEMM_DEVICE int b_columns() const { return tile_n / group_size; }
+  // Of these it loads a part, and gets the rest from the CTAs of the other groups.
+  BWGEMM_DEVICE int loaded_b_columns() const { return b_columns() / group_count; }
+  BWGEMM_DEVICE int first_loaded_b_column() const {
+    return static_cast<int>(group()) * loaded_b_columns();
+  }
   BWGEMM_DEVICE int b_column(const TileIndex& tile) const {
-    return (tile.n * 2 + rank) * b_columns();
+    return tile.n * tile_n + static_cast<int>(rank_in_group()) * b_columns() +
+           first_loaded_b_column();
   }
 
   BWGEMM_DEVICE std::uint32_t a(std::uint32_t stage) const {
@@ -60,26 +78,48 @@ struct Cta {
   BWGEMM_DEVICE Ring accumulator_ring() const {
     return {shared + offsets.accumulator_full, shared + offsets.accumulator_empty};
   }
+  BWGEMM_DEVICE Ring response_ring() const {
+    return {shared + offsets.response_full, shared + offsets.response_empty};
+  }
+  BWGEMM_DEVICE std::uint32_t response(const Cursor& at) const {
+    return shared + offsets.response + 16 * at.stage;
+  }
   BWGEMM_DEVICE std::uint32_t tensor_memory_slot() const { return shared + offsets.tensor_memory; }
+  // Where the epilogue tells the output role that it has the sums of a tile: a word per buffer.
+  BWGEMM_DEVICE std::uint32_t has_sums() const { return shared + offsets.staging_messages; }
 
   BWGEMM_DEVICE StagingBuffers staging(Dtype d_type) const {
-    const int row_bytes = staging_columns(tile_n, size_bytes(d_type)) * size_bytes(d_type);
+    const int line_bytes = config.output == Output::columns
+                               ? swizzle_row_bytes
+                               : staging_columns(tile_n, size_bytes(d_type)) * size_bytes(d_type);
     return {{shared + offsets.staging_ready, shared + offsets.staging_written},
             staging_buffers,
             shared + offsets.staging,
             static_cast<std::uint32_t>(offsets.staging_bytes),
-            static_cast<std::uint32_t>(staging_rows * row_bytes)};
+            static_cast<std::uint32_t>(staging_lines(config, tile_n) * line_bytes)};
   }
   BWGEMM_DEVICE OutputWindow window(Dtype d_type) const {
-    return {.inner_is_m = false,
-            .tile_inner = tile_n,
-            .tile_outer = pair_size * cta_rows,
-            .inner = 0,
-            .outer = static_cast<int>(rank) * cta_rows,
-            .inner_extent = tile_n,
-            .outer_extent = cta_rows,
-            .slice_inner = staging_columns(tile_n, size_bytes(d_type)),
-            .slice_outer = staging_rows};
+    const int first_row = static_cast<int>(rank) * rows;
+    if constexpr (config.output == Output::columns)
+      return {.inner_is_m = true,
+              .tile_inner = cluster_size * rows,
+              .tile_outer = tile_n,
+              .inner = first_row,
+              .outer = 0,
+              .inner_extent = rows,
+              .outer_extent = tile_n,
+              .slice_inner = swizzle_row_bytes / size_bytes(d_type),
+              .slice_outer = tile_n};
+    else
+      return {.inner_is_m = false,
+              .tile_inner = tile_n,
+              .tile_outer = cluster_size * rows,
+              .inner = 0,
+              .outer = first_row,
+              .inner_extent = tile_n,
+              .outer_extent = rows,
+              .slice_inner = staging_columns(tile_n, size_bytes(d_type)),
+              .slice_outer = cta_rows};
   }
 };
 

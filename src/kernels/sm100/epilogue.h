@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// The epilogue role: four warps that turn sums into output values, 32 rows each, by the writer that
+// the config's output asks for.
+#pragma once
+
+#include "kernels/sm100/columns.h"
+#include "kernels/sm100/scatter.h"
+#include "kernels/sm100/slices.h"
+
+namespace bwgemm::sm100 {
+
+template <class Writer, KernelConfig config>
+BWGEMM_DEVICE void run_epilogue(const KernelParams& params, const Cta<config>& cta,
+                                std::uint32_t tensor_memory, const Scaling& scaling, int k_blocks) {
+  Writer writer(params, cta, scaling);
+  Sums<config> sums(params, cta, tensor_memory, k_blocks);
+  for (Walk<config, true> walk(params, cta); walk.valid(); walk.advance()) {
+    const bool has_sums = sums.begin(params, walk);
+    if (params.splits > 1) writer.announce(has_sums);
+    if (has_sums) writer.write_tile(walk.at(params), sums);
+  }
+}
+
+template <KernelConfig config, Dtype type>
+BWGEMM_DEVICE void run_epilogue_of(const KernelParams& params, const Cta<config>& cta,
+                                   std::uint32_t tensor_memory, const Scaling& scaling,
+                                   int k_blocks) {
+  if constexpr (config.output == Output::scattered) {
+    run_epilogue<ScatterWriter<config, type>>(params, cta, tensor_memory, scaling, k_blocks);
+  } else if constexpr (config.output == Output::columns) {
+    run_epilogue<ColumnWriter<config, type>>(params, cta, tensor_memory, scaling, k_blocks);
+  } else {
+    // The row of a staging buffer is one swizzle row, or half of one where tile_n has no whole
+    // ones.
+    constexpr int full_row = swizzle_row_bytes / size_bytes(type), narrowest = 32;
+    if (full_row == narrowest || cta.tile_n % full_row == 0)
+      run_epilogue<RowWriter<config, type, full_row>>(params, cta, tensor_memory, scaling,
+                                                      k_blocks);
+    else
+      run_epilogue<RowWriter<config, type, narrowest>>(params, cta, tensor_memory, scaling,
+                                                       k_blocks);
+  }
+}
+
+template <KernelConfig config>
+BWGEMM_DEVICE void run_epilogue(const KernelParams& params, const Cta<config>& cta,
+                                std::uint32_t tensor_memory, const Scaling& scaling, int k_blocks) {
+  switch (params.d_type) {
+    case Dtype::f32:
+      return run_epilogue_of<config, Dtype::f32>(params, cta, tensor_memory, scaling, k_blocks);
+    case Dtype::bf16:
+      return run_epilogue_of<config, Dtype::bf16>(params, cta, tensor_memory, scaling, k_blocks);
+    default:
+      return run_epilogue_of<config, Dtype::f16>(params, cta, tensor_memory, scaling, k_blocks);
+  }
+}
+
+}  // namespace bwgemm::sm100

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layout of the sm100 families: shared and tensor memory of one CTA, computed from the config and
+// the run-time tile_n for host and device alike, and what a config may be.
+//
+// An operand of one stage is a row of blocks, each as wide as the swizzle: K-major, all its rows by
+// `block_bytes` of k; MN-major, 64 of k by `block_bytes` along m or n. One tensor-map box each.
+#pragma once
+
+#include "kernels/layout.h"
+
+namespace bwgemm::sm100 {
+
+inline constexpr int cta_rows = 128;  // of one multiplication that one CTA holds
+inline constexpr int threads = 256;
+inline constexpr int max_stages = 16;
+inline constexpr int responses = 3;  // of launch control, in flight or in use
+
+// CTAs that multiply together, and how many such groups a cluster has: they share columns of B.
+constexpr int group_ctas(const KernelConfig& config) {
+  return config.family == Family::pair ? 2 : 1;
+}
+constexpr int groups(const KernelConfig& config) {
+  return config.cluster.size() / group_ctas(config);
+}
+// Blocks of cta_rows in one CTA, each multiplied by the same B.
+constexpr int row_blocks(const KernelConfig& config) {
+  return config.tile.m / (group_ctas(config) * cta_rows);
+}
+
+constexpr int max_tile_n(const KernelConfig& config) {
+  return config.output == Output::columns ? 64 : 256;
+}
+constexpr int tile_n_step(const KernelConfig& config) {
+  return config.output == Output::columns ? 16 : 32;
+}
+
+// Of 128 lanes and 512 columns of f32. A power of two for every config that is valid.
+constexpr int tensor_memory_columns(const KernelConfig& config) {
+  return config.choices.accumulators * row_blocks(config) * max_tile_n(config);
+}
+
+// Bytes along the contiguous index of an operand that one box holds. Without swizzle these are the
+// 8 rows of 16 bytes of which the instruction's operands are made.
+constexpr int block_bytes(const KernelConfig& config) {
+  return config.choices.swizzle_bytes == 0 ? 16 : config.choices.swizzle_bytes;
+}
+constexpr int block_elements(const KernelConfig& config) {
+  return block_bytes(config) / 2;
+}
+
+// Columns of one staging buffer: a full row of 128 bytes, or 32 columns where 64 do not divide the
+// tile. The swizzle of the output map is as wide as the row: 128 or 64 bytes.
+constexpr int staging_columns(int tile_n, int element_bytes) {
+  const int full_row = swizzle_row_bytes / element_bytes;
+  return tile_n % full_row == 0 ? full_row : 32;
+}
+// Lines of D in one staging buffer: rows of the tile, or columns.
+constexpr int staging_lines(const KernelConfig& config, int tile_n) {
+  return config.output == Output::columns ? tile_n : cta_rows;
+}
+constexpr int staging_depth(const KernelConfig& config) {
+  return config.output == Output::scattered ? 0 : staging_buffers;
+}
+
+// Offsets in bytes from the 1024-aligned start of dynamic shared memory.
+struct Layout {
+  int a_bytes, b_bytes, stage_bytes;  // stage s: A at s * stage_bytes, B a_bytes behind it
+  int staging, staging_bytes;         // [buffer]
+  int response;                       // 16 bytes [responses], launch control
+  int full, empty;                    // mbarriers, max_stages each
+  int accumulator_full, accumulator_empty;
+  int staging_ready, staging_written;
+  int response_full, response_empty;
+  int staging_messages;  // 4 bytes [buffer], where k is split
+  int tensor_memory;     // 4 bytes: address of the allocation
+  int bytes;
+};
+
+// Room kept beside ring and staging for what is small.
+inline constexpr int fixed_bytes = 1024;
+
+constexpr Layout layout(const KernelConfig& config, int tile_n, int stages) {
+  Layout at{};
+  at.a_bytes = row_blocks(config) * cta_rows * swizzle_row_bytes;
+  at.b_bytes = tile_n / group_ctas(config) * swizzle_row_bytes;
+  at.stage_bytes = at.a_bytes + at.b_bytes;
+  at.staging = stages * at.stage_bytes;
+  at.staging_bytes = staging_lines(config, tile_n) * swizzle_row_bytes;
+  at.response = at.staging + staging_depth(config) * at.staging_bytes;
+  at.full = at.response + 16 * responses;
+  at.empty = at.full + 8 * max_stages;
+  at.accumulator_full = at.empty + 8 * max_stages;
+  at.accumulator_empty = at.accumulator_full + 8 * config.choices.accumulators;
+  at.staging_ready = at.accumulator_empty + 8 * config.choices.accumulators;
+  at.staging_written = at.staging_ready + 8 * staging_depth(config);
+  at.response_full = at.staging_written + 8 * staging_depth(config);
+  at.response_empty = at.response_full + 8 * responses;
+  at.staging_messages = at.response_empty + 8 * responses;
+  at.tensor_memory = at.staging_messages + 4 * staging_depth(config);
+  at.bytes = at.tensor_memory + 8;
+  return at;
+}
+
+constexpr int stages_that_fit(const KernelConfig& config, int tile_n) {
+  const Layout one = layout(config, tile_n, 1);
+  const int room = max_smem_bytes - fixed_bytes - staging_depth(config) * one.staging_bytes;
+  const int stages = room / one.stage_bytes;
+  return stages < max_stages ? stages : max_stages;
+}
+
+constexpr const char* choices_invalid_because(const KernelConfig& config) {
+  const Sm100Choices& choices = config.choices;
+  if (choices.swizzle_bytes != 0 && choices.swizzle_bytes != 32 && choices.swizzle_bytes != 64 &&
+      choices.swizzle_bytes != 128)
+    return "swizzle must be 0 (none), 32, 64 or 128 bytes";
+  if (choices.map_rank != 2 && choices.map_rank != 3) return "tensor maps have 2 or 3 dimensions";
+  if (choices.accumulators != 1 && choices.accumulators != 2) return "accumulators must be 1 or 2";
+  if (tensor_memory_columns(config) > 512) return "tensor memory has 512 columns";
+  return nullptr;
+}
+
+constexpr const char* invalid_because(const KernelConfig& config) {
+  const bool is_pair = config.family == Family::pair;
+  if (is_pair && config.tile.m != 2 * cta_rows && config.tile.m != 4 * cta_rows)
+    return "tile.m must be 256 or 512: 128 or 256 rows per CTA of the pair";
+  if (!is_pair && config.tile.m != cta_rows) return "tile.m must be 128";
+  if (config.tile.n != 0) return "tile.n is chosen at launch: say 0";
+  if (config.tile.k != k_block) return "tile.k must be 64: one 128-byte swizzle row";
+  if (is_pair && config.cluster != Cluster{2, 1} && config.cluster != Cluster{4, 1})
+    return "cluster must be 2x1, the pair, or 4x1, two of them";
+  if (!is_pair && config.cluster != Cluster{1, 1}) return "cluster must be 1x1";
+  if (config.stages != 0) return "stages are chosen at launch: say 0";
+  if (config.ctas_per_sm != 1) return "1 CTA per multiprocessor: it takes all shared memory";
+  if (is_pair && config.output == Output::columns) return "columns: one CTA, for few rows";
+  return choices_invalid_because(config);
+}
+
+// Null, or why the tile cannot have this many columns.
+constexpr const char* invalid_because(const KernelConfig& config, int tile_n, Major b) {
+  const int step = tile_n_step(config);
+  if (tile_n < step || tile_n > max_tile_n(config) || tile_n % step != 0)
+    return "tile_n must be a multiple of 32 in 32..256; of 16 in 16..64 for columns";
+  const int loaded = tile_n / config.cluster.size();  // columns of B that one CTA loads
+  if (b == Major::mn && loaded % block_elements(config) != 0)
+    return "each CTA must load whole boxes of an N-major B";
+  return nullptr;
+}
+
+}  // namespace bwgemm::sm100

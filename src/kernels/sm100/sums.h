@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums: what the epilogue of a tile starts from: accumulators in tensor memory or, where k is
+// split, the sum of what all slices left in global memory. Every CTA leaves its sums of a slice
+// there; the last of a tile's slices to arrive adds all of them in the order of the slices, so that
+// the sum does not depend on who was last. Nobody waits for anybody.
+//
+// A thread owns one row of a block of 128: a lane of tensor memory.
+#pragma once
+
+#include "kernels/ptx/global_memory.h"
+#include "kernels/ptx/sync.h"
+#include "kernels/ptx/tcgen05.h"
+#include "kernels/sm100/walk.h"
+
+namespace bwgemm::sm100 {
+
+// This thread's lane of `columns` accumulators from `address` on.
+template <int columns>
+BWGEMM_DEVICE void load_accumulators(float (&values)[columns], std::uint32_t address) {
+  static_assert(columns % 32 == 0 || columns == 16);
+  if constexpr (columns == 16)
+    ptx::tcgen05_ld_32x32b_x16(values, address);
+  else
+#pragma unroll
+    for (int column = 0; column < columns; column += 32)
+      ptx::tcgen05_ld_32x32b_x32(values + column, address + column);
+  ptx::tcgen05_wait_ld();  // the registers written before their use
+  // Nothing tells the compiler that the wait completes them; an empty volatile statement that seems
+  // to change them keeps their uses behind it.
+#pragma unroll
+  for (float& value : values) asm volatile("" : "+f"(value)::"memory");
+}
+
+template <KernelConfig config>
+class Sums {
+ public:
+  BWGEMM_DEVICE Sums(const KernelParams& params, const Cta<config>& cta,
+                     std::uint32_t tensor_memory, int k_blocks)
+      : cta_(cta),
+        ring_(cta.accumulator_ring()),
+        released_(group_ctas(config) == 2 ? ptx::mapa(ring_.empty_address, cta.leader())
+                                          : ring_.empty_address),
+        tensor_memory_(tensor_memory + (quarter() << 16)),
+        k_blocks_(k_blocks),
+        splits_(params.splits) {}
+
+  // Waits for the sums at which `walk` stands. True if the tile is this CTA's to finish: always
+  // where k is not split, else in the last CTA to hand in a slice's sums; its counter is zero
+  // again.
+  BWGEMM_DEVICE bool begin(const KernelParams& params, const Walk<config, true>& walk) {
+    has_product_ = k_slice(params, walk.split(), k_blocks_).blocks() > 0;
+    if (has_product_) {
+      ring_.wait_full(at_);  // the multiplications' writes before the loads
+      ptx::tcgen05_fence_after_thread_sync();
+    }
+    if (splits_ == 1) return true;
+    const std::uint32_t tile = walk.number() * cta_.cluster_size + cta_.rank;
+    partials_ = params.partials + static_cast<std::int64_t>(tile) * splits_ * slice_floats() +
+                threadIdx.x % cta_rows * unit;
+    leave(partials_ + static_cast<std::int64_t>(walk.split()) * slice_floats());
+    return is_last(params.arrivals + tile);
+  }
+
+  // This thread's `columns` sums from `column` on. Every one is read once, the last column of the
+  // last block of rows at the end: the accumulator is free then.
+  template <int columns>
+  BWGEMM_DEVICE void read(float (&sums)[columns], int row_block, int column) {
+    if (splits_ == 1)
+      take(sums, row_block, column);
+    else
+      add_slices(sums, row_block, column);
+  }
+
+  // The thread's row in each block, and the first of its warp's.
+  BWGEMM_DEVICE static std::uint32_t row() { return threadIdx.x % cta_rows; }
+  BWGEMM_DEVICE static std::uint32_t quarter() {
+    return threadIdx.x / warp_threads % epilogue_warps * warp_threads;
+  }
+
+ private:
+  static constexpr int unit = 4;  // floats that lie together in partial sums
+  static constexpr int step = tile_n_step(config);
+  static constexpr int barrier = 1;
+
+  BWGEMM_DEVICE int slice_floats() const { return cta_.rows * cta_.tile_n; }
+
+  template <int columns>
+  BWGEMM_DEVICE void take(float (&sums)[columns], int row_block, int column) {
+    if (!has_product_) {
+#pragma unroll
+      for (float& sum : sums) sum = 0;
+      return;
+    }
+    const int block = at_.stage * row_blocks(config) + row_block;
+    load_accumulators(sums, tensor_memory_ + block * max_tile_n(config) + column);
+    if (row_block + 1 < row_blocks(config) || column + columns < cta_.tile_n) return;
+    // All loads of the accumulator by the warp before its next multiplications.
+    ptx::tcgen05_fence_before_thread_sync();
+    __syncwarp();
+    if (ptx::laneid() == 0) {
+      if constexpr (group_ctas(config) == 2)
+        ptx::mbarrier_arrive_relaxed_cluster(released_ + 8 * at_.stage);
+      else
+        ptx::mbarrier_arrive(released_ + 8 * at_.stage);
+    }
+    at_.advance(config.choices.accumulators);
+  }
+
+  // A CTA's sums of a slice: units of four columns, in each the rows one after the other.
+  BWGEMM_DEVICE static float* unit_of(float* from, int tile_n, int row_block, int column) {
+    return from + (row_block * tile_n + column) * cta_rows;
+  }
+
+  BWGEMM_DEVICE void leave(float* to) {
+#pragma unroll 1
+    for (int row_block = 0; row_block < row_blocks(config); ++row_block)
+#pragma unroll 1
+      for (int column = 0; column < cta_.tile_n; column += step) {
+        float sums[step];
+        take(sums, row_block, column);
+        float* const first = unit_of(to, cta_.tile_n, row_block, column);
+#pragma unroll
+        for (int i = 0; i < step; i += unit)
+          ptx::st_global_v4_f32(first + i * cta_rows, sums[i], sums[i + 1], sums[i + 2],
+                                sums[i + 3]);
+      }
+  }
+
+  BWGEMM_DEVICE bool is_last(std::uint32_t* arrivals) const {
+    // The sums of every thread before the arrival of one.
+    ptx::barrier_sync(barrier, cta_rows);
+    bool last = false;
+    if (row() == 0) {
+      // Releases this slice's sums to, and acquires the others' for, the CTA that is last.
+      last = ptx::atom_add_acq_rel_gpu(arrivals, 1) == splits_ - 1;
+      if (last) ptx::st_global(arrivals, 0);  // nobody else arrives in this launch
+    }
+    // The arrival before the reads of every thread.
+    return ptx::barrier_red_or(barrier, cta_rows, last);
+  }
+
+  template <int columns>
+  BWGEMM_DEVICE void add_slices(float (&sums)[columns], int row_block, int column) const {
+#pragma unroll
+    for (float& sum : sums) sum = 0;
+    float* from = unit_of(partials_, cta_.tile_n, row_block, column);
+#pragma unroll 1
+    for (std::uint32_t slice = 0; slice < splits_; ++slice, from += slice_floats()) {
+      float values[columns];  // all loads first
+#pragma unroll
+      for (int i = 0; i < columns; i += unit)
+        ptx::ld_global_v4_f32(from + i * cta_rows, values[i], values[i + 1], values[i + 2],
+                              values[i + 3]);
+#pragma unroll
+      for (int i = 0; i < columns; ++i) sums[i] += values[i];
+    }
+  }
+
+  const Cta<config>& cta_;
+  Ring ring_;
+  std::uint32_t released_;       // the leader's empty barriers
+  std::uint32_t tensor_memory_;  // this warp's quarter
+  int k_blocks_;
+  std::uint32_t splits_;
+  float* partials_ = nullptr;  // this thread's, of the tile's first slice
+  bool has_product_ = false;
+  Cursor at_;
+};
+
+}  // namespace bwgemm::sm100
