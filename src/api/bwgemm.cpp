@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The C functions that take a handle. Each is a guard around steps that are done elsewhere; the
-// product itself is validated -> choose -> make_plan -> launch.
+// product itself is validated -> choose -> make_plan -> launch, or only the last for a call like
+// one before it.
 #include "bwgemm/bwgemm.h"
 
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "api/bench_command.h"
@@ -13,6 +15,7 @@
 #include "api/handle.h"
 #include "api/log.h"
 #include "api/options.h"
+#include "api/plan_cache.h"
 #include "api/validate.h"
 #include "core/error.h"
 #include "core/text.h"
@@ -31,17 +34,55 @@ void trace(const Plan& plan) {
            " threads, ", plan.shape.smem_bytes, " bytes of shared memory"));
 }
 
+// The plan of a launch that has no scratch yet.
+void start(Handle& handle, Plan& plan, const ScratchNeed& need) {
+  if (plan.params.splits > 1) {
+    const Scratch scratch = handle.scratch(need);
+    plan.params.partials = scratch.partials;
+    plan.params.arrivals = scratch.arrivals;
+  }
+  if (logs(Level::trace)) trace(plan);
+  launch(handle.driver, handle.kernels.get(plan.row), plan, handle.stream.stream(),
+         handle.programmatic_launch != 0);
+}
+
+void set_scalar(Scalar& scalar, const void* argument) {
+  if (scalar.device != nullptr)
+    scalar.device = static_cast<const float*>(argument);
+  else
+    std::memcpy(&scalar.value, argument, sizeof scalar.value);
+}
+
+// False if no plan of such a call is known. Where one is, but cannot be moved, `choice` is its own.
+bool start_known(Handle& handle, const GemmArguments& arguments, const PlanKey& key,
+                 std::optional<Choice>& choice) {
+  PlanCache::Found found = handle.plans.find(key);
+  if (found.known == nullptr) return false;
+  const ContextScope scope(handle.context);
+  if (!handle.move_plan(*found.known, addresses(arguments))) {
+    choice = found.known->choice;
+    return false;
+  }
+  Plan plan = found.known->plan;
+  const ScratchNeed need = found.known->need;
+  found.lock.unlock();
+  set_scalar(plan.params.alpha, arguments.alpha);
+  set_scalar(plan.params.beta, arguments.beta);
+  start(handle, plan, need);
+  return true;
+}
+
 void multiply(Handle& handle, const GemmArguments& arguments) {
+  if (logs(Level::info)) log(Level::info, bench_command(validated(arguments, handle.pointer_mode)));
+  const std::optional<PlanKey> key = plan_key(arguments, handle.pointer_mode);
+  std::optional<Choice> choice;
+  if (key && start_known(handle, arguments, *key, choice)) return;
   const Problem problem = validated(arguments, handle.pointer_mode);
-  if (logs(Level::info)) log(Level::info, bench_command(problem));
   if (problem.empty()) return;
   const ContextScope scope(handle.context);
-  const Choice choice = handle.choose(problem);
-  const LoadedKernel& kernel = handle.kernels.get(choice.row);
-  const Plan plan = make_plan(problem, kernel_rows[static_cast<std::size_t>(choice.row)], choice,
-                              handle.plan_context(problem, choice, kernel));
-  if (logs(Level::trace)) trace(plan);
-  launch(handle.driver, kernel, plan, handle.stream.stream(), handle.programmatic_launch != 0);
+  KnownPlan known = handle.plan(problem, choice ? *choice : handle.choose(problem));
+  if (key) handle.plans.insert(*key, known);
+  start(handle, known.plan, known.need);
 }
 
 bwgemmStatus_t gemm(const char* entry, bwgemmHandle_t handle, const GemmArguments& arguments) {
@@ -65,6 +106,8 @@ std::string nominal_explanation(const Problem& problem) {
   const std::string forced_kernel = option_value(Option::force_kernel);
   const SelectOptions options{.forced_kernel = forced_kernel,
                               .forced_splits = number_option(Option::force_splits),
+                              .forced_tile_n = number_option(Option::force_tile_n),
+                              .forced_raster = raster_option(Option::force_raster),
                               .workspace_bytes = ScratchPool::max_partials_bytes};
   return "Nominal H200\n" + explain(problem, nominal_h200, kernel_rows, options) +
          "\nNominal B200\n" + explain(problem, nominal_b200, kernel_rows, options);

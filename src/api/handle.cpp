@@ -64,6 +64,8 @@ Handle::Handle(const Driver& driver)
       facts(facts_of(driver, context)),
       forced_kernel(option_value(Option::force_kernel)),
       forced_splits(number_option(Option::force_splits)),
+      forced_tile_n(number_option(Option::force_tile_n)),
+      forced_raster(raster_option(Option::force_raster)),
       kernels(driver, facts),
       maps_(driver.cuTensorMapEncodeTiled.get()),
       scratch_(driver) {
@@ -111,32 +113,40 @@ void Handle::close() {
 SelectOptions Handle::select_options() const {
   return {.forced_kernel = forced_kernel,
           .forced_splits = forced_splits,
+          .forced_tile_n = forced_tile_n,
+          .forced_raster = forced_raster,
           .sm_count_target = sm_count_target,
           .workspace_bytes = workspace.usable()};
 }
 
-Choice Handle::choose(const Problem& problem) {
-  const ChoiceKey key = choice_key(problem);
-  if (const auto known = choices.find(key)) return *known;
-  const Choice choice = select(problem, facts, kernel_rows, select_options());
-  choices.insert(key, choice);
+Choice Handle::choose(const Problem& problem) const {
   if (logs(Level::debug)) log(Level::debug, explain(problem, facts, kernel_rows, select_options()));
-  return choice;
+  return select(problem, facts, kernel_rows, select_options());
 }
 
-PlanContext Handle::plan_context(const Problem& problem, const Choice& choice,
-                                 const LoadedKernel& kernel) {
-  PlanContext plan{.facts = facts,
-                   .sm_limit = sm_count_target,
-                   .resident_clusters = kernel.resident_clusters,
-                   .maps = &maps_,
-                   .scratch = {}};
-  if (choice.splits == 1) return plan;
+KnownPlan Handle::plan(const Problem& problem, const Choice& choice) {
   const KernelConfig& config = kernel_rows[static_cast<std::size_t>(choice.row)];
-  const ScratchNeed need{workspace_bytes(problem, config, choice), workspace.usable(),
-                         arrival_count(problem, config, choice)};
-  plan.scratch = scratch_.acquire(stream, need, workspace.data);
-  return plan;
+  KnownPlan known;
+  known.choice = choice;
+  known.plan = make_plan(problem, config, choice,
+                         {.facts = facts,
+                          .sm_limit = sm_count_target,
+                          .resident_clusters = kernels.get(choice.row).resident_clusters,
+                          .maps = &maps_,
+                          .scratch = {}},
+                         &known.origin);
+  known.need = {.partials_bytes = workspace_bytes(problem, config, choice),
+                .partials_limit = workspace.usable(),
+                .arrivals = arrival_count(problem, config, choice)};
+  return known;
+}
+
+bool Handle::move_plan(KnownPlan& known, const Addresses& to) {
+  return bwgemm::move_plan(known.plan, known.origin, to, maps_);
+}
+
+Scratch Handle::scratch(const ScratchNeed& need) {
+  return scratch_.acquire(stream, need, workspace.data);
 }
 
 bwgemmHandle_t publish(std::unique_ptr<Handle> handle) {

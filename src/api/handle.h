@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "api/choice_cache.h"
+#include "api/plan_cache.h"
 #include "bwgemm/bwgemm.h"
 #include "core/device_facts.h"
 #include "launch/context.h"
@@ -43,19 +43,22 @@ class Handle {
   void close();
 
   SelectOptions select_options() const;
-  // The warm path of select(): answers from the cache if it can.
-  Choice choose(const Problem& problem);
-  // What make_plan needs for this choice. The handle's context must be current.
-  PlanContext plan_context(const Problem& problem, const Choice& choice,
-                           const LoadedKernel& kernel);
+  Choice choose(const Problem& problem) const;
+  // Plans without scratch. The handle's context must be current, as for the functions below.
+  KnownPlan plan(const Problem& problem, const Choice& choice);
+  // Whether the plan could be made that of operands at other addresses.
+  bool move_plan(KnownPlan& known, const Addresses& to);
+  // What the plan needs, for the next launch on the stream.
+  Scratch scratch(const ScratchNeed& need);
 
   const Driver& driver;
   const Context context;
   const DeviceFacts facts;
   const std::string forced_kernel;
-  const int forced_splits;
+  const int forced_splits, forced_tile_n;
+  const std::optional<Raster> forced_raster;
 
-  // Settings. Their setters clear `choices` where select_options() depends on them.
+  // Settings. Their setters clear `plans` where plans depend on them.
   StreamIdentity stream;
   Workspace workspace;
   bwgemmPointerMode_t pointer_mode = BWGEMM_POINTER_MODE_HOST;
@@ -63,7 +66,7 @@ class Handle {
   int sm_count_target = 0;
   int programmatic_launch = 0;
 
-  ChoiceCache choices;
+  PlanCache plans;
   LoadedKernels kernels;
 
  private:

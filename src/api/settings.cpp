@@ -41,8 +41,9 @@ void set_workspace(Handle& handle, void* workspace, std::size_t size) {
   const auto address = reinterpret_cast<std::uintptr_t>(workspace);
   require(address % 256 == 0, "workspace is address ", address,
           " but must be a multiple of 256 bytes");
+  const std::size_t usable_before = handle.workspace.usable();
   handle.workspace = {.data = workspace, .size = size};
-  handle.choices.clear();
+  if (handle.workspace.usable() != usable_before) handle.plans.clear();
 }
 
 }  // namespace
@@ -95,8 +96,8 @@ bwgemmStatus_t bwgemmSetSmCountTarget(bwgemmHandle_t handle, int smCount) {
   return guard(__func__, [&] {
     Handle& set = checked(handle);
     require(smCount >= 0, "smCount is ", smCount, " but must be at least 0");
+    if (smCount != set.sm_count_target) set.plans.clear();
     set.sm_count_target = smCount;
-    set.choices.clear();
   });
 }
 

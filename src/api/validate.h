@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/problem.h"
 #include "core/text.h"
+#include "plan/plan.h"
 
 namespace bwgemm {
 
@@ -39,5 +40,10 @@ struct GemmArguments {
 // Error(INVALID_VALUE) names the first argument, in the order above, that breaks a rule; only then
 // Error(NOT_SUPPORTED) what no kernel serves. An empty() problem has no pointers in it.
 Problem validated(const GemmArguments& arguments, bwgemmPointerMode_t pointer_mode);
+
+// Where the operands of that problem lie, if it touches them: A and B change places.
+inline Addresses addresses(const GemmArguments& arguments) {
+  return {arguments.b, arguments.a, arguments.c};
+}
 
 }  // namespace bwgemm

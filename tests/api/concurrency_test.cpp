@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Many threads at once over the test double: what is done once is done once, whoever comes first.
+#include <array>
 #include <atomic>
+#include <cstring>
 #include <gtest/gtest.h>
 #include <set>
 #include <thread>
@@ -41,6 +43,38 @@ TEST_F(Concurrency, FirstUsesLoadAndEncodeOnce) {
     EXPECT_LE(fake_cuda().calls("cuTensorMapEncodeTiled"), 4);  // of A, B, C and D at most
     EXPECT_EQ(bwgemmDestroy(handle), BWGEMM_STATUS_SUCCESS);
   }
+}
+
+// Their plans are one, moved from operand to operand.
+TEST_F(Concurrency, EqualCallsKeepTheirOperands) {
+  bwgemmHandle_t handle = nullptr;
+  ASSERT_EQ(bwgemmCreate(&handle), BWGEMM_STATUS_SUCCESS);
+  std::array<float, threads> alphas{};
+  std::array<GemmArguments, threads> calls{};
+  std::array<KernelParams, threads> expected{};
+  for (std::size_t i = 0; i < threads; ++i) {
+    alphas[i] = static_cast<float>(i + 1);
+    calls[i].alpha = &alphas[i];
+    calls[i].a = device_pointer(0x7f0100000000 + 4096 * i);
+    calls[i].b = device_pointer(0x7f0200000000 + 4096 * i);
+    calls[i].c = device_pointer(0x7f0300000000 + 4096 * i);
+    fake_cuda().reset();
+    ASSERT_EQ(gemm_ex(handle, calls[i]), BWGEMM_STATUS_SUCCESS);
+    expected[i] = only_launch().params;
+  }
+  fake_cuda().reset();
+  on_all_threads([&](int thread) {
+    for (int i = 0; i < 100; ++i)
+      EXPECT_EQ(gemm_ex(handle, calls[static_cast<std::size_t>(thread)]), BWGEMM_STATUS_SUCCESS);
+  });
+  ASSERT_EQ(fake_cuda().launches(), 100 * threads);
+  for (long n = 0; n < fake_cuda().launches(); ++n) {
+    const KernelParams& params = fake_cuda().launch(n)->params;
+    const auto i = static_cast<std::size_t>(params.alpha.value) - 1;
+    ASSERT_LT(i, expected.size());
+    ASSERT_EQ(std::memcmp(&params, &expected[i], sizeof params), 0) << "launch " << n;
+  }
+  EXPECT_EQ(bwgemmDestroy(handle), BWGEMM_STATUS_SUCCESS);
 }
 
 TEST_F(Concurrency, PerThreadStreamsNeverShareScratch) {

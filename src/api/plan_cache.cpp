@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// A set-associative table with one mutex per set.
+#include "api/plan_cache.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "core/hash.h"
+
+namespace bwgemm {
+namespace {
+
+std::uint64_t word(std::int64_t value) {
+  return static_cast<std::uint64_t>(value);
+}
+
+template <class Enumerator>
+std::uint64_t half(Enumerator value) {
+  return static_cast<std::uint32_t>(value);
+}
+
+// Log2 of the alignment, 8 for 256 bytes and more; 16 for null.
+std::uint64_t traits(const void* pointer) {
+  const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+  return address == 0 ? 16 : static_cast<std::uint64_t>(std::countr_zero(address | 256));
+}
+
+// 0: a number, 1: zero, 2: on the device; nothing if it is neither.
+std::optional<std::uint64_t> scalar_traits(const void* scalar, bwgemmPointerMode_t mode) {
+  if (scalar == nullptr) return std::nullopt;
+  if (mode == BWGEMM_POINTER_MODE_DEVICE) {
+    if (reinterpret_cast<std::uintptr_t>(scalar) % alignof(float) != 0) return std::nullopt;
+    return 2;
+  }
+  float value = 0;
+  std::memcpy(&value, scalar, sizeof value);
+  return value == 0 ? 1 : 0;
+}
+
+}  // namespace
+
+std::optional<PlanKey> plan_key(const GemmArguments& arguments, bwgemmPointerMode_t pointer_mode) {
+  if (arguments.m <= 0 || arguments.n <= 0 || arguments.batch_count <= 0) return std::nullopt;
+  const auto alpha = scalar_traits(arguments.alpha, pointer_mode);
+  const auto beta = scalar_traits(arguments.beta, pointer_mode);
+  if (!alpha || !beta) return std::nullopt;
+  const std::uint64_t all_traits = traits(arguments.a) | traits(arguments.b) << 5 |
+                                   traits(arguments.c) << 10 | *alpha << 15 | *beta << 17;
+  return PlanKey{{half(arguments.transa) | half(arguments.transb) << 32,
+                  half(arguments.a_type) | half(arguments.b_type) << 32,
+                  half(arguments.c_type) | half(arguments.compute_type) << 32,
+                  half(arguments.algo) | all_traits << 32, word(arguments.m), word(arguments.n),
+                  word(arguments.k), word(arguments.batch_count), word(arguments.lda),
+                  word(arguments.ldb), word(arguments.ldc), word(arguments.stride_a),
+                  word(arguments.stride_b), word(arguments.stride_c)}};
+}
+
+std::optional<std::size_t> PlanCache::way_of(const Set& set, std::uint64_t hash,
+                                             const PlanKey& key) {
+  for (std::size_t way = 0; way < ways; ++way)
+    if (set.hashes[way] == hash && set.last_use[way] != 0 && set.keys[way] == key) return way;
+  return std::nullopt;
+}
+
+PlanCache::Found PlanCache::find(const PlanKey& key) {
+  const std::uint64_t hash = hash_of(key.words);
+  Set& set = sets_[hash % set_count];
+  std::unique_lock lock(set.mutex);
+  const auto way = way_of(set, hash, key);
+  if (!way) return {{}, nullptr};
+  set.last_use[*way] = ++set.clock;
+  return {std::move(lock), set.plans[*way].get()};
+}
+
+void PlanCache::insert(const PlanKey& key, const KnownPlan& known) {
+  const std::uint64_t hash = hash_of(key.words);
+  Set& set = sets_[hash % set_count];
+  const std::lock_guard lock(set.mutex);
+  const auto oldest = static_cast<std::size_t>(
+      std::min_element(set.last_use.begin(), set.last_use.end()) - set.last_use.begin());
+  const std::size_t way = way_of(set, hash, key).value_or(oldest);
+  if (set.plans[way] == nullptr) set.plans[way] = std::make_unique<KnownPlan>();
+  *set.plans[way] = known;
+  set.last_use[way] = ++set.clock;
+  set.hashes[way] = hash;
+  set.keys[way] = key;
+}
+
+void PlanCache::clear() {
+  for (std::size_t i = 0; i < set_count; ++i) {
+    const std::lock_guard lock(sets_[i].mutex);
+    sets_[i].last_use.fill(0);
+  }
+}
+
+}  // namespace bwgemm

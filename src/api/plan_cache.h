@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// PlanCache: the plans of one handle's calls, by everything of a call but addresses and the values
+// of scalars, so that a warm call validates, selects and plans nothing: an equal call was legal
+// before. Of bounded size; takes heap for a new plan, not for a known one. Settings that change
+// plans are not in the key: their setters clear the cache.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "api/validate.h"
+#include "launch/scratch.h"
+#include "plan/plan.h"
+
+namespace bwgemm {
+
+// Every argument; of pointers whether they are null and their alignment, up to 256 bytes; of
+// scalars whether they are on the device or known zeros.
+struct PlanKey {
+  std::array<std::uint64_t, 14> words;
+  bool operator==(const PlanKey&) const = default;
+};
+
+// Nothing for calls that launch nothing or lack a scalar.
+std::optional<PlanKey> plan_key(const GemmArguments& arguments, bwgemmPointerMode_t pointer_mode);
+
+// A plan with what differs from call to call: where the operands lie, the scalars, and scratch,
+// which depends on the stream.
+struct KnownPlan {
+  Plan plan;
+  Choice choice;
+  ScratchNeed need;
+  Origin origin;
+};
+
+class PlanCache {
+ public:
+  PlanCache() : sets_(std::make_unique<Set[]>(set_count)) {}
+
+  // While it lives, no other thread uses or replaces the plan.
+  struct Found {
+    std::unique_lock<std::mutex> lock;
+    KnownPlan* known;  // null: there is none
+  };
+  Found find(const PlanKey& key);
+
+  // In place of an equal key's, or of the plan of its set that was not used for longest.
+  void insert(const PlanKey& key, const KnownPlan& known);
+  void clear();
+
+ private:
+  static constexpr std::size_t set_count = 64;
+  static constexpr std::size_t ways = 4;
+
+  struct alignas(64) Set {
+    std::mutex mutex;
+    std::uint64_t clock = 0;
+    std::array<std::uint64_t, ways> last_use{};  // 0: empty
+    std::array<std::uint64_t, ways> hashes{};
+    std::array<PlanKey, ways> keys{};
+    std::array<std::unique_ptr<KnownPlan>, ways> plans;
+  };
+
+  static std::optional<std::size_t> way_of(const Set& set, std::uint64_t hash, const PlanKey& key);
+
+  std::unique_ptr<Set[]> sets_;
+};
+
+}  // namespace bwgemm
