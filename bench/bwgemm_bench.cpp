@@ -15,6 +15,7 @@
 #include "cublaslt.h"
 #include "gpu.h"
 #include "instruments.h"
+#include "ladder.h"
 #include "measure.h"
 #include "options.h"
 #include "problem.h"
@@ -70,6 +71,7 @@ std::string prospect(const BenchProblem& problem, const std::string& kernel, boo
 
 void show(const Options& options, const std::vector<BenchProblem>& problems,
           const std::vector<std::string>& kernels) {
+  if (options.mode == Mode::ladder) std::fputs(ladder_text().c_str(), stdout);
   for (const BenchProblem& problem : problems) {
     std::printf("== %s ==\n", problem.name.c_str());
     if (const std::string why = obstacle(problem); !why.empty()) {

@@ -12,6 +12,7 @@ extern "C" {
 extern const char bwgemm_bench_tensor_sm_90a[];
 extern const char bwgemm_bench_memory_sm_90a[];
 extern const char bwgemm_bench_memory_sm_100f[];
+extern const char bwgemm_bench_ladder_sm_100f[];
 }
 
 namespace bwgemm::bench {
@@ -35,6 +36,12 @@ Code Code::tensor(const Gpu& gpu) {
   if (gpu.compute_capability_major() != 9)
     throw std::runtime_error("the ceiling of tensor cores is measured on Hopper only");
   return Code(bwgemm_bench_tensor_sm_90a);
+}
+
+Code Code::ladder(const Gpu& gpu) {
+  if (gpu.compute_capability_major() != 10)
+    throw std::runtime_error("the ladder's kernels need sm_100");
+  return Code(bwgemm_bench_ladder_sm_100f);
 }
 
 Code Code::from_file(const std::string& path) {

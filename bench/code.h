@@ -16,6 +16,8 @@ class Code {
   // std::runtime_error if there is none for this GPU.
   static Code memory(const Gpu& gpu);
   static Code tensor(const Gpu& gpu);
+  // Those of bench/kernels/ladder, which need sm_100's.
+  static Code ladder(const Gpu& gpu);
   // A fatbin.
   static Code from_file(const std::string& path);
 

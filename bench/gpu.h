@@ -63,6 +63,7 @@ class Gpu {
 
   CUstream stream() const { return stream_; }
   const std::string& name() const { return name_; }
+  bool is_virtual() const { return name_.find("(virtual)") != std::string::npos; }
   const std::string& pci_address() const { return pci_address_; }
   std::size_t l2_bytes() const { return l2_bytes_; }
   int sm_count() const { return sm_count_; }

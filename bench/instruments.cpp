@@ -12,6 +12,8 @@
 #include "cublaslt.h"
 #include "fields.h"
 #include "host_path.h"
+#include "ladder.h"
+#include "ladder_times.h"
 #include "random_problems.h"
 #include "regret.h"
 #include "sweep.h"
@@ -70,6 +72,19 @@ void run_trace(const Options& options, const Gpu& gpu, const Sensors& sensors,
              trace_json(traced.tracks, problem.name + ", " + traced.kernel, detailed_ctas));
 }
 
+int run_ladder(const Options& options, const Gpu& gpu, const Sensors& sensors) {
+  constexpr int wrong_result = 1, other_gpu = 3;
+  if (!Ladder::runs_on(gpu)) {
+    std::fprintf(stderr, "bwgemm_bench: the ladder needs sm_100, a B200 or B300; this is a %s\n",
+                 gpu.name().c_str());
+    return other_gpu;
+  }
+  const std::vector<LadderRow> rows =
+      climb(gpu, sensors, {options.size, options.compare, options.measure});
+  write_file(options.csv, ladder_csv(rows, options.size));
+  return all_good(rows) ? 0 : wrong_result;
+}
+
 }  // namespace
 
 bool is_offline(const Options& options) {
@@ -94,6 +109,7 @@ int run_instrument(const Options& options, const std::vector<BenchProblem>& prob
     case Mode::sweep: sweep(gpu, sensors, problems, options.sweep); break;
     case Mode::regret: show_regret(options, sweep(gpu, sensors, problems, options.sweep)); break;
     case Mode::ceiling: write_file(options.csv, ceiling_csv(measure_ceilings(gpu, sensors))); break;
+    case Mode::ladder: return run_ladder(options, gpu, sensors);
     case Mode::host: run_host(options, gpu, problems); break;
     case Mode::trace: run_trace(options, gpu, sensors, problems.front()); break;
     default: throw std::runtime_error("this mode is none of the instruments");

@@ -51,8 +51,8 @@ void read_random(const std::string& text, Options& options) {
 void set_mode(Options& options, Mode mode) {
   if (options.mode != Mode::measure && options.mode != mode)
     throw std::runtime_error(
-        "only one of --sweep, --regret, --summary, --random-problems, --ceiling, --host and "
-        "--trace");
+        "only one of --sweep, --regret, --summary, --random-problems, --ceiling, --ladder, "
+        "--host and --trace");
   options.mode = mode;
 }
 
@@ -63,6 +63,7 @@ Flags flags_of(Options& options) {
       {"--sweep", [&] { set_mode(options, Mode::sweep); }},
       {"--regret", [&] { set_mode(options, Mode::regret); }},
       {"--ceiling", [&] { set_mode(options, Mode::ceiling); }},
+      {"--ladder", [&] { set_mode(options, Mode::ladder); }},
       {"--host", [&] { set_mode(options, Mode::host); }},
       {"--resume", [&] { options.resume = true; }},
       {"--no-check", [&] { options.measure.check = false; }},
@@ -108,6 +109,7 @@ Values values_of(Options& options) {
       {"--prune", [&](const std::string& t) { options.sweep.prune = positive("--prune", t); }},
       {"--worst", [&](const std::string& t) { options.worst = within("--worst", t, 0, 1 << 20); }},
       {"--shard", [&](const std::string& t) { read_shard(t, options); }},
+      {"--size", [&](const std::string& t) { options.size = within("--size", t, 256, 1 << 16); }},
   };
 }
 
@@ -115,7 +117,8 @@ Values values_of(Options& options) {
 void check_problems(const Options& options) {
   const bool has_none = options.problem.empty() && options.list.empty();
   const bool needs_none = options.mode == Mode::summary || options.mode == Mode::random_problems ||
-                          options.mode == Mode::ceiling || !options.from.empty();
+                          options.mode == Mode::ceiling || options.mode == Mode::ladder ||
+                          !options.from.empty();
   if (needs_none && !has_none) throw std::runtime_error("--problem and --list mean nothing here");
   if (!needs_none && options.problem.empty() == options.list.empty())
     throw std::runtime_error("give either --problem or --list");
@@ -155,6 +158,8 @@ std::string usage() {
          "  --summary FILES     ratios of result CSVs (a,b,...) by class of problem\n"
          "  --random-problems SEED,COUNT  print a list of problems that no constant was fitted to\n"
          "  --ceiling           the rates that nothing can exceed: tensor cores, memory, delivery\n"
+         "  --ladder            times the steps of bench/kernels/ladder at m = n = k = --size N\n"
+         "                      (4096); on a virtual B200 only checks them\n"
          "  --host              host time of a call, of an empty launch and of cuBLASLt\n"
          "  --trace FILE.json   timeline of one problem (chrome://tracing, Perfetto)\n"
          "  --explain           run nothing: what would be chosen on an H200 and a B200, and why\n"
@@ -168,7 +173,8 @@ std::string usage() {
          "  --no-check          do not check results\n"
          "  --no-time           check results only\n"
          "  --no-cublaslt       time bwgemm alone\n"
-         "Exit status: 0 good, 1 a result was wrong or a call failed, 2 wrong arguments.\n";
+         "Exit status: 0 good, 1 a result was wrong or a call failed, 2 wrong arguments,\n"
+         "3 the GPU is none that --ladder is for.\n";
 }
 
 Options parse_options(int count, const char* const* arguments) {

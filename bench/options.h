@@ -11,7 +11,7 @@
 namespace bwgemm::bench {
 
 // What to do: the option that asks for it names it.
-enum class Mode { measure, sweep, regret, summary, random_problems, ceiling, host, trace };
+enum class Mode { measure, sweep, regret, summary, random_problems, ceiling, ladder, host, trace };
 
 struct Options {
   Mode mode = Mode::measure;
@@ -24,6 +24,7 @@ struct Options {
   std::string output;         // --trace FILE.json
   std::uint64_t seed = 0;     // --random-problems SEED,COUNT
   int count = 0;
+  int size = 4096;            // --size N: m, n and k of --ladder
   std::string csv, json;      // --csv FILE, --json FILE
   bool resume = false;        // --resume: skip what --csv FILE already holds
   double budget_seconds = 0;  // --budget-seconds S: start no problem after that; 0: no limit

@@ -12,4 +12,5 @@ bwgemm_bench_\name:
         embed tensor_sm_90a, BWGEMM_TENSOR_SM_90A
         embed memory_sm_90a, BWGEMM_MEMORY_SM_90A
         embed memory_sm_100f, BWGEMM_MEMORY_SM_100F
+        embed ladder_sm_100f, BWGEMM_LADDER_SM_100F
         .section .note.GNU-stack, "", @progbits

@@ -119,6 +119,29 @@ class Bench(unittest.TestCase):
             shown = self.output("--list", path, "--explain")
         self.assertEqual(len(re.findall(r"(?m)^== ", shown)), 20)
 
+    def test_the_ladder_computes_on_a_virtual_b200_and_times_nothing(self):
+        virtual = {"BWGEMM_LIBCUDA": os.path.join(environment.BUILD, "lib", "vgpu", "libcuda.so.1")}
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "ladder.csv")
+            text = self.output("--ladder", "--csv", path, BWGEMM_VGPU="b200", **virtual)
+            with open(path, newline="", encoding="utf-8") as file:
+                rows = list(csv.DictReader(file))
+        steps = ["v1a", "v1b", "v2a", "v2b", "v3", "v4", "v5", "v6", "v7"]
+        self.assertEqual([(row["name"], row["check"], float(row["us"])) for row in rows],
+                         [(step, "ok", 0) for step in steps])
+        self.assertNotIn("TFLOP", text)
+        uneven = run("--ladder", "--size", "300", BWGEMM_VGPU="b200", **virtual)
+        self.assertEqual((uneven.returncode, uneven.stdout), (2, ""))
+        self.assertIn("--size: step v1a: m must be a multiple", uneven.stderr)
+        refused = run("--ladder", BWGEMM_VGPU="h200", **virtual)
+        self.assertEqual((refused.returncode, refused.stdout), (3, ""))
+        self.assertIn("the ladder needs sm_100", refused.stderr)
+
+    def test_the_ladder_without_a_driver_is_a_table(self):
+        text = self.output("--ladder")
+        self.assertRegex(text, r"(?m)^v6 +256 x 256 x 64 +2 +7 +2  ")
+        self.assertIn("Nothing was computed: ", text)
+
     def test_help(self):
         self.assertIn("--problem TEXT", self.output("--help"))
 
@@ -138,6 +161,8 @@ class Bench(unittest.TestCase):
                 ([*PROBLEM, "--from", "x.csv"], "--from belongs to --regret"),
                 ([*PROBLEM, "--ceiling"], "--problem and --list mean nothing here"),
                 (["--list", "x.csv", "--trace", "t.json"], "--trace takes one --problem"),
+                ([*PROBLEM, "--ladder"], "--problem and --list mean nothing here"),
+                (["--ladder", "--size", "64"], "--size is 64 but must be 256 to 65536"),
                 ([*PROBLEM, "--sweep", "--host"], "only one of --sweep"),
                 (["--summary", "/nonexistent.csv"], "cannot open /nonexistent.csv"),
                 ([*PROBLEM, "--resume"], "--resume needs --csv"),
