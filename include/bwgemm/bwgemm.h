@@ -17,8 +17,8 @@
  *   caller's before returning.
  * - Capture: GEMM calls may be captured into CUDA graphs, the very first use of a handle included.
  *   No call but bwgemmDestroy waits for the caller's work. The first call of a shape class on a
- *   stream may load a kernel and allocate; later ones do not, unless they are captured and need
- *   workspace.
+ *   stream may load a kernel, allocate device memory and remember its plan on the host; later ones
+ *   allocate nothing, unless they are captured and need workspace.
  * - Fork and exit: in a forked child calls on a handle of its parent return NOT_INITIALIZED and
  *   touch nothing. A process may exit with handles alive and threads inside calls.
  * - Lost contexts: after an error that breaks the context (a kernel of anybody read a bad address,

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 
@@ -72,6 +73,15 @@ bool start_known(Handle& handle, const GemmArguments& arguments, const PlanKey& 
   return true;
 }
 
+// A call that cannot be remembered is launched all the same.
+void remember(Handle& handle, const PlanKey& key, const KnownPlan& known) {
+  try {
+    handle.plans.insert(key, known);
+  } catch (const std::bad_alloc&) {
+    log(Level::info, "no memory to remember a plan");
+  }
+}
+
 void multiply(Handle& handle, const GemmArguments& arguments) {
   if (logs(Level::info)) log(Level::info, bench_command(validated(arguments, handle.pointer_mode)));
   const std::optional<PlanKey> key = plan_key(arguments, handle.pointer_mode);
@@ -81,7 +91,7 @@ void multiply(Handle& handle, const GemmArguments& arguments) {
   if (problem.empty()) return;
   const ContextScope scope(handle.context);
   KnownPlan known = handle.plan(problem, choice ? *choice : handle.choose(problem));
-  if (key) handle.plans.insert(*key, known);
+  if (key) remember(handle, *key, known);
   start(handle, known.plan, known.need);
 }
 

@@ -347,17 +347,20 @@ Splits splits_to_try(const Problem& problem, const DeviceFacts& facts, const Ker
   const auto normalized = [&](std::int64_t wanted) {
     return static_cast<int>(ceil_div(steps, ceil_div(steps, wanted)));  // none is empty
   };
+  const std::int64_t most_steps = std::numeric_limits<std::int32_t>::max() / config.tile.k;
   if (forced > 0) {
-    splits.number[0] =
-        normalized(std::clamp<std::int64_t>(forced, 1, std::max<std::int64_t>(most, 1)));
+    // Slices are counted in 32 bits; what is not split has no such limit.
+    const std::int64_t least = ceil_div(steps, most_steps);
+    const std::int64_t wanted =
+        std::min(std::max<std::int64_t>(forced, least), std::max<std::int64_t>(most, 1));
+    splits.number[0] = forced == 1 || wanted < least ? 1 : normalized(wanted);
     return splits;
   }
   // Halves of the most, down to two: what lies between them is never much better than both.
   for (std::int64_t wanted = most;
        wanted > 1 && splits.count<Splits::capacity; wanted = wanted> 2 && wanted < 4 ? 2
                                                                                      : wanted / 2) {
-    const std::int64_t steps_per_split = ceil_div(steps, wanted);
-    if (steps_per_split > std::numeric_limits<std::int32_t>::max() / config.tile.k) break;
+    if (ceil_div(steps, wanted) > most_steps) break;
     splits.add(normalized(wanted));
   }
   return splits;

@@ -73,9 +73,10 @@ void add_choice(Report& report, const Problem& problem, const DeviceFacts& usabl
   const KernelShape shape = kernel_shape(config, choice.tile_n, problem.d.type);
   const TileCounts tiles = cluster_tiles(seen_by(config, problem), config, shape);
   report.add("kernel     ").add(kernel_name(config).view()).end();
-  report.add("launch     grid ")
-      .add(grid_ctas(tiles.total() * choice.splits, resident_clusters(usable, config),
-                     config.cluster.size()));
+  const std::int64_t units = tiles.total() * choice.splits;
+  const std::int64_t at_once =
+      config.choices.schedule == Schedule::persistent ? resident_clusters(usable, config) : units;
+  report.add("launch     grid ").add(grid_ctas(units, at_once, config.cluster.size()));
   report.add(", cluster ").add(config.cluster.size()).add(", threads ").add(shape.threads);
   report.add(", shared memory ").add(shape.smem_bytes).add(", tile_n ").add(shape.tile_n);
   report.add(", stages ").add(shape.stages).add(", splits ").add(choice.splits);
@@ -86,7 +87,8 @@ void add_choice(Report& report, const Problem& problem, const DeviceFacts& usabl
   report.add("predicted  ").add_us(choice.predicted_us).end();
 }
 
-void add_candidate(Report& report, const KernelConfig& config, const Candidate& candidate) {
+void add_candidate(Report& report, const KernelConfig& config, const Candidate& candidate,
+                   double chosen_us) {
   report.add("other      ").add(kernel_name(config).view()).add(": ");
   if (candidate.rejected != nullptr) {
     report.add(candidate.rejected).end();
@@ -95,6 +97,7 @@ void add_candidate(Report& report, const KernelConfig& config, const Candidate& 
   report.add_us(candidate.predicted_us);
   if (config.tile.n == 0) report.add(" with tile_n ").add(candidate.tile_n);
   if (candidate.splits > 1) report.add(" with splits ").add(candidate.splits);
+  if (candidate.predicted_us < chosen_us) report.add(", too little faster to count");
   report.end();
 }
 
@@ -131,7 +134,8 @@ std::string explain(const Problem& problem, const DeviceFacts& facts,
     report.add("kernel     ").add(options.forced_kernel).add(" is forced and cannot serve").end();
   for (std::size_t row = 0; row < rows.size(); ++row)
     if (!choice.has_value() || static_cast<int>(row) != choice->row)
-      add_candidate(report, rows[row], judged(problem, usable, rows[row], options));
+      add_candidate(report, rows[row], judged(problem, usable, rows[row], options),
+                    choice ? choice->predicted_us : 0);
   return report.take();
 }
 

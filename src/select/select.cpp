@@ -89,7 +89,7 @@ DeviceFacts limited(const DeviceFacts& facts, const SelectOptions& options) {
   return usable;
 }
 
-// Rows that differ from the default only to show a technique, none of which is faster by the model.
+// Rows that differ from the default only to show a technique.
 const char* only_when_forced(const KernelConfig& config, const SelectOptions& options) {
   Sm100Choices choices = config.choices;
   // Tensor memory holds but one accumulator of this height.
@@ -98,16 +98,16 @@ const char* only_when_forced(const KernelConfig& config, const SelectOptions& op
   return "shows a technique: only when forced";
 }
 
-const char* target_rejects(const KernelConfig& config, const SelectOptions& options) {
-  if (options.sm_count_target == 0 || config.choices.schedule == Schedule::persistent)
-    return nullptr;
+const char* target_rejects(const KernelConfig& config, const DeviceFacts& usable) {
+  const bool may_use_all = usable.ctas_per_sm != 1;  // as limited() says
+  if (may_use_all || config.choices.schedule == Schedule::persistent) return nullptr;
   return "its clusters spread over all multiprocessors, but the call may not";
 }
 
 Candidate judged(const Problem& given, const DeviceFacts& usable, const KernelConfig& config,
                  const SelectOptions& options) {
   Candidate best{rejects(given, usable, config), config.tile.n, 1, 0};
-  if (best.rejected == nullptr) best.rejected = target_rejects(config, options);
+  if (best.rejected == nullptr) best.rejected = target_rejects(config, usable);
   if (best.rejected == nullptr) best.rejected = only_when_forced(config, options);
   if (best.rejected != nullptr) return best;
   const Problem problem = seen_by(config, given);
@@ -125,10 +125,14 @@ Candidate judged(const Problem& given, const DeviceFacts& usable, const KernelCo
     return best;
   }
   const int step = sm100::tile_n_step(config), forced = options.forced_tile_n;
+  const auto is_legal = [&](int tile_n) {
+    return tile_n % step == 0 && tile_n <= sm100::max_tile_n(config) &&
+           sm100::invalid_because(config, tile_n, b_major(problem)) == nullptr;
+  };
+  // A width that a kernel cannot take is refused only where that kernel is forced, too.
+  const bool is_fixed = forced > 0 && (is_legal(forced) || !options.forced_kernel.empty());
   for (int tile_n = step; tile_n <= sm100::max_tile_n(config); tile_n += step)
-    if ((forced == 0 || forced == tile_n) &&
-        sm100::invalid_because(config, tile_n, b_major(problem)) == nullptr)
-      consider(tile_n);
+    if ((!is_fixed || forced == tile_n) && is_legal(tile_n)) consider(tile_n);
   if (best.predicted_us == std::numeric_limits<double>::infinity())
     best.rejected = "no tile_n is legal for the direction of B, or the one forced is not";
   return best;

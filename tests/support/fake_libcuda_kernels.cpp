@@ -64,7 +64,7 @@ struct MapArguments {
 const char* bad_map(const MapArguments& map) {
   const std::uint64_t element_bytes = map.type == CU_TENSOR_MAP_DATA_TYPE_FLOAT32 ? 4 : 2;
   if (reinterpret_cast<std::uintptr_t>(map.address) % 16 != 0) return "address";
-  if (map.rank < 3 || map.rank > 5) return "rank";
+  if (map.rank < 1 || map.rank > 5) return "rank";
   for (cuuint32_t i = 0; i < map.rank; ++i) {
     if (map.dims[i] == 0 || map.dims[i] > std::uint64_t{1} << 32) return "dimension";
     if (map.box[i] == 0 || map.box[i] > 256) return "box";

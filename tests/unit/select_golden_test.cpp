@@ -78,7 +78,7 @@ const Golden golden[] = {
     {h200,     64, 28672,  4096,   1, bf16,     kk, "bwgemm_sm90_bf16_kk_64x256x64_s5_coop"},
     {h200,    512,  4096,  4096,   1, bf16,     kk, "bwgemm_sm90_bf16_kk_128x128x64_s6_coop"},
     {h200,   8192,  8192,   128,   1, bf16,     kk, "bwgemm_sm90_bf16_kk_128x128x64_s3_o2_coop"},
-    {h200,    256,   256, 65536,   1, bf16,     kk, "bwgemm_sm90_bf16_kk_64x128x64_s8_coop"},
+    {h200,    256,   256, 65536,   1, bf16,     kk, "bwgemm_sm90_bf16_kk_64x64x64_s13_coop"},
     {h200,    128,   128,    64, 512, bf16,     kk, "bwgemm_sm90_bf16_kk_128x128x64_s3_o2_coop"},
     {h200,   1024,  1024,   128,  64, bf16,     kk, "bwgemm_sm90_bf16_kk_128x128x64_s3_o2_coop"},
     {h200,   4093,  4091,  4099,   1, bf16,     kk, "bwgemm_sm90_bf16_kk_128x256x64_s4_u_coop"},

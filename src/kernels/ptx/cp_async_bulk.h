@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // cp.async.bulk.*: tensor loads into shared memory, tensor stores from it, and bulk groups. The
-// library's maps have three dimensions. Groups belong to the thread that issued the stores.
+// library's maps have two or three dimensions. Groups belong to the thread that issued the stores.
 #pragma once
 
 #include "kernels/params.h"

@@ -10,9 +10,9 @@
 //   operands (stages)   producers -> mma        leader's: 1 per CTA of   1 commit of each group, in
 //                                               its group, + their       all CTAs
 //                                               TMA bytes
-//   accumulators (1, 2) mma -> epilogues        1 commit, in all CTAs    leader's: 4 per CTA, 1
-//   lane
-//                                               of the group             of every epilogue warp
+//   accumulators (1, 2) mma -> epilogues        1 commit, in all CTAs    leader's: 4 per CTA, one
+//                                               of the group             lane of every epilogue
+//                                                                        warp
 //   staging (2)         output -> epilogue      1 (+ TMA bytes of C)     1 lane of every warp: 4
 //   responses (3)       scheduler.h
 // Timeline, per tile    producer  k: wait empty -> expect bytes at the leader -> TMA a, b

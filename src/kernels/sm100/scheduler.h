@@ -4,10 +4,9 @@
 // of responses; those of the others make their CTA's barriers expect the answer.
 //
 // Pipeline, per cluster   producer -> consumer   full arrives             empty arrives
-//   responses (3)         schedulers -> all      1 in each CTA, its own   the first CTA's: 1 of
-//   each
-//                         roles, schedulers      scheduler, + 16 bytes    role (each epilogue warp)
-//                                                                         of each CTA
+//   responses (3)         schedulers -> all      1 in each CTA, its own   first CTA's: 1 a role
+//                         roles, schedulers      scheduler, + 16 bytes    (each epilogue warp) of
+//                                                                         each CTA
 #pragma once
 
 #include "kernels/ptx/launch_control.h"
