@@ -120,8 +120,8 @@ TEST(Tma, StoresABoxAndClipsIt) {
   }
 }
 
-// Stores clip at units of 16 bytes: zeros take what is left of the unit in which a row ends.
-TEST(Tma, StoresEndInZeros) {
+// Stores clip at units of 16 bytes, whatever is left of the unit in which a row ends.
+TEST(Tma, StoresEndWithAUnit) {
   const std::string body = store("fence.proxy.async.shared::cta;", "cp.async.bulk.wait_group 0;");
   for (const std::uint32_t extent : {49u, 52u, 55u, 56u, 57u}) {
     TmaCase test;
@@ -130,7 +130,7 @@ TEST(Tma, StoresEndInZeros) {
     const std::uint32_t end = (extent + 7) / 8 * 8;
     for (std::uint32_t i = 48; i < 64; ++i) {
       const std::uint32_t thread = 8 + (i / 8 ^ 1);  // of row 1; stores its number as 32 bits
-      const std::uint32_t expected = i < extent ? (i % 2 ? 0 : thread) : i < end ? 0 : 9 * 64 + i;
+      const std::uint32_t expected = i >= end ? 9 * 64 + i : i % 2 ? 0 : thread;
       EXPECT_EQ(test.elements()[9 * 64 + i], expected) << extent << " element " << i;
     }
   }

@@ -102,7 +102,8 @@ Step execute_atomic(Warp& warp, const Instruction& instruction, LaneMask mask) {
       std::memcpy(&old, memory + element * bytes, bytes);
       const std::uint64_t result =
           atomic.apply(old, value_of(values[element], lane), value_of(instruction.c, lane));
-      std::memcpy(memory + element * bytes, &result, bytes);
+      if (is_shared || !simulation.keeps_memory())
+        std::memcpy(memory + element * bytes, &result, bytes);
     }
     if (instruction.list >= 0) scatter(warp, lists[instruction.list], bytes, lane, before.data());
   }

@@ -51,17 +51,28 @@ class Clock {
 };
 
 // What a thread, or a synchronisation object, comes after: as seen by ordinary accesses, and by the
-// async proxy (TMA, wgmma and tcgen05 reads of shared memory), which needs fence.proxy.async.
+// async proxy, which needs fence.proxy.async: its accesses to shared memory (TMA, wgmma, tcgen05)
+// and to global memory (TMA), because a fence may be for one of them.
 struct View {
   Clock generic, async;
+  Clock async_global{};
 
   void join(const View& other) {
     generic.join(other.generic);
     async.join(other.async);
+    async_global.join(other.async_global);
   }
   void raise(Entity entity, Time time) {
     generic.raise(entity, time);
+    raise_async(entity, time);
+  }
+  void raise_async(Entity entity, Time time) {
     async.raise(entity, time);
+    async_global.raise(entity, time);
+  }
+  void lower_async(Entity entity, Time time) {
+    async.lower(entity, time);
+    async_global.lower(entity, time);
   }
 };
 

@@ -65,6 +65,7 @@ class CopyQueue : public AsyncTask {
     return !queue_.empty();
   }
   bool belongs_to(const Cluster& cluster) const override { return &warp_.cta.cluster == &cluster; }
+  Work work() const override { return {.kind = Work::Kind::copies, .issuer = &warp_}; }
   void check_exit(const Cta& cta) override {
     if (&cta == &warp_.cta)
       warp_.simulation.findings().fatal("copy-exit",

@@ -20,7 +20,8 @@ Warp::Warp(Simulation& simulation, Cta& cta, std::uint32_t index)
                 &std::free),
       predicates(simulation.program().predicates),
       entity(cta.cluster.new_entity(Cluster::EntityKind::warp, cta.rank, index)),
-      tensor_entity(cta.cluster.new_entity(Cluster::EntityKind::tensor_loads, cta.rank, index)) {
+      tensor_entity(cta.cluster.new_entity(Cluster::EntityKind::tensor_loads, cta.rank, index)),
+      register_count(simulation.program().launch_registers) {
   blocks = {registers.get(), cta.constants.data()};
 }
 
@@ -39,6 +40,9 @@ void Warp::synchronise() {
   accessed = 0;
   ++time;
   knowledge.share();
+  fenced_at = knowledge.common().view.async.at(entity);
+  tensor_fenced_at = knowledge.common().view.generic.at(tensor_entity);
+  fenced_together = false;
 }
 
 View Warp::release(LaneMask mask) {
@@ -47,10 +51,17 @@ View Warp::release(LaneMask mask) {
   if (accessed & ~mask) {
     // A few lanes do not publish what the others did since all were together.
     view.generic.lower(entity, synchronised_at);
-    view.async.lower(entity, synchronised_at);
+    view.lower_async(entity, synchronised_at);
   }
+  forget_fences_of_others(mask, view);
   ++time;
   return view;
+}
+
+void Warp::forget_fences_of_others(LaneMask mask, View& view) const {
+  if (!fenced_together || mask == live) return;
+  view.lower_async(entity, fenced_at);
+  view.generic.lower(tensor_entity, tensor_fenced_at);
 }
 
 std::string Warp::name() const {

@@ -35,9 +35,10 @@ struct Cta {
   ~Cta();
 
   Cluster& cluster;
-  std::uint32_t rank;   // in the cluster
-  std::uint64_t index;  // in the grid
-  Dim3 position;        // in the grid
+  std::uint32_t rank;       // in the cluster
+  std::uint64_t index;      // in the grid
+  Dim3 position;            // in the grid
+  std::uint32_t place = 0;  // its SM, where time is simulated
   std::vector<std::byte> constants;
   std::vector<std::byte> shared;  // the window from address 0; the first KiB is reserved
   SharedShadow shadow;
@@ -47,6 +48,8 @@ struct Cta {
   std::vector<std::unique_ptr<Warpgroup>> warpgroups;
   TensorMemory tensor;
   std::uint32_t live_threads, live_warps;
+  std::uint32_t free_registers = 0;  // of all threads, given up by setmaxnreg.dec
+  std::vector<Split*> register_sleepers;
   bool exited = false;
   bool lets_dependents_begin = false;  // griddepcontrol.launch_dependents, or exited
   Clock at_exit;                       // what its warps came after when they left

@@ -7,11 +7,16 @@
 namespace bwgemm::vgpu {
 namespace {
 
+// In Instruction::modifiers of a proxy fence.
+enum Spaces : std::uint32_t { shared_space = 1, global_space = 2, all_spaces = 3 };
+
 // What the thread did and knows so far becomes ordered for the async proxy as well. Its next
 // accesses are later than the fence, or a store behind the fence would count as before it.
-void cross_to_async(Warp& warp, Knowledge& knowledge) {
-  knowledge.view.generic.raise(warp.entity, warp.time);
-  knowledge.view.async.join(knowledge.view.generic);
+void cross_to_async(Warp& warp, Knowledge& knowledge, std::uint32_t spaces) {
+  View& view = knowledge.view;
+  view.generic.raise(warp.entity, warp.time);
+  if (spaces & shared_space) view.async.join(view.generic);
+  if (spaces & global_space) view.async_global.join(view.generic);
 }
 
 void remember_fence(Knowledge& knowledge, Scope scope) {
@@ -21,16 +26,18 @@ void remember_fence(Knowledge& knowledge, Scope scope) {
   knowledge.fence_scope = static_cast<int>(scope);
 }
 
-Step proxy_fence(Warp& warp, const Instruction&, LaneMask mask) {
-  warp.knowledge.for_lanes(mask, warp.live,
-                           [&](Knowledge& knowledge) { cross_to_async(warp, knowledge); });
+Step proxy_fence(Warp& warp, const Instruction& instruction, LaneMask mask) {
+  warp.knowledge.for_lanes(mask, warp.live, [&](Knowledge& knowledge) {
+    cross_to_async(warp, knowledge, instruction.modifiers);
+  });
+  if (mask & (mask - 1)) warp.fenced_together = true;
   ++warp.time;
   return Step::next;
 }
 
 Step barrier_init_fence(Warp& warp, const Instruction&, LaneMask mask) {
   warp.knowledge.for_lanes(mask, warp.live, [&](Knowledge& knowledge) {
-    cross_to_async(warp, knowledge);
+    cross_to_async(warp, knowledge, all_spaces);
     remember_fence(knowledge, Scope::cluster);
   });
   ++warp.time;
@@ -57,8 +64,11 @@ void decode_proxy_fence(Decoder& decoder) {
   Instruction& instruction = decoder.instruction;
   instruction.execute = proxy_fence;
   const int proxy = decoder.one_of({"async", "async::generic", "tensormap::generic", "alias"});
-  if (proxy == 0)
-    for (const char* space : {"global", "shared::cta", "shared::cluster"}) decoder.take(space);
+  instruction.modifiers = all_spaces;
+  if (proxy == 0 && decoder.take("global"))
+    instruction.modifiers = global_space;
+  else if (proxy == 0 && (decoder.take("shared::cta") || decoder.take("shared::cluster")))
+    instruction.modifiers = shared_space;
   if (proxy == 0 || proxy == 3) return;
   const bool acquires = decoder.one_of({"release", "acquire"}) == 1;
   if (proxy == 1) {

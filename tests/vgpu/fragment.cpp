@@ -2,6 +2,7 @@
 // Matrix fragments spread over the lanes of a warp: ldmatrix, stmatrix, mma.sync.
 #include <cstring>
 
+#include "vgpu/accumulation.h"
 #include "vgpu/decoder.h"
 #include "vgpu/memory_access.h"
 #include "vgpu/number.h"
@@ -46,6 +47,7 @@ void for_each_row(Warp& warp, const Instruction& instruction, bool stores, Move 
 
 Step store_matrix(Warp& warp, const Instruction& instruction, LaneMask mask) {
   require_whole_warp(warp, instruction, mask);
+  if (warp.simulation.is_timed()) return Step::next;
   for_each_row(warp, instruction, true,
                [](std::byte* memory, const std::byte* half) { std::memcpy(memory, half, 2); });
   return Step::next;
@@ -53,6 +55,7 @@ Step store_matrix(Warp& warp, const Instruction& instruction, LaneMask mask) {
 
 Step load_matrix(Warp& warp, const Instruction& instruction, LaneMask mask) {
   require_whole_warp(warp, instruction, mask);
+  if (warp.simulation.is_timed()) return Step::next;
   for_each_row(warp, instruction, false,
                [](const std::byte* memory, std::byte* half) { std::memcpy(half, memory, 2); });
   return Step::next;
@@ -65,6 +68,7 @@ constexpr int mma_rows = 16, mma_columns = 8, mma_steps = 16;
 // pairs: column l / 4, the same k; of C and D, pairs of columns 2 (l % 4) of rows l / 4 and + 8.
 Step multiply(Warp& warp, const Instruction& instruction, LaneMask mask) {
   require_whole_warp(warp, instruction, mask);
+  if (warp.simulation.is_timed()) return Step::next;
   const auto& lists = warp.simulation.program().lists;
   float a[mma_rows][mma_steps], b[mma_steps][mma_columns];
   const bool f16 = instruction.modifiers & inputs_f16;
@@ -82,16 +86,23 @@ Step multiply(Warp& warp, const Instruction& instruction, LaneMask mask) {
         b[k + i * 8][group] =
             element(lanes<std::uint32_t>(warp, lists[instruction.list_c][i])[lane], half);
     }
-  float products[mma_rows][mma_columns] = {};
-  for (int row = 0; row < mma_rows; ++row)
-    for (int k = 0; k < mma_steps; ++k)
-      for (int column = 0; column < mma_columns; ++column)
-        products[row][column] += a[row][k] * b[k][column];
+  const MmaElement type = f16 ? MmaElement::f16 : MmaElement::bf16;
+  const Accumulation how = hopper_accumulation(type);
+  const Operand* const c = lists[instruction.displacement].data();
+  float sums[mma_rows][mma_columns] = {};
+  const auto of_lane = [&](int lane, int i) -> float& {
+    return sums[lane / 4 + i / 2 * 8][lane % 4 * 2 + i % 2];
+  };
+  // In turn, the products come first and C last.
+  for (int lane = 0; lane < warp_lanes; ++lane)
+    for (int i = 0; i < 4 && !how.in_turn; ++i) of_lane(lane, i) = lanes<float>(warp, c[i])[lane];
+  accumulate_all(how, type, {sums[0], mma_columns}, {a[0], mma_steps}, {b[0], mma_columns},
+                 mma_rows, mma_columns, mma_steps);
   for (int lane = 0; lane < warp_lanes; ++lane)
     for (int i = 0; i < 4; ++i) {
-      const float sum = products[lane / 4 + i / 2 * 8][lane % 4 * 2 + i % 2];
-      const float c = lanes<float>(warp, lists[instruction.displacement][i])[lane];
-      lanes<float>(warp, lists[instruction.list][i])[lane] = c + sum;
+      const float sum = of_lane(lane, i);
+      lanes<float>(warp, lists[instruction.list][i])[lane] =
+          how.in_turn ? lanes<float>(warp, c[i])[lane] + sum : sum;
     }
   return Step::next;
 }

@@ -62,7 +62,7 @@ bool GlobalShadow::ordered(const GlobalAccess& access, const Epoch& before, bool
     return static_cast<int>(before.lane) == access.lane ||
            before.synchronisations != access.warp.synchronisations;
   const View& view = access.warp.knowledge.of_lane(access.lane).view;
-  const Clock& clock = async && !before.async ? view.async : view.generic;
+  const Clock& clock = async && !before.async ? view.async_global : view.generic;
   return time_in(clock, own, before.cluster, before.entity) >= before.time;
 }
 
@@ -182,6 +182,7 @@ void GlobalShadow::publish(const Warp& warp, std::uint64_t address, Scope scope,
     Published& to = published_[address][domain(warp, static_cast<Scope>(narrower))];
     add(to.generic, own, view.generic);
     add(to.async, own, view.async);
+    add(to.async_global, own, view.async_global);
   }
 }
 
@@ -195,6 +196,7 @@ View GlobalShadow::published(const Warp& warp, std::uint64_t address, Scope scop
     if (from == at->second.end()) continue;
     take(view.generic, own, from->second.generic);
     take(view.async, own, from->second.async);
+    take(view.async_global, own, from->second.async_global);
   }
   return view;
 }

@@ -72,7 +72,7 @@ class GlobalShadow {
 
   // What threads of one domain (a CTA, a cluster, the GPU) published at an address, by cluster.
   struct Published {
-    Clock::Foreign generic, async;
+    Clock::Foreign generic, async, async_global;
   };
 
   Granule& granule(std::uint64_t index);

@@ -57,6 +57,7 @@ class CancelRequest : public AsyncTask {
     return false;
   }
   bool belongs_to(const Cluster& cluster) const override { return &cluster == &cluster_; }
+  Work work() const override { return {}; }
   void check_exit(const Cta& cta) override {
     if (&cta.cluster == &cluster_)
       simulation_.findings().fatal(

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vgpu/matrix_operand.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "vgpu/number.h"
@@ -24,8 +26,8 @@ MatrixOperand common_fields(std::uint64_t descriptor, bool mn_major, MmaElement 
 
 void set_swizzle(MatrixOperand& operand, Swizzle swizzle) {
   operand.swizzle = swizzle;
-  if (operand.mn_major && (swizzle == Swizzle::none || operand.element == MmaElement::tf32))
-    operand.error = "an MN-major operand without swizzle, or of tf32, is not modelled";
+  if (operand.mn_major && operand.element == MmaElement::tf32)
+    operand.error = "an MN-major operand of tf32 is not modelled";
 }
 
 std::uint32_t row_bytes(Swizzle swizzle) {
@@ -39,6 +41,8 @@ MatrixOperand MatrixOperand::of_wgmma(std::uint64_t descriptor, bool mn_major, M
                                         Swizzle::bytes32};
   MatrixOperand operand = common_fields(descriptor, mn_major, element);
   set_swizzle(operand, layouts[descriptor >> 62]);
+  if (mn_major && operand.swizzle == Swizzle::none)
+    operand.error = "an MN-major operand of wgmma without swizzle is not modelled";
   constexpr std::uint64_t reserved = 0x3ff1c000c000c000ull, base_offset = 7ull << 49;
   if (descriptor & reserved) operand.error = "reserved bits of a wgmma descriptor are set";
   if (descriptor & base_offset) operand.error = "a base offset is not modelled";
@@ -69,8 +73,10 @@ std::uint32_t MatrixOperand::k_major_chunk(std::uint32_t row, std::uint32_t part
 }
 
 // A row of the swizzle pattern holds neighbouring rows of one k; `leading` is the distance to the
-// next such stretch of rows, `stride` that of eight steps of k.
+// next such stretch of rows, `stride` that of eight steps of k. Without swizzle a stretch is one
+// chunk, and the two are exchanged.
 std::uint32_t MatrixOperand::mn_major_chunk(std::uint32_t row_group, std::uint32_t k) const {
+  if (swizzle == Swizzle::none) return start + row_group * stride + k / 8 * leading + k % 8 * 16;
   const std::uint32_t pitch = row_bytes(swizzle), groups = pitch / 16;
   return swizzled(start + row_group / groups * leading + k / 8 * stride + k % 8 * pitch +
                       row_group % groups * 16,
@@ -138,8 +144,10 @@ void judge_operand(Cta& cta, const MatrixOperand& operand, std::uint32_t first, 
   });
 }
 
+namespace {
+
 // Four steps of k at a time: fewer passes over the row of sums.
-__attribute__((target_clones("avx512f", "avx2", "default"))) void multiply_add(
+__attribute__((target_clones("avx512f", "avx2", "default"))) void multiply_add_in_turn(
     float* d, std::uint32_t pitch, const float* a, const float* b, std::uint32_t rows,
     std::uint32_t columns, std::uint32_t depth) {
   for (std::uint32_t i = 0; i < rows; ++i, d += pitch, a += depth)
@@ -151,6 +159,38 @@ __attribute__((target_clones("avx512f", "avx2", "default"))) void multiply_add(
       for (std::uint32_t j = 0; j < columns; ++j)
         sums[j] += a0 * b0[j] + a1 * b1[j] + a2 * b2[j] + a3 * b3[j];
     }
+}
+
+// The largest magnitude if all are integers; infinity else.
+__attribute__((target_clones("avx512f", "avx2", "default"))) float largest_integer(
+    const float* values, std::uint32_t rows, std::uint32_t pitch, std::uint32_t columns) {
+  constexpr float least_unexact = 0x1p24f;
+  std::uint32_t largest = 0, are_others = 0;
+  for (std::uint32_t i = 0; i < rows; ++i, values += pitch)
+    for (std::uint32_t j = 0; j < columns; ++j) {
+      const std::uint32_t magnitude = bits_of(values[j]) & 0x7fffffff;
+      const float value = float_from_bits(std::min(magnitude, bits_of(least_unexact)));
+      are_others |= value != static_cast<float>(static_cast<int>(value));
+      largest = std::max(largest, magnitude);
+    }
+  return are_others ? HUGE_VALF : float_from_bits(largest);
+}
+
+}  // namespace
+
+void multiply_add(const Accumulation& how, MmaElement element, float* d, std::uint32_t pitch,
+                  const float* a, const float* b, std::uint32_t rows, std::uint32_t columns,
+                  std::uint32_t depth) {
+  if (!how.in_turn) {
+    // Integers of which no sum needs more than 24 bits: every way gives the exact result.
+    const float of_a = largest_integer(a, rows, depth, depth);
+    const float of_b = largest_integer(b, depth, most_mma_columns, columns);
+    const float of_d = largest_integer(d, rows, pitch, columns);
+    if (!(of_a * of_b * static_cast<float>(depth) + of_d < 0x1p24f))
+      return accumulate_all(how, element, {d, pitch}, {a, depth}, {b, most_mma_columns}, rows,
+                            columns, depth);
+  }
+  multiply_add_in_turn(d, pitch, a, b, rows, columns, depth);
 }
 
 }  // namespace bwgemm::vgpu

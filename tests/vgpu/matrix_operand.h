@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "vgpu/accumulation.h"
 #include "vgpu/cta.h"
 #include "vgpu/tma.h"
 
@@ -13,8 +14,6 @@ namespace bwgemm::vgpu {
 
 inline constexpr std::uint32_t most_mma_depth = 32;  // steps of k of one instruction
 inline constexpr std::uint32_t most_mma_columns = 256;
-
-enum class MmaElement : std::uint8_t { f16, bf16, tf32, e4m3, e5m2 };
 
 // Of all types an instruction takes 32 bytes of k.
 constexpr std::uint32_t element_bytes(MmaElement element) {
@@ -77,9 +76,10 @@ struct OperandReader {
 void judge_operand(Cta& cta, const MatrixOperand& operand, std::uint32_t first, std::uint32_t rows,
                    const OperandReader& reader);
 
-// d[i][j] += a[i][k] * b[k][j] for `depth` steps of k; `d` has `pitch` floats per row, `a` depth,
-// `b` most_mma_columns.
-void multiply_add(float* d, std::uint32_t pitch, const float* a, const float* b, std::uint32_t rows,
-                  std::uint32_t columns, std::uint32_t depth);
+// d[i][j] += a[i][k] * b[k][j] for `depth` steps of k, summed as `how` says; `d` has `pitch` floats
+// per row, `a` depth, `b` most_mma_columns.
+void multiply_add(const Accumulation& how, MmaElement element, float* d, std::uint32_t pitch,
+                  const float* a, const float* b, std::uint32_t rows, std::uint32_t columns,
+                  std::uint32_t depth);
 
 }  // namespace bwgemm::vgpu

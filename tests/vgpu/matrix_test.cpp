@@ -36,29 +36,42 @@ void put(MmaElement element, float value, std::byte* to) {
 constexpr std::uint32_t image_bytes = 8192;
 using Image = std::vector<std::byte>;
 
-// As shared memory holds it, `rows` of 32 bytes of k. K-major: 8 rows of 16 bytes lie together, no
-// swizzle, steps of 128 bytes along k and of 256 along rows. MN-major: stretches of 64 rows, of 128
-// bytes, swizzled; the image begins at a multiple of 1024.
-Image image_of(const Matrix& matrix, std::uint32_t rows, MmaElement element, bool mn_major) {
-  const std::uint32_t bytes = element_bytes(element), depth = 32 / bytes;
+constexpr Swizzle usual_swizzle(bool mn_major) {
+  return mn_major ? Swizzle::bytes128 : Swizzle::none;
+}
+constexpr std::uint32_t width_of(Swizzle swizzle) {
+  return 16u << static_cast<int>(swizzle);
+}
+
+// As shared memory holds it, `rows` of 32 bytes of k; the image begins at a multiple of 1024.
+// Without swizzle, 8 rows (MN-major: 8 of k) of 16 bytes lie together, with steps of 128 bytes
+// along k and of 256 along rows. K-major: each row begins a line as wide as the swizzle. MN-major:
+// stretches of as many rows as fit such a line, one line for each k.
+Image image_of(const Matrix& matrix, std::uint32_t rows, MmaElement element, bool mn_major,
+               Swizzle swizzle) {
+  const std::uint32_t bytes = element_bytes(element), depth = 32 / bytes, width = width_of(swizzle);
   Image image(image_bytes);
   for (std::uint32_t row = 0; row < rows; ++row)
     for (std::uint32_t k = 0; k < depth; ++k) {
-      const std::uint32_t at = k * bytes, wide = 128 / bytes;
-      const std::uint32_t k_major = row / 8 * 256 + row % 8 * 16 + at / 16 * 128 + at % 16;
-      const std::uint32_t mn = row / wide * depth * 128 + k * 128 + row % wide * bytes;
-      put(element, matrix[row * depth + k],
-          &image[mn_major ? swizzled(mn & ~15u, Swizzle::bytes128) + mn % 16 : k_major]);
+      const std::uint32_t inner = (mn_major ? row : k) * bytes, outer = mn_major ? k : row;
+      const std::uint32_t lines = mn_major ? depth : rows;
+      std::uint32_t at = inner / width * lines * width + outer * width + inner % width;
+      if (swizzle == Swizzle::none && !mn_major)
+        at = row / 8 * 256 + row % 8 * 16 + inner / 16 * 128 + inner % 16;
+      put(element, matrix[row * depth + k], &image[swizzled(at & ~15u, swizzle) + at % 16]);
     }
   return image;
 }
 
-std::uint64_t descriptor(std::uint32_t address, MmaElement element, bool mn_major, bool tcgen05) {
-  const std::uint32_t depth = mma_depth(element);
-  const std::uint64_t leading = mn_major ? depth * 128 : 128, stride = mn_major ? 1024 : 256;
-  std::uint64_t bits = address >> 4 | (leading >> 4) << 16 | (stride >> 4) << 32;
-  if (tcgen05) return bits | std::uint64_t{1} << 46 | (mn_major ? std::uint64_t{2} << 61 : 0);
-  return bits | (mn_major ? std::uint64_t{1} << 62 : 0);
+std::uint64_t descriptor(std::uint32_t address, MmaElement element, Swizzle swizzle, bool tcgen05) {
+  static constexpr std::uint64_t tcgen05_codes[] = {0, 6, 4, 2}, wgmma_codes[] = {0, 3, 2, 1};
+  const std::uint64_t depth = mma_depth(element), width = width_of(swizzle);
+  std::uint64_t leading = depth * width, stride = 8 * width;
+  if (swizzle == Swizzle::none) leading = 128, stride = 256;
+  const std::uint64_t bits = address >> 4 | (leading >> 4) << 16 | (stride >> 4) << 32;
+  const int code = static_cast<int>(swizzle);
+  if (tcgen05) return bits | std::uint64_t{1} << 46 | tcgen05_codes[code] << 61;
+  return bits | wgmma_codes[code] << 62;
 }
 
 Matrix product(const Matrix& a, const Matrix& b, std::uint32_t m, std::uint32_t n,
@@ -136,8 +149,10 @@ void expect_wgmma(const Multiply& what) {
   MatrixCase test;
   test.threads = 128;
   test.seed = n;
-  Image images = image_of(a, m, what.a, what.a_mn_major);
-  const Image second = image_of(b, n, what.b, what.b_mn_major);
+  const Swizzle a_swizzle = usual_swizzle(what.a_mn_major);
+  const Swizzle b_swizzle = usual_swizzle(what.b_mn_major);
+  Image images = image_of(a, m, what.a, what.a_mn_major, a_swizzle);
+  const Image second = image_of(b, n, what.b, what.b_mn_major, b_swizzle);
   images.insert(images.end(), second.begin(), second.end());
   std::vector<std::byte> fragments(128 * 16);  // four registers of A for each thread
   const std::uint32_t bytes = element_bytes(what.a);
@@ -159,9 +174,9 @@ void expect_wgmma(const Multiply& what) {
        "mul.wide.u32 %rd5, %r0, 16; add.s64 %rd5, %rd5, ",
        parts,
        "; ld.global.v4.b32 {part0, part1, part2, part3}, [%rd5]; mov.u64 d0, ",
-       number(descriptor(smem, what.a, what.a_mn_major, false)),
+       number(descriptor(smem, what.a, a_swizzle, false)),
        "; mov.u64 d1, ",
-       number(descriptor(smem + b_offset, what.b, what.b_mn_major, false)),
+       number(descriptor(smem + b_offset, what.b, b_swizzle, false)),
        "; setp.ne.s32 adds, 0, 0; wgmma.fence.sync.aligned; wgmma.mma_async.sync.aligned.m64n",
        number(n),
        "k",
@@ -228,7 +243,7 @@ TEST(Wgmma, RegistersInFlightAreNotTouched) {
     return joined(
         {MatrixCase::load(test.put(images.data(), images.size())),
          "{ .reg .f32 sum<4>; .reg .b32 part<4>; .reg .b64 d; .reg .pred adds; mov.u64 d, ",
-         number(descriptor(smem + b_offset, bf16, false, false)),
+         number(descriptor(smem + b_offset, bf16, Swizzle::none, false)),
          "; setp.ne.s32 adds, 0, 0; wgmma.fence.sync.aligned; "
          "wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {sum0, sum1, sum2, sum3}, "
          "{part0, part1, part2, part3}, d, adds, 1, 1, 0; wgmma.commit_group.sync.aligned;",
@@ -249,6 +264,7 @@ struct TensorMultiply {
   std::uint32_t m, n;
   std::uint32_t ctas = 1;
   bool ws = false, a_in_tensor_memory = false, a_mn_major = false, b_mn_major = false;
+  Swizzle a_swizzle = usual_swizzle(a_mn_major), b_swizzle = usual_swizzle(b_mn_major);
 };
 
 // Where row i, column j of D lies: CTA, lane, column.
@@ -275,8 +291,8 @@ void expect_tcgen05(const TensorMultiply& what) {
     const std::uint32_t rows = m / ctas, columns = n / ctas;
     const Matrix own_a(a.begin() + cta * rows * depth, a.begin() + (cta + 1) * rows * depth);
     const Matrix own_b(b.begin() + cta * columns * depth, b.begin() + (cta + 1) * columns * depth);
-    for (const Image& image : {image_of(own_a, rows, what.a, what.a_mn_major),
-                               image_of(own_b, columns, what.b, what.b_mn_major)})
+    for (const Image& image : {image_of(own_a, rows, what.a, what.a_mn_major, what.a_swizzle),
+                               image_of(own_b, columns, what.b, what.b_mn_major, what.b_swizzle)})
       images.insert(images.end(), image.begin(), image.end());
   }
   // Row t of A as 8 words for thread t, for A in tensor memory.
@@ -314,8 +330,8 @@ void expect_tcgen05(const TensorMultiply& what) {
     barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;
     tcgen05.fence::after_thread_sync;
     mov.u64 d0, )",
-                      number(descriptor(smem, what.a, what.a_mn_major, true)), "; mov.u64 d1, ",
-                      number(descriptor(smem + b_offset, what.b, what.b_mn_major, true)),
+                      number(descriptor(smem, what.a, what.a_swizzle, true)), "; mov.u64 d1, ",
+                      number(descriptor(smem + b_offset, what.b, what.b_swizzle, true)),
                       "; mov.u32 %r9, ", number(instruction), R"(;
     or.b32 %r12, %r3, %r0; setp.eq.s32 %p3, %r12, 0; setp.ne.s32 adds, 0, 0;
     @%p3 tcgen05.mma)",
@@ -369,6 +385,17 @@ TEST(Tcgen05, Majors) {
       expect_tcgen05({".kind::f16", bf16, bf16, both_bf16, 128, 128, 1, false, false, a, b});
       expect_tcgen05({".kind::f8f6f4", e4m3, e5m2, e4m3_e5m2, 128, 128, 1, false, false, a, b});
     }
+}
+
+TEST(Tcgen05, Swizzles) {
+  for (const Swizzle swizzle : {Swizzle::none, Swizzle::bytes32, Swizzle::bytes64})
+    for (const bool a : {false, true})
+      for (const bool b : {false, true}) {
+        expect_tcgen05({".kind::f16", bf16, bf16, both_bf16, 128, 128, 1, false, false, a, b,
+                        swizzle, swizzle});
+        expect_tcgen05(
+            {".kind::f16", f16, f16, both_f16, 256, 128, 2, false, false, a, b, swizzle, swizzle});
+      }
 }
 
 TEST(Tcgen05, WeightStationary) {

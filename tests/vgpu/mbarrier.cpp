@@ -59,6 +59,7 @@ void expect_transactions(Simulation& simulation, MBarrier& barrier, std::int64_t
                          const Instruction* instruction) {
   barrier.transactions += bytes;
   check_transactions(simulation, barrier, instruction);
+  end_phase_if_complete(simulation, barrier);  // where all arrived before (seen on an H200)
 }
 
 void complete_transactions(Simulation& simulation, MBarrier& barrier, std::int64_t bytes,

@@ -71,8 +71,9 @@ Step invalidate(Warp& warp, const Instruction& instruction, LaneMask mask) {
 View published_by(Warp& warp, const Instruction& instruction, LaneMask mask, bool reaches) {
   if (!(instruction.modifiers & relaxed) && reaches) return warp.release(mask);
   View view = warp.knowledge.gathered(mask).view;
-  warp.cta.cluster.forget_warps(view.generic);
-  warp.cta.cluster.forget_warps(view.async);
+  warp.forget_fences_of_others(mask, view);
+  for (Clock* clock : {&view.generic, &view.async, &view.async_global})
+    warp.cta.cluster.forget_warps(*clock);
   return view;
 }
 
@@ -108,13 +109,14 @@ Step arrive_or_expect(Warp& warp, const Instruction& instruction, LaneMask mask)
   return Step::next;
 }
 
-// What a wait of this scope takes over.
+// What a wait of this scope takes over; a relaxed one, nothing.
 void acquire(Warp& warp, const Instruction& instruction, LaneMask mask, const MBarrier& barrier) {
+  if (instruction.modifiers & relaxed) return;
   View view = barrier.completed;
-  if (!(instruction.modifiers & cluster_scope) || (instruction.modifiers & relaxed)) {
-    const int own = instruction.modifiers & relaxed ? -1 : static_cast<int>(warp.cta.rank);
-    warp.cta.cluster.forget_warps(view.generic, own);
-    warp.cta.cluster.forget_warps(view.async, own);
+  if (!(instruction.modifiers & cluster_scope)) {
+    const int own = static_cast<int>(warp.cta.rank);
+    for (Clock* clock : {&view.generic, &view.async, &view.async_global})
+      warp.cta.cluster.forget_warps(*clock, own);
   }
   warp.knowledge.acquire(mask, warp.live, view);
 }

@@ -52,6 +52,7 @@ class Message : public AsyncTask {
     return false;
   }
   bool belongs_to(const Cluster& cluster) const override { return &to_->cluster == &cluster; }
+  Work work() const override { return {}; }
   void check_exit(const Cta& cta) override {
     if (&cta == to_)
       simulation_.findings().fatal(

@@ -92,6 +92,10 @@ std::unique_ptr<Program> decode_kernel(const KernelText& kernel, const ModuleTex
   constexpr std::uint32_t registers_per_sm = 65536, most_registers = 255;
   program->info.register_estimate =
       std::min(registers_per_sm / std::max(kernel.max_threads, 1u) / 8 * 8, most_registers);
+  if (kernel.max_threads > 0) {
+    const std::uint32_t all = kernel.max_threads * std::max(kernel.min_ctas, 1u);
+    program->launch_registers = std::min(registers_per_sm / all, most_registers) / 8 * 8;
+  }
   mark_accumulators(*program);
   find_reconvergence(*program);
   return program;

@@ -112,9 +112,26 @@ Step nothing(Warp&, const Instruction&, LaneMask) {
   return Step::next;
 }
 
-// The machine has registers enough for everybody; what is checked is that whole warps ask.
+// What warps give up others of the CTA may have, and wait for. The machine has registers enough for
+// everybody; what is checked is that a kernel's would suffice.
 Step set_registers(Warp& warp, const Instruction& instruction, LaneMask mask) {
   require_whole_warp(warp, instruction, mask, warp.live);
+  const auto wanted = static_cast<std::uint32_t>(instruction.displacement);
+  if (warp.register_count == 0) return Step::next;
+  const bool more = instruction.modifiers != 0;
+  if (more ? wanted < warp.register_count : wanted > warp.register_count)
+    fail(warp, instruction, "registers",
+         "from " + std::to_string(warp.register_count) + " to " + std::to_string(wanted));
+  const std::uint32_t registers =
+      warp_lanes * (more ? wanted - warp.register_count : warp.register_count - wanted);
+  if (more && warp.cta.free_registers < registers) {
+    warp.cta.register_sleepers.push_back(warp.current);
+    warp.simulation.sleep(warp.current, "registers, for each thread", wanted);
+    return Step::retry;
+  }
+  warp.register_count = wanted;
+  warp.cta.free_registers += more ? 0 - registers : registers;
+  if (!more) warp.simulation.wake_all(warp.cta.register_sleepers);
   return Step::next;
 }
 
@@ -149,12 +166,13 @@ void decode_hint(Decoder& decoder) {
     const bool waits = decoder.one_of({"wait", "launch_dependents"}) == 0;
     decoder.instruction.execute = waits ? wait_for_grids : launch_dependents;
   } else {
-    decoder.one_of({"inc", "dec"});
+    decoder.instruction.modifiers = decoder.one_of({"inc", "dec"}) == 0 ? 1 : 0;
     decoder.expect("sync");
     decoder.expect("aligned");
     if (decoder.type() != Type::u32) decoder.fail("type not supported");
     const std::int64_t count = decoder.immediate(0);
     if (count < 24 || count > 256 || count % 8 != 0) decoder.fail("register count out of range");
+    decoder.instruction.displacement = count;
     decoder.instruction.execute = set_registers;
   }
 }

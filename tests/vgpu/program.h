@@ -90,6 +90,7 @@ struct Program {
   std::vector<std::uint32_t> parameter_offsets;
 
   std::uint32_t register_bytes = 0, predicates = 0;
+  std::uint32_t launch_registers = 0;  // of a thread, before any setmaxnreg; 0: unknown
   std::vector<std::byte> constants;
   // (offset, bytes) of constants that are shared addresses: each CTA puts its rank into them.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> shared_constants;

@@ -45,6 +45,7 @@ inline std::string joined(std::initializer_list<std::string_view> parts) {
 }
 
 struct PtxCase {
+  static constexpr std::size_t words = 4096;
   std::uint32_t threads = 32, ctas = 1, cluster = 1;
   std::uint64_t seed = 1;
   RunOptions options = {};
@@ -54,9 +55,9 @@ struct PtxCase {
   std::vector<Finding> findings = {};
   std::vector<std::uint32_t> out = {};
 
-  PtxCase& run(const std::string& body) {
-    const std::size_t words = 4096;
-    const std::uint64_t address = memory.allocate(words * 4);
+  // Of a kernel with this body, and a new `out` at `address`.
+  LaunchRequest request_of(const std::string& body, std::uint64_t& address) {
+    address = memory.allocate(words * 4);
     std::memset(memory.host(address, words * 4), 0, words * 4);
     memory.mark_initialised(address, words * 4);
     LaunchRequest request;
@@ -70,6 +71,11 @@ struct PtxCase {
     std::memcpy(request.parameters.data(), &address, sizeof address);
     const TensorMapBytes map_bytes = encode(map);
     std::memcpy(request.parameters.data() + 64, map_bytes.data(), map_bytes.size());
+    return request;
+  }
+  PtxCase& run(const std::string& body) {
+    std::uint64_t address = 0;
+    const LaunchRequest request = request_of(body, address);
     findings = vgpu::run(request, memory, options);
     out.resize(words);
     std::memcpy(out.data(), memory.host(address, words * 4), words * 4);

@@ -140,8 +140,9 @@ void read_kernel_directives(std::string_view text, KernelText& kernel, std::stri
       kernel.max_threads = product_of_numbers();
     else if (directive == ".reqnctapercluster")
       kernel.cluster_size = product_of_numbers();
-    else if (directive == ".minnctapersm" || directive == ".maxnreg" ||
-             directive == ".maxclusterrank")
+    else if (directive == ".minnctapersm")
+      kernel.min_ctas = product_of_numbers();
+    else if (directive == ".maxnreg" || directive == ".maxclusterrank")
       words.number();  // concerns ptxas
     else if (directive != ".explicitcluster")
       words.fail("unknown directive: " + directive);

@@ -55,7 +55,7 @@ struct KernelText {
   std::string name;
   int line = 0;
   std::vector<ParameterDeclaration> parameters;
-  std::uint32_t max_threads = 0, cluster_size = 0;
+  std::uint32_t max_threads = 0, cluster_size = 0, min_ctas = 1;
   std::vector<SharedDeclaration> shared;
   std::vector<TextScope> scopes;
   std::vector<Statement> statements;

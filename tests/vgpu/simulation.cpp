@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "vgpu/timing/timeline.h"
 #include "vgpu/wgmma.h"
 
 namespace bwgemm::vgpu {
@@ -41,6 +42,7 @@ Simulation::Simulation(const Program& program, const LaunchRequest& request, Glo
     async_eagerness_ = eagerness[request.seed % std::size(eagerness)];
     quantum_ = 1u << request.seed % 9;
     spurious_failures_ = request.seed % 3 == 0 ? 0.4 : 0.02;
+    if (request.seed % 3 == 0) starved_ = request.seed / 3 % (threads_ / warp_lanes + 1);
   }
   // Parameters can be addressed (cvta.param), away from everything else.
   parameter_window_ = memory.allocate(request.parameters.size(), parameter_alignment);
@@ -79,8 +81,7 @@ bool Simulation::can_launch() const {
   return clusters_started_ < clusters_end_ && clusters_resident_ < most;
 }
 
-void Simulation::launch_cluster() {
-  const std::uint64_t number = clusters_started_++;
+void Simulation::launch_cluster(std::uint64_t number, std::uint32_t place) {
   ++clusters_resident_;
   auto cluster = std::make_unique<Cluster>(static_cast<std::uint32_t>(number), cluster_size_);
   cluster->live_threads = threads_ * cluster_size_;
@@ -90,6 +91,7 @@ void Simulation::launch_cluster() {
   for (std::uint32_t rank = 0; rank < cluster_size_; ++rank) {
     cluster->ctas.push_back(std::make_unique<Cta>(
         *this, *cluster, rank, number * cluster_size_ + rank, shared_bytes, threads_));
+    if (timeline_) timeline_->add(*cluster->ctas.back(), place);
     for (const auto& warp : cluster->ctas.back()->warps) wake(new_split(*warp, warp->live, 0, -1));
   }
   clusters_.push_back(std::move(cluster));
@@ -108,9 +110,11 @@ void Simulation::schedule(const std::shared_ptr<AsyncTask>& task) {
   if (task->scheduled_) return;
   task->scheduled_ = true;
   tasks_.push_back(task);
+  if (timeline_) timeline_->start(task);
 }
 
 void Simulation::wake(Split* split) {
+  if (timeline_) return timeline_->wake(split);
   split->sleeps_on = nullptr;
   if (split->ready_index >= 0) return;
   split->ready_index = static_cast<int>(ready_.size());
@@ -124,7 +128,7 @@ void Simulation::wake_all(std::vector<Split*>& splits) {
 }
 
 void Simulation::unschedule(Split* split) {
-  if (split->ready_index < 0) return;
+  if (split->ready_index < 0 || timeline_) return;
   Split* last = ready_.back();
   ready_[split->ready_index] = last;
   last->ready_index = split->ready_index;
@@ -145,7 +149,10 @@ void Simulation::decide() {
     return options_.adversarial ? random(static_cast<std::uint32_t>(count)) : otherwise;
   };
   if (tasks_.empty() || (!ready_.empty() && !chance(async_eagerness_))) {
-    execute(ready_[pick(ready_.size(), 0)]);
+    Split* split = ready_[pick(ready_.size(), 0)];
+    for (int i = 0; i < 10 && split->warp->index == starved_; ++i)
+      split = ready_[pick(ready_.size(), 0)];
+    execute(split);
   } else {
     const std::shared_ptr<AsyncTask> task = tasks_[pick(tasks_.size(), tasks_.size() - 1)];
     ++async_events_;
@@ -162,7 +169,7 @@ Simulation::State Simulation::advance(std::uint32_t decisions) {
     const bool was_alone = !lets_dependents_begin();
     for (; decisions > 0 && !is_over_; --decisions) {
       if (was_alone && lets_dependents_begin()) break;
-      while (can_launch()) launch_cluster();
+      while (can_launch()) launch_cluster(clusters_started_++);
       if (!ready_.empty() || !tasks_.empty())
         decide();
       else if (!grid_sleepers_.empty())
@@ -185,6 +192,7 @@ const std::vector<Finding>& Simulation::finish() {
 
 // From either end: the order of CTAs is nobody's promise.
 std::optional<std::uint64_t> Simulation::cancel_cluster() {
+  if (timeline_) return timeline_->next_cluster();
   if (clusters_started_ == clusters_end_) return std::nullopt;
   ctas_before_dependents_ -= cluster_size_;
   return options_.adversarial && chance(0.5) ? --clusters_end_ : clusters_started_++;
@@ -301,7 +309,7 @@ std::byte* Simulation::global(std::uint64_t address, std::uint32_t bytes, bool w
 void Simulation::check_initialised(std::uint64_t address, std::uint32_t bytes,
                                    const Instruction* instruction) {
   const Allocation* allocation = allocation_of(address, bytes);
-  if (allocation && !allocation->is_initialised(address, bytes))
+  if (!timeline_ && allocation && !allocation->is_initialised(address, bytes))
     findings_.report(Finding::Severity::error, "uninitialised-global",
                      "read of " + std::to_string(bytes) + " bytes at global " +
                          hexadecimal(address) + " that were never written",

@@ -16,8 +16,11 @@
 #include "vgpu/global_shadow.h"
 #include "vgpu/machine.h"
 #include "vgpu/program.h"
+#include "vgpu/timing/work.h"
 
 namespace bwgemm::vgpu {
+
+class Timeline;
 
 // Something asynchronous that has work to do: the scheduler picks one at random.
 class AsyncTask {
@@ -28,6 +31,8 @@ class AsyncTask {
   virtual bool belongs_to(const Cluster& cluster) const = 0;
   // Reports, if the CTA must not exit yet.
   virtual void check_exit(const Cta&) {}
+  // What its next step is to the timing mode.
+  virtual Work work() const = 0;
 
  private:
   friend class Simulation;
@@ -39,6 +44,12 @@ class Simulation {
   Simulation(const Program& program, const LaunchRequest& request, GlobalMemory& memory,
              const RunOptions& options);
   ~Simulation();
+
+  // In simulated time instead of in any order (timing/timed_run.cpp): no products, no tiles move.
+  std::vector<Finding> run_timed(std::unique_ptr<Timeline> timeline);
+  bool is_timed() const { return timeline_ != nullptr; }
+  double cycle() const;       // 0 if nobody counts
+  bool keeps_memory() const;  // a run that only counts: atomics leave global memory as it is
 
   // Of a grid that others precede.
   enum class State { going, waiting, over };  // waiting: for the end of what it depends on
@@ -104,7 +115,11 @@ class Simulation {
  private:
   void decide();
   void validate_launch() const;
-  void launch_cluster();
+  void launch_cluster(std::uint64_t number, std::uint32_t place = 0);
+  void launch_timed(std::uint64_t number, std::uint32_t place, double at);
+  void run_timed(Split* split);
+  void advance_timed();
+  void follow(Cta& cta);
   bool can_launch() const;
   void retire_finished_clusters();
   void execute(Split* split);
@@ -131,6 +146,7 @@ class Simulation {
   GlobalShadow global_shadow_;
   std::mt19937 random_;
   double async_eagerness_ = 1, spurious_failures_ = 0;
+  std::uint32_t starved_ = ~0u;   // warp of every CTA that hardly ever goes next
   std::uint32_t quantum_ = 1000;  // instructions between decisions, at most
 
   std::uint32_t cluster_size_, threads_;
@@ -140,6 +156,7 @@ class Simulation {
   std::vector<std::shared_ptr<AsyncTask>> tasks_;
   std::uint64_t instructions_ = 0, async_events_ = 0;
   bool is_over_ = false;
+  std::unique_ptr<Timeline> timeline_;  // null: not timed
 
   bool has_prerequisites_ = false, prerequisites_over_ = false;
   std::uint64_t ctas_before_dependents_;

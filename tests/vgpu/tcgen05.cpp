@@ -65,13 +65,27 @@ TensorPipe::TensorPipe(Simulation& simulation, Cta& first, Cta* second)
       a_(TensorMemory::lanes * most_mma_depth),
       b_(most_mma_depth * most_mma_columns) {}
 
-void TensorPipe::push(const Multiplication& multiplication, const Instruction& instruction) {
+void TensorPipe::push(const Multiplication& multiplication, const Warp& issuer,
+                      const Instruction& instruction) {
   ++issued_;
-  queue_.push_back({false, multiplication, {}, &instruction, issued_});
+  queue_.push_back(
+      {false, multiplication, {}, &instruction, issued_, simulation_.cycle(), &issuer});
 }
 
-void TensorPipe::push(const Commit& commit, const Instruction& instruction) {
-  queue_.push_back({true, {}, commit, &instruction, issued_});
+void TensorPipe::push(const Commit& commit, const Warp& issuer, const Instruction& instruction) {
+  queue_.push_back({true, {}, commit, &instruction, issued_, simulation_.cycle(), &issuer});
+}
+
+Work TensorPipe::work() const {
+  const Operation& operation = queue_.front();
+  Work work{.kind = operation.is_commit ? Work::Kind::commit : Work::Kind::tensor_multiply,
+            .cta = &first_,
+            .peer = second_,
+            .issuer = operation.issuer,
+            .issued = operation.issued};
+  work.rows = operation.multiplication.shape.rows;
+  work.columns = operation.multiplication.shape.columns;
+  return work;
 }
 
 void TensorPipe::check_exit(const Cta& cta) {
@@ -110,8 +124,8 @@ void TensorPipe::run(const Multiplication& multiplication) {
       if (!multiplication.accumulate)
         for (std::uint32_t row = 0; row < block.rows; ++row)
           std::memset(d + row * TensorMemory::columns, 0, block.columns * sizeof(float));
-      multiply_add(d, TensorMemory::columns, &a_[block.first_row * depth], &b_[block.first_column],
-                   block.rows, block.columns, depth);
+      multiply_add(Accumulation{}, shape.b, d, TensorMemory::columns, &a_[block.first_row * depth],
+                   &b_[block.first_column], block.rows, block.columns, depth);
     }
   }
 }
@@ -133,7 +147,7 @@ bool TensorPipe::step() {
   queue_.pop_front();
   if (operation.is_commit)
     run(operation, operation.commit);
-  else
+  else if (!simulation_.is_timed())
     run(operation.multiplication);
   return !queue_.empty();
 }

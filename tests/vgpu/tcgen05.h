@@ -66,8 +66,10 @@ class TensorPipe : public AsyncTask {
   // Numbers of multiplications, from 1.
   std::uint32_t next_number() const { return issued_ + 1; }
   std::uint32_t issued() const { return issued_; }
-  void push(const Multiplication& multiplication, const Instruction& instruction);
-  void push(const Commit& commit, const Instruction& instruction);
+  Work work() const override;
+  void push(const Multiplication& multiplication, const Warp& issuer,
+            const Instruction& instruction);
+  void push(const Commit& commit, const Warp& issuer, const Instruction& instruction);
   std::uint32_t ctas() const { return second_ ? 2 : 1; }
   Cta& cta(std::uint32_t half) { return half ? *second_ : first_; }
 
@@ -82,6 +84,8 @@ class TensorPipe : public AsyncTask {
     Commit commit;
     const Instruction* instruction;
     std::uint32_t number;  // of the last multiplication so far
+    double issued;         // cycle, where time is simulated
+    const Warp* issuer;
   };
   void run(const Multiplication& multiplication);
   void fetch_a(Cta& cta, const Multiplication& multiplication);

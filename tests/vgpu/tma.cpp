@@ -57,6 +57,31 @@ Box::Inside Box::inside(std::uint32_t row) const {
           address + static_cast<std::uint64_t>(first * element)};
 }
 
+std::pair<std::uint32_t, std::uint32_t> Box::extent_inside() const {
+  const auto inside = [&](std::uint32_t i) {
+    const std::int64_t first = std::max<std::int64_t>(origin_[i], 0);
+    const std::int64_t last = std::min(origin_[i] + map_.box[i], std::int64_t(map_.extent[i]));
+    return static_cast<std::uint32_t>(std::max<std::int64_t>(last - first, 0));
+  };
+  std::uint32_t rows = 1;
+  for (std::uint32_t i = 1; i < map_.rank; ++i) rows *= inside(i);
+  const std::uint32_t bytes = inside(0) * size_bytes(map_.element);
+  return {bytes > 0 ? rows : 0, bytes};
+}
+
+bool Box::starts_off_a_line() const {
+  constexpr std::uint64_t line_bytes = 128;
+  const auto first = static_cast<std::uint64_t>(origin_[0]) * size_bytes(map_.element);
+  return (map_.address + first) % line_bytes != 0 || map_.stride[0] % line_bytes != 0;
+}
+
+std::uint64_t Box::place() const {
+  std::uint64_t number = map_.address;
+  for (std::uint32_t i = 0; i < map_.rank; ++i)
+    number = (number ^ static_cast<std::uint64_t>(origin_[i])) * 0x9e3779b97f4a7c15;
+  return number;
+}
+
 TmaLoad::TmaLoad(Simulation& simulation, Warp& warp, int lane, const Instruction& instruction,
                  Box box, const Target& target)
     : simulation_(simulation),
@@ -147,14 +172,16 @@ void TmaLoad::check_exit(const Cta& cta) {
 void TmaLoad::copy_row(std::uint32_t row) {
   const Box::Inside inside = box_.inside(row);
   const std::byte* from = source(inside);
-  const int fill = box_.map().fill_nan ? 0xff : 0;
+  constexpr std::uint16_t nan = 0x7ff7;  // in elements of any size (seen on an H200, 2026-11-21)
+  const std::uint16_t fill = box_.map().fill_nan ? nan : 0;
   box_.for_each_chunk(row, [&](std::uint32_t offset, std::uint32_t byte) {
     std::byte chunk[Box::chunk_bytes];
     const std::uint32_t end = byte + Box::chunk_bytes;
     if (byte >= inside.first && end <= inside.last) {
       std::memcpy(chunk, from + (byte - inside.first), sizeof chunk);
     } else {
-      std::memset(chunk, fill, sizeof chunk);
+      for (std::size_t i = 0; i < sizeof chunk; i += sizeof fill)
+        std::memcpy(chunk + i, &fill, sizeof fill);
       const std::uint32_t first = std::max(byte, inside.first), last = std::min(end, inside.last);
       if (first < last)
         std::memcpy(chunk + (first - byte), from + (first - inside.first), last - first);
@@ -174,7 +201,7 @@ void TmaLoad::land(std::uint32_t destination) {
 
 bool TmaLoad::step() {
   const std::uint32_t count = piece(simulation_, box_.rows() - done_);
-  for (std::uint32_t i = 0; i < count; ++i) copy_row(order_[done_ + i]);
+  for (std::uint32_t i = 0; i < count && !simulation_.is_timed(); ++i) copy_row(order_[done_ + i]);
   done_ += count;
   for_each_lane(target_.destinations, [&](int rank) {
     const auto destination = static_cast<std::uint32_t>(rank);
@@ -186,6 +213,24 @@ bool TmaLoad::step() {
                           &instruction_);
   });
   return done_ < box_.rows();
+}
+
+Work TmaLoad::work() const {
+  const auto [rows, bytes] = box_.extent_inside();
+  const TensorMapFields& map = box_.map();
+  Work work{.kind = Work::Kind::load, .cta = &issuer_};
+  work.destinations = target_.destinations;
+  work.bytes = box_.bytes();
+  work.rows = box_.rows();
+  work.outside_rows = box_.rows() - rows;
+  work.inside_bytes = rows * bytes;
+  if (target_.from_shared) return work;
+  work.straddles = box_.starts_off_a_line();
+  work.tensor = map.address;
+  work.box = box_.place();
+  work.tensor_bytes = size_bytes(map.element);
+  for (std::uint32_t i = 0; i < map.rank; ++i) work.tensor_bytes *= map.extent[i];
+  return work;
 }
 
 TmaStore::TmaStore(Simulation& simulation, Warp& warp, int lane, const Instruction& instruction,
@@ -220,8 +265,7 @@ void TmaStore::begin() {
     if (inside.first < inside.last)
       simulation_.global_shadow().async_write(
           {warp_, lane_, &instruction_, "TMA store", is_atomic}, inside.address,
-          inside.last - inside.first + (is_atomic ? 0 : box_.zeros_behind(inside)), groups.writes,
-          group_);
+          inside.last - inside.first + box_.bytes_behind(inside), groups.writes, group_);
   }
 }
 
@@ -246,16 +290,15 @@ void TmaStore::read_row(std::uint32_t row) {
 void TmaStore::write_row(std::uint32_t row) {
   const Box::Inside inside = box_.inside(row);
   if (inside.first >= inside.last) return;
-  const std::uint32_t bytes = inside.last - inside.first, zeros = box_.zeros_behind(inside);
+  const std::uint32_t bytes = inside.last - inside.first + box_.bytes_behind(inside);
+  const std::byte* from = &rows_[row * box_.row_bytes() + inside.first];
+  std::byte* to = simulation_.global(inside.address, bytes, true, &instruction_);
   if (reduction_) {
     simulation_.check_initialised(inside.address, bytes, &instruction_);
-    reduction_->apply(simulation_.global(inside.address, bytes, true, &instruction_),
-                      &rows_[row * box_.row_bytes() + inside.first], bytes);
-    return;
+    reduction_->apply(to, from, bytes);
+  } else {
+    std::memcpy(to, from, bytes);
   }
-  std::byte* to = simulation_.global(inside.address, bytes + zeros, true, &instruction_);
-  std::memcpy(to, &rows_[row * box_.row_bytes() + inside.first], bytes);
-  std::memset(to + bytes, 0, zeros);
 }
 
 bool TmaStore::step() {
@@ -263,7 +306,7 @@ bool TmaStore::step() {
   const bool reads = read_ < box_.rows();
   std::uint32_t& done = reads ? read_ : written_;
   const std::uint32_t count = piece(simulation_, box_.rows() - done);
-  for (std::uint32_t i = 0; i < count; ++i) {
+  for (std::uint32_t i = 0; i < count && !simulation_.is_timed(); ++i) {
     if (reads)
       read_row(order_[done + i]);
     else
@@ -276,6 +319,16 @@ bool TmaStore::step() {
     simulation_.wake_all(groups.sleepers);
   }
   return written_ < box_.rows();
+}
+
+Work TmaStore::work() const {
+  const auto [rows, bytes] = box_.extent_inside();
+  Work work{.kind = read_ < box_.rows() ? Work::Kind::store_read : Work::Kind::store_write,
+            .cta = &warp_.cta};
+  work.bytes = box_.bytes();
+  work.inside_bytes = rows * bytes;
+  work.straddles = box_.starts_off_a_line();
+  return work;
 }
 
 }  // namespace bwgemm::vgpu

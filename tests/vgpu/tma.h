@@ -3,9 +3,11 @@
 // stays pending until the scheduler picks it, and proceeds row by row, in any order and in pieces.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "vgpu/atomic.h"
@@ -33,6 +35,9 @@ class Box {
   std::uint32_t bytes() const { return rows_ * row_bytes_; }
   std::uint32_t offset() const { return offset_; }
   const TensorMapFields& map() const { return map_; }
+  bool starts_before_the_tensor() const {
+    return std::any_of(origin_.begin(), origin_.end(), [](std::int64_t at) { return at < 0; });
+  }
 
   // The part of a row that lies inside the tensor: bytes [first, last) of the row at `address`.
   struct Inside {
@@ -40,9 +45,13 @@ class Box {
     std::uint64_t address;  // of byte `first`
   };
   Inside inside(std::uint32_t row) const;
-  // Zeros that a store writes behind a row which the tensor's end cuts: up to the end of the
-  // 16-byte unit in which it ends.
-  std::uint32_t zeros_behind(const Inside& inside) const {
+  // How many rows, and of each how many bytes, lie inside of the tensor.
+  std::pair<std::uint32_t, std::uint32_t> extent_inside() const;
+  bool starts_off_a_line() const;
+  std::uint64_t place() const;  // a number for where in which tensor it lies
+  // Bytes of the box that a store writes behind a row which the tensor's end cuts: up to the end of
+  // the 16-byte unit in which it ends.
+  std::uint32_t bytes_behind(const Inside& inside) const {
     const bool is_cut = inside.first < inside.last && inside.last < row_bytes_;
     const std::uint64_t end = inside.address + (inside.last - inside.first);
     return is_cut ? static_cast<std::uint32_t>(-end % chunk_bytes) : 0;
@@ -75,6 +84,7 @@ class TmaLoad : public AsyncTask {
   bool step() override;
   bool belongs_to(const Cluster& cluster) const override;
   void check_exit(const Cta& cta) override;
+  Work work() const override;
 
  private:
   Cta& barrier_cta(std::uint32_t destination) const;
@@ -104,6 +114,7 @@ class TmaStore : public AsyncTask {
   bool step() override;
   bool belongs_to(const Cluster& cluster) const override;
   void check_exit(const Cta& cta) override;
+  Work work() const override;
 
  private:
   void begin();

@@ -131,6 +131,9 @@ Step issue_store(Warp& warp, const Instruction& instruction, LaneMask mask) {
     if (&simulation.cta_at(warp.cta, address, &instruction) != &warp.cta)
       fail(warp, instruction, "shared-bounds", "a TMA store from another CTA");
     Box box = box_at(warp, instruction, lane, address & offset_mask);
+    // An illegal instruction (seen on an H200, 2026-11-21).
+    if (box.starts_before_the_tensor())
+      fail(warp, instruction, "tma-coordinates", "a store to negative coordinates");
     std::optional<Atomic> reduction;
     if (instruction.modifiers & reduces) {
       reduction = Atomic::from_bits(instruction.modifiers >> atomic_shift);

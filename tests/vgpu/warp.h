@@ -28,6 +28,7 @@ class Simulation;
 struct Cta;
 struct Warpgroup;
 struct Warp;
+struct WarpTime;
 
 struct Split {
   Warp* warp;
@@ -36,6 +37,7 @@ struct Split {
   int join;              // index into Warp::joins; -1: none
   int ready_index = -1;  // in the scheduler's list; -1: asleep
   bool dead = false;
+  double time = 0;  // cycle, where time is simulated
   const char* sleeps_on = nullptr;
   std::uint32_t sleeps_at = 0;  // the address or number of what it sleeps on
 };
@@ -98,15 +100,20 @@ struct Warp {
   std::vector<std::unique_ptr<Split>> splits;
   std::vector<Join> joins;
   Split* current = nullptr;
+  WarpTime* timing = nullptr;  // where time is simulated
   std::vector<WarpRendezvous> rendezvous;
 
   // ---- ordering ----
   Entity entity, tensor_entity;
   Time time = 1, tensor_time = 1;
-  Time synchronised_at = 0;  // time of the last warp synchronisation
+  Time synchronised_at = 0;      // time of the last warp synchronisation
+  Time fenced_at = 0;            // what fences had made of it for the async proxy, then
+  Time tensor_fenced_at = 0;     // what fences had published of its tcgen05 loads, then
+  bool fenced_together = false;  // by several lanes since then: each for itself
   std::uint16_t synchronisations = 1;
   LaneMask accessed = 0;  // lanes with accesses to memory since then
   WarpKnowledge knowledge;
+  std::uint32_t register_count;  // of a thread; 0: unknown
   bool in_cluster_barrier = false;
   std::uint32_t cluster_phase = 0;
 
@@ -134,6 +141,9 @@ struct Warp {
   void synchronise();
   // What a release by these lanes publishes; the next accesses come after it.
   View release(LaneMask mask);
+  // Fences of several lanes are each lane's own until all have met: takes out of what these lanes
+  // publish what only the others' fences have done.
+  void forget_fences_of_others(LaneMask mask, View& view) const;
   // Does `lane` come after that time of that entity, for ordinary accesses?
   bool knows(int lane, Entity by, Time at) const {
     return by == entity || knowledge.of_lane(lane).view.generic.at(by) >= at;

@@ -74,6 +74,9 @@ Step shuffle(Warp& warp, const Instruction& instruction, LaneMask mask) {
 Step warp_sync(Warp& warp, const Instruction& instruction, LaneMask mask) {
   const LaneMask members =
       lanes<std::uint32_t>(warp, instruction.a)[__builtin_ctz(mask)] & warp.live;
+  if (mask & ~members)
+    fail(warp, instruction, "divergent",
+         "lanes " + hexadecimal(mask) + " synchronise lanes " + hexadecimal(members));
   if ((mask & members) == members) {
     warp.synchronise();
     return Step::next;

@@ -51,6 +51,7 @@ class WgmmaTask : public AsyncTask {
   bool step() override {
     const Warpgroup::Pending pending = std::move(group_.queue.front());
     group_.queue.pop_front();
+    if (simulation_.is_timed()) return finish(pending);
     const WgmmaOperation& operation = pending.operation;
     const std::uint32_t depth = mma_depth(b_element(operation.form));
     if (pending.a.empty())
@@ -63,13 +64,27 @@ class WgmmaTask : public AsyncTask {
     for (std::uint32_t i = 0; i < Warpgroup::warps; ++i)
       accumulate(*group_.cta.warps[group_.first_warp + i], pending.accumulators[i], operation,
                  a_ + i * rows_per_warp * depth);
-    group_.done = pending.number;
-    simulation_.wake_all(group_.sleepers);
-    return group_.can_run();
+    return finish(pending);
+  }
+  Work work() const override {
+    const WgmmaOperation& operation = group_.queue.front().operation;
+    Work work{.kind = Work::Kind::multiply,
+              .cta = &group_.cta,
+              .issuer = group_.cta.warps[group_.first_warp].get()};
+    work.rows = rows_per_group;
+    work.columns = operation.n;
+    work.a_in_shared = operation.a != 0;
+    return work;
   }
   bool belongs_to(const Cluster& cluster) const override { return &group_.cta.cluster == &cluster; }
 
  private:
+  bool finish(const Warpgroup::Pending& pending) {
+    group_.done = pending.number;
+    simulation_.wake_all(group_.sleepers);
+    return group_.can_run();
+  }
+
   void accumulate(Warp& warp, std::uint32_t first_register, const WgmmaOperation& operation,
                   const float* a) {
     const auto& lists = simulation_.program().lists;
@@ -83,8 +98,9 @@ class WgmmaTask : public AsyncTask {
       for_each_sum(*accumulator, operation.n, [](float value, float& sum) { sum = value; });
     }
     if (!operation.accumulate) std::fill(sums.begin(), sums.end(), 0.0f);
-    multiply_add(sums.data(), operation.n, a, b_, rows_per_warp, operation.n,
-                 mma_depth(b_element(operation.form)));
+    const MmaElement element = b_element(operation.form);
+    multiply_add(hopper_accumulation(element), element, sums.data(), operation.n, a, b_,
+                 rows_per_warp, operation.n, mma_depth(element));
   }
 
   Simulation& simulation_;
@@ -146,22 +162,23 @@ Step multiply(Warp& warp, const Instruction& instruction, LaneMask mask) {
                                  lanes<std::uint64_t>(warp, instruction.b)[0], instruction.size,
                                  instruction.modifiers,
                                  (predicate(warp, instruction.predicate) & 1) != 0};
-  seize(warp, instruction, instruction.list);
+  if (!simulation.is_timed()) seize(warp, instruction, instruction.list);
   const std::uint32_t number = ++warp.wgmma_issued, member = warp.index % Warpgroup::warps;
   const View& view = warp.knowledge.common().view;
-  if (!a_in_registers)
+  if (!a_in_registers && !simulation.is_timed())
     judge_operand(group.cta, operand_a(operation), member * rows_per_warp, rows_per_warp,
                   {{warp, 0, &instruction, "wgmma's read of A"},
                    view.generic,
                    view.async,
                    group.entity,
                    number});
-  judge_operand(group.cta, operand_b(operation), 0, operation.n,
-                {{warp, 0, &instruction, "wgmma's read of B"},
-                 view.generic,
-                 view.async,
-                 group.entity,
-                 number});
+  if (!simulation.is_timed())
+    judge_operand(group.cta, operand_b(operation), 0, operation.n,
+                  {{warp, 0, &instruction, "wgmma's read of B"},
+                   view.generic,
+                   view.async,
+                   group.entity,
+                   number});
   const std::uint32_t first = group.queue.empty() ? group.done + 1 : group.queue.front().number;
   if (number - first == group.queue.size())
     group.queue.push_back({operation, number, 0, {}, {}, &instruction});
@@ -169,7 +186,7 @@ Step multiply(Warp& warp, const Instruction& instruction, LaneMask mask) {
   if (pending.operation != operation)
     fail(warp, instruction, "wgmma-mismatch",
          "the warps of a warpgroup issue different operations");
-  if (a_in_registers) seize_a(warp, instruction, pending.a);
+  if (a_in_registers && !simulation.is_timed()) seize_a(warp, instruction, pending.a);
   pending.issued |= 1u << member;
   pending.accumulators[member] = simulation.program().lists[instruction.list][0].offset;
   if (group.can_run()) simulation.schedule(group.task);

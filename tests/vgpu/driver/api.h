@@ -22,5 +22,7 @@ size_t vgpu_finding_count();
 // Begins the random choices anew, as if the process had started with this seed and launched
 // nothing.
 void vgpu_seed(unsigned long long seed);
+// Writes the files of BWGEMM_VGPU_COVERAGE now, and again at the end.
+void vgpu_write_coverage();
 }
 #pragma GCC visibility pop

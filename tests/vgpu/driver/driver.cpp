@@ -3,9 +3,12 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
+#include <string>
 #include <string_view>
 
 #include "vgpu/driver/api.h"
+#include "vgpu/driver/report.h"
 
 namespace bwgemm::vgpu::driver {
 namespace {
@@ -13,6 +16,16 @@ namespace {
 std::string_view variable(const char* name, std::string_view otherwise) {
   const char* text = std::getenv(name);
   return text != nullptr && *text != '\0' ? text : otherwise;
+}
+
+// A file that cannot be used must not go unnoticed: no device then.
+std::optional<vgpu::Constants> constants_in(const std::string& path) {
+  try {
+    return vgpu::Constants::read(path);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "vgpu: BWGEMM_VGPU_TIMING: %s\n", error.what());
+    return std::nullopt;
+  }
 }
 
 }  // namespace
@@ -29,6 +42,8 @@ Settings Settings::of_environment() {
   settings.is_strict = settings.run.strict = is_on("BWGEMM_VGPU_STRICT");
   settings.run.adversarial = is_on("BWGEMM_VGPU_ADVERSARY");
   settings.run.clocks = is_on("BWGEMM_VGPU_CLOCKS");
+  if (const std::string constants(variable("BWGEMM_VGPU_TIMING", "")); !constants.empty())
+    if (!(settings.timing = constants_in(constants))) settings.models.clear();
   return settings;
 }
 
@@ -60,4 +75,10 @@ void vgpu_seed(unsigned long long seed) {
   driver.settings.seed = seed;
   driver.launch_count = 0;
   driver.scheduler.seed(seed);
+}
+
+void vgpu_write_coverage() {
+  using bwgemm::vgpu::driver::Driver;
+  const std::lock_guard lock(Driver::get().mutex);
+  bwgemm::vgpu::driver::write_coverage();
 }

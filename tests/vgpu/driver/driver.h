@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <vector>
 
 #include "vgpu/driver/context.h"
@@ -13,6 +14,7 @@
 #include "vgpu/driver/kernel.h"
 #include "vgpu/driver/schedule.h"
 #include "vgpu/driver/stream.h"
+#include "vgpu/timing/constants.h"
 
 namespace bwgemm::vgpu::driver {
 
@@ -21,6 +23,7 @@ struct Settings {
   std::uint64_t seed = 1;
   bool is_strict = true;  // findings make the work fail
   vgpu::RunOptions run;
+  std::optional<vgpu::Constants> timing;  // then kernels run in simulated time
 
   // From the environment; the table of variables is in README.md. No models: a name is unknown.
   static Settings of_environment();

@@ -9,6 +9,7 @@
 #include "vgpu/driver/driver.h"
 #include "vgpu/driver/occupancy.h"
 #include "vgpu/driver/report.h"
+#include "vgpu/timing/prediction.h"
 
 namespace bwgemm::vgpu::driver {
 namespace {
@@ -93,11 +94,25 @@ std::uint64_t seed_of_launch(std::uint64_t seed, unsigned long long ordinal) {
   return mixed ^ mixed >> 31;
 }
 
+// One after the other, in simulated time.
+void predict_kernels(std::span<const KernelWork* const> kernels) {
+  Driver& driver = Driver::get();
+  for (const KernelWork* kernel : kernels) {
+    std::vector<vgpu::Finding> findings;
+    const vgpu::Prediction prediction =
+        vgpu::predict(kernel->request, driver.heap.memory(), *driver.settings.timing,
+                      kernel->ctas_per_sm, findings);
+    if (report(findings, kernel->request, ++driver.launch_count)) fail(CUDA_ERROR_LAUNCH_FAILED);
+    write(prediction);
+  }
+}
+
 }  // namespace
 
 void run_kernels(std::span<const KernelWork* const> kernels) {
   Driver& driver = Driver::get();
   const Settings& settings = driver.settings;
+  if (settings.timing) return predict_kernels(kernels);
   const unsigned long long first = driver.launch_count + 1;
   driver.launch_count += kernels.size();
   std::vector<vgpu::Grid> grids;
@@ -148,8 +163,8 @@ void launch(const CUlaunchConfig& config, const Function& function, void** param
   const Launch launch = checked_shape(config, function);
   const int threads = static_cast<int>(launch.block.count());
   require_value(threads <= function.signature->max_threads);
-  require(blocks_per_sm(function, threads, launch.dynamic_shared_bytes) > 0,
-          CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
+  const int ctas_per_sm = blocks_per_sm(function, threads, launch.dynamic_shared_bytes);
+  require(ctas_per_sm > 0, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
   if (launch.cluster[1] > 1 || launch.cluster[2] > 1) {
     std::fprintf(stderr, "vgpu: %s: clusters lie along x here\n", function.signature->name.c_str());
     fail(CUDA_ERROR_NOT_SUPPORTED);
@@ -163,9 +178,9 @@ void launch(const CUlaunchConfig& config, const Function& function, void** param
   request.cluster_size = launch.cluster_size();
   request.dynamic_shared_bytes = launch.dynamic_shared_bytes;
   request.parameters = arguments(*function.signature, parameters, extra);
-  enqueue(
-      stream, CU_GRAPH_NODE_TYPE_KERNEL,
-      std::make_shared<const KernelWork>(KernelWork{std::move(request), launch.is_programmatic}));
+  enqueue(stream, CU_GRAPH_NODE_TYPE_KERNEL,
+          std::make_shared<const KernelWork>(KernelWork{std::move(request), launch.is_programmatic,
+                                                        static_cast<std::uint32_t>(ctas_per_sm)}));
 }
 
 }  // namespace bwgemm::vgpu::driver

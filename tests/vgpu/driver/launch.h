@@ -24,6 +24,7 @@ struct Launch {
 struct KernelWork {
   vgpu::LaunchRequest request;
   bool is_programmatic;
+  std::uint32_t ctas_per_sm;
 };
 
 // Kernels of which each but the first may begin before the one in front of it ends. Fails if their

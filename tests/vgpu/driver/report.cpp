@@ -31,18 +31,6 @@ const char* coverage_folder() {
   return folder;
 }
 
-void write_coverage() {
-  for (const auto& [name, kernel] : covered()) {
-    std::ofstream file(std::string(coverage_folder()) + '/' + name + '.' +
-                       std::to_string(getpid()) + ".coverage");
-    for (const int line : kernel.instructions) {
-      const auto index = static_cast<std::size_t>(line);
-      const bool is_executed = index < kernel.executed.size() && kernel.executed[index];
-      file << line << ' ' << (is_executed ? 1 : 0) << '\n';
-    }
-  }
-}
-
 }  // namespace
 
 bool report(const std::vector<vgpu::Finding>& findings, const vgpu::LaunchRequest& request,
@@ -62,6 +50,30 @@ bool report(const std::vector<vgpu::Finding>& findings, const vgpu::LaunchReques
 
 std::size_t finding_count() {
   return found;
+}
+
+void write(const vgpu::Prediction& prediction) {
+  static const char* const path = std::getenv("BWGEMM_VGPU_TIMING_REPORT");
+  if (path == nullptr) {
+    std::fputs(prediction.text().c_str(), stderr);
+    return;
+  }
+  std::ofstream file(path, std::ios::app);
+  if (file.tellp() == 0) file << vgpu::Prediction::csv_header() << '\n';
+  file << prediction.csv() << '\n';
+}
+
+void write_coverage() {
+  if (coverage_folder() == nullptr) return;
+  for (const auto& [name, kernel] : covered()) {
+    std::ofstream file(std::string(coverage_folder()) + '/' + name + '.' +
+                       std::to_string(getpid()) + ".coverage");
+    for (const int line : kernel.instructions) {
+      const auto index = static_cast<std::size_t>(line);
+      const bool is_executed = index < kernel.executed.size() && kernel.executed[index];
+      file << line << ' ' << (is_executed ? 1 : 0) << '\n';
+    }
+  }
 }
 
 Coverage::Coverage(const vgpu::LaunchRequest& request) {

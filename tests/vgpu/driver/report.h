@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What runs of kernels leave behind: findings on stderr and counted, and, if BWGEMM_VGPU_COVERAGE
-// names a folder, which PTX lines were executed.
+// names a folder, which PTX lines were executed. In simulated time: predictions.
 #pragma once
 
 #include <vector>
 
 #include "vgpu/machine.h"
+#include "vgpu/timing/prediction.h"
 
 namespace bwgemm::vgpu::driver {
 
@@ -14,6 +15,9 @@ bool report(const std::vector<vgpu::Finding>& findings, const vgpu::LaunchReques
             unsigned long long launch_ordinal);
 
 std::size_t finding_count();
+
+// A line of the file that BWGEMM_VGPU_TIMING_REPORT names, or some on stderr.
+void write(const vgpu::Prediction& prediction);
 
 // Of one run. Lines executed add up over the process and are written when it ends, one file per
 // kernel and process: "<line> <0 or 1>" for every line that holds an instruction.
@@ -25,5 +29,8 @@ class Coverage {
  private:
   std::vector<bool>* lines_ = nullptr;
 };
+
+// What has been executed so far.
+void write_coverage();
 
 }  // namespace bwgemm::vgpu::driver
