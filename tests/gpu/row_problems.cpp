@@ -173,9 +173,55 @@ Bands several_bands(const KernelConfig& row) {
   const auto [a, b] = direction(row, 3);
   // Less a unit: what is unaligned becomes wider than said.
   const std::int64_t over_n = columns * of.cluster_n - (moves_lines(row) ? unit : 0);
-  GemmCase gemm = gemm_of(row, rows * of.cluster_m, over_n, of.k, a, b);
-  gemm.batch = has_few_slices ? 3 : 2;
+  const int batch = has_few_slices ? 3 : 2;
+  const bool has_batches = row.choices.map_rank != 2;  // else as many tiles in one
+  GemmCase gemm =
+      gemm_of(row, rows * of.cluster_m, has_batches ? over_n : batch * over_n, of.k, a, b);
+  if (has_batches) gemm.batch = batch;
   return {gemm, static_cast<int>(rows * columns) + 1};
+}
+
+// So many clusters that select() makes bands two rows high.
+int wave_of_two_rows(const KernelConfig& row, std::int64_t tile_n) {
+  const Measures of = measures(row, tile_n);
+  return static_cast<int>(of.cluster_m * 9 / 4 / of.cluster_n);
+}
+
+// A row of tensor memory has code of its own for each width of a tile's slices of output, with and
+// without C, where k is split, and for each order of tiles. Tiles as narrow as one slice are cheap;
+// among those of four, buffers are offered again within a tile. Of other rows: nothing.
+std::vector<RowProblem> orders_and_slices(const KernelConfig& row) {
+  std::vector<RowProblem> problems;
+  if (!uses_tensor_memory(row)) return problems;
+  const std::int64_t narrow = runtime_tiles(row).front(), wide = runtime_tiles(row).back();
+  for (const Dtype input : inputs(row.input))
+    for (const bool to_f32 : {false, true}) {
+      auto add = [&](std::int64_t tile_n, int rows, int columns, int k_blocks) -> RowProblem& {
+        const Measures of = measures(row, tile_n);
+        RowProblem& problem = problems.emplace_back(
+            RowProblem{gemm_of(row, rows * of.cluster_m - unit, columns * of.cluster_n,
+                               k_blocks * of.k - unit, Major::mn, Major::k)});
+        problem.gemm.input = input;
+        problem.gemm.output = to_f32 ? Dtype::f32 : input;
+        problem.tile_n = forced_tile(row, tile_n, Major::k);
+        problem.splits_k = k_blocks > 1;
+        add_scalars(problem, 2, to_f32 && input == inputs(row.input).front() ? 0.0f : -0.5f);
+        return problem;
+      };
+      // Second, third and fourth tiles of clusters at all kinds of places on the curve.
+      RowProblem& curve = add(narrow, 3, 12, 1);
+      curve.raster = Raster::hilbert;
+      curve.clusters = 9;
+      if (to_f32) {
+        add(std::min(2 * wide, widest(row)), 2, 5, 8);  // bands of two rows
+        continue;
+      }
+      const int wave = wave_of_two_rows(row, narrow);
+      add(narrow, 2, wave + 2, 1).clusters = wave;
+      add(narrow, 3, 3, 8).raster = Raster::hilbert;
+      add(wide, 2, 1, 16).gemm.batch = 2;  // bands of one
+    }
+  return problems;
 }
 
 // What the sizes of an sm90 tile choose between, see kernels/layout.h.
@@ -297,21 +343,30 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
       scale.device_scalars = true;
       add_scalars(scale, 0, beta);
 
+      if (uses_tensor_memory(row)) continue;
       RowProblem& split = add(gemm_of(row, of.m - 1, of.n, 4 * forced_splits(row) * of.k - 8, a, b),
                               input, to_f32, width);
       split.splits_k = true;
       add_scalars(split, 2, beta);
     }
-  for (const Raster raster : {Raster::grouped, Raster::snake, Raster::hilbert})
+  for (const Raster raster : {Raster::grouped, Raster::snake})
     for (const float beta : {0.0f, -0.5f}) {
       if (raster != Raster::grouped && !uses_tensor_memory(row)) continue;
       const auto [gemm, clusters] = several_bands(row);
       RowProblem& problem = add(gemm, inputs(row.input).back(), true,
                                 moves_lines(row) && beta != 0 ? moved : aligned);
       problem.clusters = clusters;
+      problem.tile_n = forced_tile(row, widest(row), direction(row, 3).b);
       problem.raster = raster;
       add_scalars(problem, 2, beta);
     }
+  for (const RowProblem& wanted : orders_and_slices(row)) {
+    RowProblem& problem =
+        add(wanted.gemm, wanted.gemm.input, wanted.gemm.output == Dtype::f32, aligned);
+    const GemmCase gemm = problem.gemm;
+    problem = wanted;
+    problem.gemm = gemm;
+  }
   if (moves_lines(row)) {  // so many tiles for a cluster that it moves one while it loads another
     GemmCase gemm = several_bands(row).gemm;
     gemm.batch = 3;
