@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ladder_times.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <memory>
@@ -12,6 +11,7 @@
 #include "cublaslt.h"
 #include "ladder.h"
 #include "operands.h"
+#include "regret.h"
 #include "row.h"
 #include "series.h"
 
@@ -53,26 +53,12 @@ std::string verify_once(const Gpu& gpu, const Operands& operands, const Call& ca
   return operands.verify(0);
 }
 
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
 void sample(const Gpu& gpu, const MeasureOptions& options, std::vector<Contender>& contenders) {
   const Series& warming = *contenders.back().series;
   for (double ms = 0; ms < options.warm_ms;) ms += warming.microseconds(gpu) * warming.calls * 1e-3;
   for (int round = 0; round < options.pairs; ++round)
     for (Contender& contender : contenders)
       contender.us.push_back(contender.series->microseconds(gpu));
-}
-
-Sensors::Reading under_load(const Gpu& gpu, const Sensors& sensors, const Series& series) {
-  Sensors::Reading reading;
-  gpu.milliseconds([&] {
-    series.graph.launch();
-    reading = sensors.read();
-  });
-  return reading;
 }
 
 // All steps, bwgemm's choice and cuBLASLt's on the same operands.
@@ -94,7 +80,7 @@ class Race {
     sample(gpu_, options_.measure, contenders_);
     for (const Contender& contender : contenders_) {
       LadderRow& row = rows[contender.row];
-      row.us = median(contender.us);
+      row.us = percentile(contender.us, 0.5);
       row.tflops = tflops(problem_, row.us);
       row.reading = under_load(gpu_, sensors, *contender.series);
     }

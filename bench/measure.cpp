@@ -14,6 +14,15 @@
 
 namespace bwgemm::bench {
 
+Sensors::Reading under_load(const Gpu& gpu, const Sensors& sensors, const Series& series) {
+  Sensors::Reading reading;
+  gpu.milliseconds([&] {
+    series.graph.launch();
+    reading = sensors.read();
+  });
+  return reading;
+}
+
 namespace {
 
 Spread spread(std::vector<double> values) {
@@ -53,15 +62,6 @@ int fastest(const Gpu& gpu, const Operands& operands, const CublasLtProblem& lt,
     }
   }
   return best;
-}
-
-Sensors::Reading under_load(const Gpu& gpu, const Sensors& sensors, const Series& series) {
-  Sensors::Reading reading;
-  gpu.milliseconds([&] {
-    series.graph.launch();
-    reading = sensors.read();
-  });
-  return reading;
 }
 
 // Alternates the order within each pair, so that neither side always runs first.

@@ -11,6 +11,7 @@
 #include "gpu.h"
 #include "problem.h"
 #include "sensors.h"
+#include "series.h"
 
 namespace bwgemm::bench {
 
@@ -37,6 +38,9 @@ struct Measurement {
   int operand_sets = 0;
   Sensors::Reading warm, end;  // under our kernel: after warming up, after the last sample
 };
+
+// Clock and power while the series is replayed.
+Sensors::Reading under_load(const Gpu& gpu, const Sensors& sensors, const Series& series);
 
 // `cublaslt` may be null, and may have no algorithm: then only ours is timed. Throws NotSupported
 // or std::runtime_error.

@@ -50,10 +50,13 @@ constexpr std::int64_t k_steps(const Problem& problem, const KernelConfig& confi
   return problem.scale_only() ? 0 : ceil_div(problem.k, config.tile.k);
 }
 
-// CTAs of a persistent launch: no more clusters than there is work or room for.
-constexpr std::int64_t grid_ctas(std::int64_t work_units, std::int64_t resident_clusters,
-                                 int cluster_size) {
-  return cluster_size * std::min(work_units, resident_clusters);
+// CTAs of a launch. Persistent: no more clusters than there is work or room for; else one for each
+// unit of work.
+constexpr std::int64_t grid_ctas(const KernelConfig& config, std::int64_t work_units,
+                                 std::int64_t resident_clusters) {
+  const bool is_persistent = config.choices.schedule == Schedule::persistent;
+  return config.cluster.size() *
+         (is_persistent ? std::min(work_units, resident_clusters) : work_units);
 }
 
 }  // namespace bwgemm

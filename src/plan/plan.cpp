@@ -191,10 +191,7 @@ Plan make_plan(const Problem& given, const KernelConfig& config, const Choice& c
                 text("no cluster of ", kernel_name(config).view(),
                      " fits the multiprocessors that the call may use"));
   const TileCounts tiles = cluster_tiles(problem, config, plan.shape);
-  const std::int64_t units = tiles.total() * choice.splits;
-  const bool is_persistent = config.choices.schedule == Schedule::persistent;
-  const std::int64_t clusters = is_persistent ? std::min(units, allowed) : units;
-  plan.grid = static_cast<int>(clusters * plan.cluster);
+  plan.grid = static_cast<int>(grid_ctas(config, tiles.total() * choice.splits, allowed));
   return plan;
 }
 

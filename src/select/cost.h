@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cost: the predicted time of a kernel on a problem, in microseconds. A small model whose every
-// constant is one line of a table per architecture; whether the kernel can serve at all is judged
-// by rejects.h.
+// Cost: the predicted time of a kernel on a problem, in microseconds. A small model whose
+// constants are a table per architecture, or stand where the measured curve they describe is;
+// whether the kernel can serve at all is judged by rejects.h.
 //
 //   time    = launch + cluster + max(compute, memory) + overlap_loss * min(compute, memory)
 //   cluster = a price of kernels whose clusters have more than one CTA

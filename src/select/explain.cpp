@@ -73,10 +73,8 @@ void add_choice(Report& report, const Problem& problem, const DeviceFacts& usabl
   const KernelShape shape = kernel_shape(config, choice.tile_n, problem.d.type);
   const TileCounts tiles = cluster_tiles(seen_by(config, problem), config, shape);
   report.add("kernel     ").add(kernel_name(config).view()).end();
-  const std::int64_t units = tiles.total() * choice.splits;
-  const std::int64_t at_once =
-      config.choices.schedule == Schedule::persistent ? resident_clusters(usable, config) : units;
-  report.add("launch     grid ").add(grid_ctas(units, at_once, config.cluster.size()));
+  report.add("launch     grid ")
+      .add(grid_ctas(config, tiles.total() * choice.splits, resident_clusters(usable, config)));
   report.add(", cluster ").add(config.cluster.size()).add(", threads ").add(shape.threads);
   report.add(", shared memory ").add(shape.smem_bytes).add(", tile_n ").add(shape.tile_n);
   report.add(", stages ").add(shape.stages).add(", splits ").add(choice.splits);

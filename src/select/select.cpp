@@ -76,19 +76,6 @@ std::size_t split_tiles(const Problem& problem, const KernelConfig& config,
   throw Error(BWGEMM_STATUS_NOT_SUPPORTED, std::move(message));
 }
 
-}  // namespace
-
-int usable_sms(const DeviceFacts& facts, int sm_count_target) {
-  return sm_count_target > 0 ? std::min(sm_count_target, facts.sm_count) : facts.sm_count;
-}
-
-DeviceFacts limited(const DeviceFacts& facts, const SelectOptions& options) {
-  DeviceFacts usable = facts;
-  usable.sm_count = usable_sms(facts, options.sm_count_target);
-  if (usable.sm_count < facts.sm_count) usable.ctas_per_sm = 1;
-  return usable;
-}
-
 // Rows that differ from the default only to show a technique.
 const char* only_when_forced(const KernelConfig& config, const SelectOptions& options) {
   Sm100Choices choices = config.choices;
@@ -102,6 +89,25 @@ const char* target_rejects(const KernelConfig& config, const DeviceFacts& usable
   const bool may_use_all = usable.ctas_per_sm != 1;  // as limited() says
   if (may_use_all || config.choices.schedule == Schedule::persistent) return nullptr;
   return "its clusters spread over all multiprocessors, but the call may not";
+}
+
+// How much faster than an earlier row of the table a row must be. Nothing about sm100 was measured:
+// smaller differences say nothing there.
+double needed_part(Arch arch) {
+  return arch == Arch::sm100 ? 0.97 : 1;
+}
+
+}  // namespace
+
+int usable_sms(const DeviceFacts& facts, int sm_count_target) {
+  return sm_count_target > 0 ? std::min(sm_count_target, facts.sm_count) : facts.sm_count;
+}
+
+DeviceFacts limited(const DeviceFacts& facts, const SelectOptions& options) {
+  DeviceFacts usable = facts;
+  usable.sm_count = usable_sms(facts, options.sm_count_target);
+  if (usable.sm_count < facts.sm_count) usable.ctas_per_sm = 1;
+  return usable;
 }
 
 Candidate judged(const Problem& given, const DeviceFacts& usable, const KernelConfig& config,
@@ -143,16 +149,6 @@ int forced_row(std::span<const KernelConfig> rows, std::string_view name) {
     if (kernel_name(rows[row]).view() == name) return static_cast<int>(row);
   throw Error(BWGEMM_STATUS_INVALID_VALUE, text("no kernel has the forced name \"", name, "\""));
 }
-
-namespace {
-
-// How much faster than an earlier row of the table a row must be. Nothing about sm100 was measured:
-// smaller differences say nothing there.
-double needed_part(Arch arch) {
-  return arch == Arch::sm100 ? 0.97 : 1;
-}
-
-}  // namespace
 
 Choice select(const Problem& problem, const DeviceFacts& facts, std::span<const KernelConfig> rows,
               const SelectOptions& options) {
