@@ -14,6 +14,7 @@
 #include "host_path.h"
 #include "ladder.h"
 #include "ladder_times.h"
+#include "price.h"
 #include "random_problems.h"
 #include "regret.h"
 #include "sweep.h"
@@ -60,6 +61,22 @@ void run_host(const Options& options, const Gpu& gpu, const std::vector<BenchPro
     std::fflush(stdout);
   }
   write_file(options.csv, host_path_csv(paths));
+}
+
+void run_price(const Options& options, const Gpu& gpu, const std::vector<BenchProblem>& problems) {
+  std::vector<Price> prices;
+  for (const BenchProblem& problem : problems) {
+    if (problem.empty() || !problem.unsupported.empty()) continue;
+    try {
+      prices.push_back(measure_price(gpu, problem, options.measure));
+      std::fputs(price_line(prices.back()).c_str(), stdout);
+    } catch (const std::exception& error) {
+      std::printf("%s: %s\n", problem.name.c_str(), error.what());
+    }
+    std::fflush(stdout);
+  }
+  std::fputs(price_summary(prices).c_str(), stdout);
+  write_file(options.csv, price_csv(prices));
 }
 
 void run_trace(const Options& options, const Gpu& gpu, const Sensors& sensors,
@@ -111,6 +128,7 @@ int run_instrument(const Options& options, const std::vector<BenchProblem>& prob
     case Mode::ceiling: write_file(options.csv, ceiling_csv(measure_ceilings(gpu, sensors))); break;
     case Mode::ladder: return run_ladder(options, gpu, sensors);
     case Mode::host: run_host(options, gpu, problems); break;
+    case Mode::price: run_price(options, gpu, problems); break;
     case Mode::trace: run_trace(options, gpu, sensors, problems.front()); break;
     default: throw std::runtime_error("this mode is none of the instruments");
   }

@@ -65,6 +65,7 @@ Flags flags_of(Options& options) {
       {"--ceiling", [&] { set_mode(options, Mode::ceiling); }},
       {"--ladder", [&] { set_mode(options, Mode::ladder); }},
       {"--host", [&] { set_mode(options, Mode::host); }},
+      {"--batch-invariant", [&] { set_mode(options, Mode::price); }},
       {"--resume", [&] { options.resume = true; }},
       {"--no-check", [&] { options.measure.check = false; }},
       {"--no-time", [&] { options.measure.time = false; }},
@@ -161,6 +162,7 @@ std::string usage() {
          "  --ladder            times the steps of bench/kernels/ladder at m = n = k = --size N\n"
          "                      (4096); on a virtual B200 only checks them\n"
          "  --host              host time of a call, of an empty launch and of cuBLASLt\n"
+         "  --batch-invariant   what batch invariance costs: times with it over times without\n"
          "  --trace FILE.json   timeline of one problem (chrome://tracing, Perfetto)\n"
          "  --explain           run nothing: what would be chosen on an H200 and a B200, and why\n"
          "  --csv FILE          write one row a measurement; --json FILE likewise\n"

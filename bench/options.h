@@ -11,7 +11,18 @@
 namespace bwgemm::bench {
 
 // What to do: the option that asks for it names it.
-enum class Mode { measure, sweep, regret, summary, random_problems, ceiling, ladder, host, trace };
+enum class Mode {
+  measure,
+  sweep,
+  regret,
+  summary,
+  random_problems,
+  ceiling,
+  ladder,
+  host,
+  trace,
+  price
+};
 
 struct Options {
   Mode mode = Mode::measure;

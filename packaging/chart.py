@@ -4,9 +4,11 @@
 
   chart.py ratios   --results a.csv[,b.csv] --summary classes.csv --output ratios.svg
   chart.py roofline --results a.csv[,b.csv] --ceilings ceilings.csv --output roofline.svg
+  chart.py ladder   --results frozen.csv --fitted fitted.csv --output ladder.svg
 
 results: `bwgemm_bench --csv`; classes: `bwgemm_bench --summary ... --csv`; ceilings:
-`bwgemm_bench --ceiling --csv`. The same input gives the same bytes.
+`bwgemm_bench --ceiling --csv`; of the ladder, both: `tests/vgpu/timing/ladder.py --csv`. The same
+input gives the same bytes.
 """
 
 import argparse
@@ -36,6 +38,12 @@ text { font: 12px system-ui, -apple-system, "Segoe UI", sans-serif; fill: #1f232
   .theirs { fill: #d29922 }
   .worse { fill: #f85149 }
 }
+</style>"""
+
+
+HOLLOW = """<style>
+.hollow { fill: none; stroke: #1f2328; stroke-width: 1.5 }
+@media (prefers-color-scheme: dark) { .hollow { stroke: #e6edf3 } }
 </style>"""
 
 
@@ -230,16 +238,56 @@ def roofline_chart(results, ceilings_path):
     return svg.finish()
 
 
+def ladder_chart(results, fitted):
+    """A step's published rate with what is wanted around it, and two predictions."""
+    rows, others = read(results), {row["step"]: row for row in read(fitted)}
+    width, height, left, right, top, bottom = 980, 420, 70, 960, 84, 360
+    most = max(float(row[key] or 0) for row in (*rows, *others.values())
+               for key in ("tflops", "published"))
+    at = lambda value: bottom - (bottom - top) * value / (most * 1.2)
+    svg = Svg(width, height, "The ladder, predicted")
+    svg.parts.append(HOLLOW)
+    svg.text(20, 26, "The ladder at m = n = k = 4096 on a B200: predicted, not measured by us",
+             "title")
+    svg.text(20, 46, "TFLOP/s. Yellow: published, with 15 % around it. Green: predicted by constants "
+             "frozen before. Circles: by the second, fitted constants,", "small soft")
+    svg.text(20, 61, "filled; and hollow, fitted without the step.", "small soft")
+    for value in range(0, int(most * 1.2), 250):
+        svg.line(left, at(value), right, at(value), "grid")
+        svg.text(left - 8, at(value) + 4, str(value), "small soft", "end")
+    each = (right - left) / len(rows)
+    for number, row in enumerate(rows):
+        x, other = left + each * (number + 0.5), others[row["step"]]
+        svg.text(x, bottom + 18, row["step"], "", "middle")
+        if row["published"]:
+            published = float(row["published"])
+            svg.bar(x - 30, at(published), 28, bottom - at(published), "theirs",
+                    f'{row["step"]}: published {published:.0f}')
+            svg.line(x - 16, at(published * 1.15), x - 16, at(published * 0.85), "one")
+            svg.text(x, bottom + 34, f'{float(row["error_percent"]):+.1f} %', "small soft", "middle")
+        svg.bar(x + 2, at(float(row["tflops"])), 28, bottom - at(float(row["tflops"])), "ours",
+                f'{row["step"]}: predicted {row["tflops"]}')
+        svg.dot(x + 16, at(float(other["tflops"])), 4, "theirs",
+                f'{row["step"]}: predicted, fitted {other["tflops"]}')
+        if other["left_out_tflops"]:
+            svg.dot(x + 16, at(float(other["left_out_tflops"])), 5.5, "hollow",
+                    f'{row["step"]}: predicted, fitted without it {other["left_out_tflops"]}')
+    svg.text(left - 8, bottom + 34, "error", "small soft", "end")
+    return svg.finish()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     charts = parser.add_subparsers(dest="chart", required=True)
-    for name, second in (("ratios", "--summary"), ("roofline", "--ceilings")):
+    for name, second in (("ratios", "--summary"), ("roofline", "--ceilings"), ("ladder", "--fitted")):
         chart = charts.add_parser(name)
         for option in ("--results", second, "--output"):
             chart.add_argument(option, required=True)
     args = parser.parse_args()
-    svg = (ratios_chart(args.results, args.summary) if args.chart == "ratios"
-           else roofline_chart(args.results, args.ceilings))
+    draw = {"ratios": lambda: ratios_chart(args.results, args.summary),
+            "roofline": lambda: roofline_chart(args.results, args.ceilings),
+            "ladder": lambda: ladder_chart(args.results, args.fitted)}
+    svg = draw[args.chart]()
     with open(args.output, "w", encoding="utf-8") as file:
         file.write(svg)
 

@@ -99,11 +99,44 @@ typedef enum bwgemmPointerMode_t {
 
 typedef enum bwgemmDeterminism_t {
   BWGEMM_DETERMINISM_BITWISE = 0, /* same build, settings, arguments and alignment: same bits */
+  BWGEMM_DETERMINISM_BATCH_INVARIANT = 1, /* also: an element's bits depend on its own data alone */
   BWGEMM_DETERMINISM_FORCE_INT = 0x7fffffff
 } bwgemmDeterminism_t;
 
-typedef struct bwgemmContext* bwgemmHandle_t;
+/* The leading dimension is between columns or between rows. */
+typedef enum bwgemmOrder_t { BWGEMM_ORDER_COL = 0, BWGEMM_ORDER_ROW = 1 } bwgemmOrder_t;
 
+typedef enum bwgemmBatchMode_t {
+  BWGEMM_BATCH_MODE_STRIDED = 0,      /* matrices a stride apart */
+  BWGEMM_BATCH_MODE_POINTER_ARRAY = 1 /* matrices by arrays of pointers in device memory */
+} bwgemmBatchMode_t;
+
+typedef enum bwgemmActivation_t {
+  BWGEMM_ACTIVATION_NONE = 0,      /* x */
+  BWGEMM_ACTIVATION_RELU = 1,      /* max(x, 0) */
+  BWGEMM_ACTIVATION_GELU_TANH = 2, /* x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 * x^3))) */
+  BWGEMM_ACTIVATION_GELU_ERF = 3,  /* x/2 * (1 + erf(x / sqrt(2))) */
+  BWGEMM_ACTIVATION_SILU = 4       /* x / (1 + exp(-x)) */
+} bwgemmActivation_t;
+
+/* Pairs (x, y) of the product of which D has one element each, activation(x) * y, along the
+ * dimension of D that is contiguous in memory: n in row order, m in column order. */
+typedef enum bwgemmGate_t {
+  BWGEMM_GATE_NONE = 0,
+  BWGEMM_GATE_INTERLEAVED = 1, /* element j of D is made of 2j and 2j + 1 of the product */
+  BWGEMM_GATE_STACKED = 2      /* element j of D is made of j and j + half the extent */
+} bwgemmGate_t;
+
+typedef enum bwgemmAuxMode_t {
+  BWGEMM_AUX_NONE = 0,
+  BWGEMM_AUX_STORE = 1,     /* written: what the activation or the gate is applied to */
+  BWGEMM_AUX_DERIVATIVE = 2 /* read: D is x times the derivative at aux of an activation */
+} bwgemmAuxMode_t;
+
+/* One element for each row, or for each column, of the product. */
+typedef enum bwgemmDimension_t { BWGEMM_DIM_M = 0, BWGEMM_DIM_N = 1 } bwgemmDimension_t;
+
+typedef struct bwgemmContext* bwgemmHandle_t;
 struct CUstream_st; /* what cudaStream_t and CUstream point to */
 
 /* ---- version and errors: callable any time, also without a GPU ------------------------------- */
@@ -189,7 +222,13 @@ BWGEMM_API bwgemmStatus_t bwgemmGetPointerMode(bwgemmHandle_t handle, bwgemmPoin
 BWGEMM_API bwgemmStatus_t bwgemmSetSmCountTarget(bwgemmHandle_t handle, int smCount);
 BWGEMM_API bwgemmStatus_t bwgemmGetSmCountTarget(bwgemmHandle_t handle, int* smCount);
 
-/* Which equality of results is promised; new handles: BITWISE, the only value of this version. */
+/* Which equality of results is promised; new handles: BITWISE. BATCH_INVARIANT promises more:
+ * element (i, j) of D depends bitwise on row i of op(A), column j of op(B), k, the scalars, the
+ * types and what the epilogue has at (i, j), and on nothing else: not on m, n, the batch, its place
+ * in them, transpositions, alignment, workspace, multiprocessors or what else the device does. It
+ * does without the kernels and the slices of k that add in other orders, which are the fastest for
+ * few rows or long k. On compute capability 10.x it assumes that tcgen05.mma and mma.sync add alike
+ * in every bit, as wgmma and mma.sync were measured to do on 9.0. */
 BWGEMM_API bwgemmStatus_t bwgemmSetDeterminism(bwgemmHandle_t handle, bwgemmDeterminism_t mode);
 BWGEMM_API bwgemmStatus_t bwgemmGetDeterminism(bwgemmHandle_t handle, bwgemmDeterminism_t* mode);
 
@@ -245,6 +284,17 @@ BWGEMM_API bwgemmStatus_t bwgemmGemmStridedBatchedEx(
     const void* beta, void* C, bwgemmDataType_t Ctype, int64_t ldc, int64_t strideC,
     int64_t batchCount, bwgemmComputeType_t computeType, int algo);
 
+/* batchCount GEMMs whose matrices may lie anywhere: Aarray, Barray and Carray are arrays of
+ * pointers in device memory, each aligned to its element, which the kernel reads: they must stay
+ * valid until the work has run, a replayed graph reads them anew, and the host cannot check them.
+ * Matrices of A and B may be repeated; matrices of C may not overlap. */
+BWGEMM_API bwgemmStatus_t bwgemmGemmBatchedEx(
+    bwgemmHandle_t handle, bwgemmOperation_t transa, bwgemmOperation_t transb, int64_t m, int64_t n,
+    int64_t k, const void* alpha, const void* const Aarray[], bwgemmDataType_t Atype, int64_t lda,
+    const void* const Barray[], bwgemmDataType_t Btype, int64_t ldb, const void* beta,
+    void* const Carray[], bwgemmDataType_t Ctype, int64_t ldc, int64_t batchCount,
+    bwgemmComputeType_t computeType, int algo);
+
 /* bwgemmGemmEx with all three matrices bfloat16. */
 BWGEMM_API bwgemmStatus_t bwgemmBf16(bwgemmHandle_t handle, bwgemmOperation_t transa,
                                      bwgemmOperation_t transb, int64_t m, int64_t n, int64_t k,
@@ -276,6 +326,160 @@ BWGEMM_API bwgemmStatus_t bwgemmExplain(
     int64_t k, const void* alpha, const void* A, bwgemmDataType_t Atype, int64_t lda, const void* B,
     bwgemmDataType_t Btype, int64_t ldb, const void* beta, void* C, bwgemmDataType_t Ctype,
     int64_t ldc, bwgemmComputeType_t computeType, int algo, char* text, size_t size);
+
+/* ---- matmul: GEMM with all that can be fused to it ------------------------------------------- */
+
+/* What bwgemmMatmul computes. Start from BWGEMM_MATMUL_DESC_INIT, a column-major bfloat16 product
+ * without epilogue, and set what differs: m, n, k and leading dimensions at least. Only read during
+ * a call. Members are appended in later versions: those that a shorter structSize lacks are as in
+ * the INIT macro, and what the library does not know of a longer one must be zero (else
+ * NOT_SUPPORTED). Strides are elements between batches; 0 means the same for all. */
+typedef struct bwgemmMatmulDesc_t {
+  uint32_t structSize;                    /* sizeof(bwgemmMatmulDesc_t) */
+  int32_t computeType;                    /* bwgemmComputeType_t */
+  int32_t transa, transb;                 /* bwgemmOperation_t */
+  int64_t m, n, k;                        /* op(A) is m x k, op(B) k x n, the product m x n */
+  int32_t Atype, Btype, Ctype, Dtype;     /* bwgemmDataType_t */
+  int32_t Aorder, Border, Corder, Dorder; /* bwgemmOrder_t, before op() */
+  int64_t lda, ldb, ldc, ldd; /* >= max(1, rows as stored) in column order, columns in row order */
+  int64_t batchCount;
+  int64_t strideA, strideB, strideC, strideD; /* not used with arrays of pointers */
+  int32_t batchMode, activation, gate; /* bwgemmBatchMode_t, bwgemmActivation_t, bwgemmGate_t */
+  int32_t biasDim, biasType;           /* bwgemmDimension_t that it runs along, bwgemmDataType_t */
+  int32_t auxMode, auxType, reserved;  /* bwgemmAuxMode_t, bwgemmDataType_t, 0 */
+  const void* bias;                    /* device vector of m or n elements; null: none */
+  const float *rowScale, *columnScale; /* device vectors of m and n elements; null: none */
+  void* aux; /* device matrix, m x n in the order of D; null with BWGEMM_AUX_NONE only */
+  int64_t strideBias, strideRowScale, strideColumnScale, strideAux, ldaux;
+  int64_t algo;           /* -1: choose; otherwise one that bwgemmMatmulGetAlgos returned */
+  void* workspace;        /* as in bwgemmSetWorkspace, for this call; null and a size of 0: the */
+  uint64_t workspaceSize; /* handle's; null and a size of 1: none */
+} bwgemmMatmulDesc_t;
+
+#define BWGEMM_MATMUL_DESC_INIT                                                                  \
+  {                                                                                              \
+    sizeof(bwgemmMatmulDesc_t), BWGEMM_COMPUTE_32F, 0, 0, 0, 0, 0, BWGEMM_R_16BF, BWGEMM_R_16BF, \
+        BWGEMM_R_16BF, BWGEMM_R_16BF, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0,         \
+        BWGEMM_R_16BF, 0, BWGEMM_R_16BF, 0, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, -1, NULL, 0   \
+  }
+
+/* D = epilogue(alpha * op(A) * op(B) + beta * C), batchCount times, on the handle's stream,
+ * asynchronously. What bwgemmGemmEx says of zero sizes, zero scalars, alignment, overlap and
+ * numerics holds, with D for the C that is written. Of element (i, j) of the product, in float:
+ *   x = alpha * sum                         one rounding
+ *   x = x * rowScale[i] * columnScale[j]    one each; that along D's contiguous dimension last
+ *   x = x + beta * C[i,j]                   one fused multiply-add
+ *   x = x + bias[i or j]                    one rounding
+ *   aux[i,j] = x                            with BWGEMM_AUX_STORE
+ *   D[i,j] = activation(x)                  or x * activation'(aux[i,j]) with AUX_DERIVATIVE (0 is
+ *        relu's at 0), or activation(x) * y with a gate; then one rounding to the type of D.
+ * All kernels do just that; they may differ in the order of the sum, which is 0 if k or alpha is.
+ * - beta may be null, which is 0 in either pointer mode. Where the host knows beta to be 0, C is
+ *   not looked at. D may be C if types, orders, leading dimensions and strides are equal; what is
+ *   read may not overlap D or aux otherwise, which is not checked.
+ * - Types: A and B as in bwgemmGemmEx; C, D, bias and aux each that of A or R_32F.
+ * - gate: D has half of the product's extent along its contiguous dimension, which is even; bias,
+ *   scales and aux have all of it. NOT_SUPPORTED: beta not known to be 0; BWGEMM_AUX_DERIVATIVE.
+ * - BWGEMM_BATCH_MODE_POINTER_ARRAY: A, B, C and D are arrays as in bwgemmGemmBatchedEx, and where
+ *   D is C, the same array. bias, scales and aux are strided all the same. */
+BWGEMM_API bwgemmStatus_t bwgemmMatmul(bwgemmHandle_t handle, const bwgemmMatmulDesc_t* desc,
+                                       const void* alpha, const void* A, const void* B,
+                                       const void* beta, const void* C, void* D);
+
+/* bwgemmGetWorkspaceSize of a bwgemmMatmul with these arguments. */
+BWGEMM_API bwgemmStatus_t bwgemmMatmulGetWorkspaceSize(bwgemmHandle_t handle,
+                                                       const bwgemmMatmulDesc_t* desc,
+                                                       const void* alpha, const void* A,
+                                                       const void* B, const void* beta,
+                                                       const void* C, void* D, size_t* size);
+
+/* bwgemmExplain of a bwgemmMatmul with these arguments. It speaks of the product with D in row
+ * order: if Dorder is column, A is B of the call, m is n, rows are columns, and the reverse. */
+BWGEMM_API bwgemmStatus_t bwgemmMatmulExplain(bwgemmHandle_t handle, const bwgemmMatmulDesc_t* desc,
+                                              const void* alpha, const void* A, const void* B,
+                                              const void* beta, const void* C, void* D, char* text,
+                                              size_t size);
+
+/* Loads and allocates what the first of certain calls would, so that they start as later ones do:
+ * kernels, and on the handle's stream memory for partial sums; and that of one captured call, which
+ * the next to be captured takes. Launches nothing; may be called during captures.
+ * - desc null: every kernel of the device, and the most memory that a call may use.
+ * - otherwise: for bwgemmMatmul with this struct, operands at multiples of 256 bytes, alpha not 0,
+ *   and beta 0 or, where ldc is not 0, any. The struct's pointers must be null where they will be,
+ *   and are not followed. bwgemmGemmEx and its like are such calls, with D = C. */
+BWGEMM_API bwgemmStatus_t bwgemmPreload(bwgemmHandle_t handle, const bwgemmMatmulDesc_t* desc);
+
+/* ---- algorithms and tuning ------------------------------------------------------------------- */
+
+/* One way to compute a bwgemmMatmul. Members are appended in later versions. */
+typedef struct bwgemmMatmulAlgo_t {
+  uint32_t structSize; /* sizeof(bwgemmMatmulAlgo_t) */
+  int32_t kernel;      /* for bwgemmKernelName */
+  int64_t algo;        /* for bwgemmMatmulDesc_t, in the same build of the library */
+  double predictedMicroseconds;
+  uint64_t workspaceSize;
+  int32_t tileColumns;      /* of the kernel's tile, in its own terms */
+  int32_t splits;           /* slices of k whose sums are added up; 1: none */
+  int32_t raster;           /* order of tiles: 0 grouped, 1 snake, 2 Hilbert curve */
+  int32_t isDeterministic;  /* 1: in the sense of BWGEMM_DETERMINISM_BITWISE; so are all */
+  int32_t isBatchInvariant; /* 1: in the sense of BWGEMM_DETERMINISM_BATCH_INVARIANT */
+  int32_t reserved;         /* 0 */
+} bwgemmMatmulAlgo_t;
+
+/* Writes to algos, best prediction first, at most `capacity` of the ways to compute the
+ * bwgemmMatmul with these arguments under the handle's settings, and to *count how many there are.
+ * algos[0].structSize is the distance of the elements; algos may be null if capacity is 0. desc's
+ * algo is ignored. Numbers of slices are those worth trying, kernels that only show a technique are
+ * left out. Launches nothing. *count is 0 where nothing is to be computed.
+ * bwgemmMatmul with such an algo uses exactly that, or says with NOT_SUPPORTED why it cannot serve
+ * the call, its workspace or its determinism; numbers of no list of this build are INVALID_VALUE.
+ * An algo goes before BWGEMM_FORCE_KERNEL and its like, these before what was tuned. It has no
+ * effect where A and B are not read. */
+BWGEMM_API bwgemmStatus_t bwgemmMatmulGetAlgos(bwgemmHandle_t handle,
+                                               const bwgemmMatmulDesc_t* desc, const void* alpha,
+                                               const void* A, const void* B, const void* beta,
+                                               const void* C, void* D, bwgemmMatmulAlgo_t* algos,
+                                               size_t capacity, size_t* count);
+
+/* Zeros, and a null pointer to it, stand for the defaults. */
+typedef struct bwgemmAutotuneOptions_t {
+  uint32_t structSize; /* sizeof(bwgemmAutotuneOptions_t) */
+  int32_t candidates;  /* to time at most, the best predicted ones; 0: 16 */
+  int32_t repetitions; /* launches of each that are timed; 0: 11 */
+  int32_t reserved;    /* 0 */
+  double tolerance;    /* part by which times must differ to count; 0: 0.02 */
+} bwgemmAutotuneOptions_t;
+
+/* clang-format off */
+#define BWGEMM_AUTOTUNE_OPTIONS_INIT {(uint32_t)sizeof(bwgemmAutotuneOptions_t), 0, 0, 0, 0.0}
+/* clang-format on */
+
+/* Finds the fastest algo for the bwgemmMatmul with these arguments by running it. On return D (and
+ * aux) holds what one bwgemmMatmul with *algo puts there; before, D is written many times. Where
+ * beta * C is added to D itself, all launches but the last write to other memory of D's size.
+ * Timed are the best predicted candidates, up to three times the best prediction, in turn on the
+ * handle's stream, each launch behind a write of twice the size of L2. Of those whose median lies
+ * within the tolerance of the least, the best predicted is chosen: noise does not decide. All obey
+ * the settings of the handle and of desc, whose algo must be -1.
+ * Later calls of the handle with an equal problem choose it: equal in sizes, types, orders, batch,
+ * alignments up to 128 bytes, epilogue, which scalars are zero or on the device, determinism and
+ * multiprocessors. So do handles that read the tuning cache, to which it is added.
+ * Waits for the stream, so it must not be captured (EXECUTION_FAILED, nothing happens); captures of
+ * other streams stay valid. Allocates and frees device memory. NOT_SUPPORTED: arrays of pointers
+ * with beta other than 0, where C may be D. algo may be null. */
+BWGEMM_API bwgemmStatus_t bwgemmMatmulAutotune(bwgemmHandle_t handle,
+                                               const bwgemmMatmulDesc_t* desc, const void* alpha,
+                                               const void* A, const void* B, const void* beta,
+                                               const void* C, void* D,
+                                               const bwgemmAutotuneOptions_t* options,
+                                               int64_t* algo);
+
+/* Sets the file that keeps results of autotuning; null or "": none; new handles: what
+ * BWGEMM_TUNING_CACHE says. It is read now: entries for this device and build are used like own
+ * results, of which they replace none; others, and damaged lines, are ignored. Processes may share
+ * a local file: it is only replaced as a whole, and holds the newest 4096 entries. A file that
+ * cannot be read or written costs a line of the log, and nothing else. */
+BWGEMM_API bwgemmStatus_t bwgemmSetTuningCache(bwgemmHandle_t handle, const char* path);
 
 #ifdef __cplusplus
 }

@@ -156,6 +156,27 @@ struct Gemm {
   int algo = -1;
 };
 
+// A bwgemmMatmul: the struct, as BWGEMM_MATMUL_DESC_INIT makes it, with the operands.
+struct Matmul {
+  bwgemmMatmulDesc_t desc = BWGEMM_MATMUL_DESC_INIT;
+  const void *a = nullptr, *b = nullptr, *c = nullptr;
+  void* d = nullptr;
+  Factor alpha = 1.0f, beta = 0.0f;
+
+  Matmul() = default;
+  // The same product, whose D is C, to which an epilogue may be added.
+  explicit Matmul(const Gemm& g) noexcept
+      : a(g.a.data), b(g.b.data), c(g.c.data), d(g.c.data), alpha(g.alpha), beta(g.beta) {
+    desc.computeType = g.compute_type;
+    desc.transa = g.a.operation, desc.transb = g.b.operation;
+    desc.m = g.m, desc.n = g.n, desc.k = g.k;
+    desc.Atype = g.a.type, desc.Btype = g.b.type, desc.Ctype = desc.Dtype = g.c.type;
+    desc.lda = g.a.ld, desc.ldb = g.b.ld, desc.ldc = desc.ldd = g.c.ld;
+    desc.batchCount = g.batch_count;
+    desc.strideA = g.a.stride, desc.strideB = g.b.stride, desc.strideC = desc.strideD = g.c.stride;
+  }
+};
+
 // As bwgemmGetWorkspace returns it.
 struct Workspace {
   void* data = nullptr;
@@ -170,19 +191,27 @@ inline bwgemmStatus_t try_explain(bwgemmHandle_t handle, const Gemm& g, char* te
                        g.c.type, g.c.ld, g.compute_type, g.algo, text, size);
 }
 
+inline bwgemmStatus_t try_explain(bwgemmHandle_t handle, const Matmul& m, char* text,
+                                  std::size_t size) noexcept {
+  return bwgemmMatmulExplain(handle, &m.desc, m.alpha.get(), m.a, m.b, m.beta.get(), m.c, m.d, text,
+                             size);
+}
+
 #ifndef BWGEMM_NO_EXCEPTIONS
-// The whole text. Also throws std::bad_alloc.
-inline std::string explain(bwgemmHandle_t handle, const Gemm& gemm) {
+// Of a Gemm or a Matmul: the whole text. Also throws std::bad_alloc.
+template <class Product = Gemm>
+std::string explain(bwgemmHandle_t handle, const Product& product) {
   for (std::size_t size = 16384;; size *= 2) {
     std::string text(size, '\0');
-    check(try_explain(handle, gemm, &text[0], text.size()));
+    check(try_explain(handle, product, &text[0], text.size()));
     text.resize(text.find('\0'));
     if (text.size() + 1 < size) return text;
   }
 }
 // For a nominal H200 and a nominal B200; needs no GPU.
-inline std::string explain(const Gemm& gemm) {
-  return explain(nullptr, gemm);
+template <class Product = Gemm>
+std::string explain(const Product& product) {
+  return explain(nullptr, product);
 }
 inline std::vector<std::string> kernel_names() {
   std::vector<std::string> names;
@@ -278,6 +307,36 @@ class StatusHandle {
         g.a.ld, g.a.stride, g.b.data, g.b.type, g.b.ld, g.b.stride, g.beta.get(), g.c.data,
         g.c.type, g.c.ld, g.c.stride, g.batch_count, g.compute_type, g.algo);
   }
+  // bwgemmGemmBatchedEx: the data of a, b and c are arrays of pointers in device memory.
+  bwgemmStatus_t try_gemm_of_arrays(const Gemm& g) const noexcept {
+    return bwgemmGemmBatchedEx(handle_, g.a.operation, g.b.operation, g.m, g.n, g.k, g.alpha.get(),
+                               static_cast<const void* const*>(g.a.data), g.a.type, g.a.ld,
+                               static_cast<const void* const*>(g.b.data), g.b.type, g.b.ld,
+                               g.beta.get(), static_cast<void* const*>(g.c.data), g.c.type, g.c.ld,
+                               g.batch_count, g.compute_type, g.algo);
+  }
+  bwgemmStatus_t try_matmul(const Matmul& m) const noexcept {
+    return bwgemmMatmul(handle_, &m.desc, m.alpha.get(), m.a, m.b, m.beta.get(), m.c, m.d);
+  }
+  // bwgemmPreload; null: everything.
+  bwgemmStatus_t try_preload(const bwgemmMatmulDesc_t* desc = nullptr) const noexcept {
+    return bwgemmPreload(handle_, desc);
+  }
+  // bwgemmMatmulGetAlgos. `count` is how many there are, which may be more than `capacity`.
+  bwgemmStatus_t try_algos(const Matmul& m, bwgemmMatmulAlgo_t* algos, std::size_t capacity,
+                           std::size_t& count) const noexcept {
+    return bwgemmMatmulGetAlgos(handle_, &m.desc, m.alpha.get(), m.a, m.b, m.beta.get(), m.c, m.d,
+                                algos, capacity, &count);
+  }
+  // bwgemmMatmulAutotune.
+  bwgemmStatus_t try_autotune(const Matmul& m, std::int64_t& algo,
+                              const bwgemmAutotuneOptions_t* options = nullptr) const noexcept {
+    return bwgemmMatmulAutotune(handle_, &m.desc, m.alpha.get(), m.a, m.b, m.beta.get(), m.c, m.d,
+                                options, &algo);
+  }
+  bwgemmStatus_t try_set_tuning_cache(const char* path) noexcept {
+    return bwgemmSetTuningCache(handle_, path);
+  }
   // bwgemmBf16 and bwgemmF16: the arguments in BLAS's order.
   bwgemmStatus_t try_bf16(bwgemmOperation_t transa, bwgemmOperation_t transb, std::int64_t m,
                           std::int64_t n, std::int64_t k, Factor alpha, const void* a,
@@ -299,6 +358,10 @@ class StatusHandle {
                                   g.alpha.get(), g.a.data, g.a.type, g.a.ld, g.b.data, g.b.type,
                                   g.b.ld, g.beta.get(), g.c.data, g.c.type, g.c.ld, g.compute_type,
                                   g.algo, &size);
+  }
+  bwgemmStatus_t try_workspace_size(const Matmul& m, std::size_t& size) const noexcept {
+    return bwgemmMatmulGetWorkspaceSize(handle_, &m.desc, m.alpha.get(), m.a, m.b, m.beta.get(),
+                                        m.c, m.d, &size);
   }
 
  private:
@@ -334,6 +397,25 @@ class Handle : public StatusHandle {
   bool programmatic_launch() const { return value(&Handle::try_programmatic_launch); }
 
   void gemm(const Gemm& gemm) const { check(try_gemm(gemm)); }
+  void gemm_of_arrays(const Gemm& gemm) const { check(try_gemm_of_arrays(gemm)); }
+  void matmul(const Matmul& matmul) const { check(try_matmul(matmul)); }
+  void preload(const bwgemmMatmulDesc_t* desc = nullptr) const { check(try_preload(desc)); }
+  void set_tuning_cache(const char* path) { check(try_set_tuning_cache(path)); }
+  std::vector<bwgemmMatmulAlgo_t> algos(const Matmul& matmul) const {
+    std::size_t count = 0;
+    check(try_algos(matmul, nullptr, 0, count));
+    bwgemmMatmulAlgo_t form{};
+    form.structSize = sizeof form;
+    std::vector<bwgemmMatmulAlgo_t> all(count, form);
+    if (count > 0) check(try_algos(matmul, all.data(), all.size(), count));
+    return all;
+  }
+  std::int64_t autotune(const Matmul& matmul,
+                        const bwgemmAutotuneOptions_t* options = nullptr) const {
+    std::int64_t algo = -1;
+    check(try_autotune(matmul, algo, options));
+    return algo;
+  }
   void bf16(bwgemmOperation_t transa, bwgemmOperation_t transb, std::int64_t m, std::int64_t n,
             std::int64_t k, Factor alpha, const void* a, std::int64_t lda, const void* b,
             std::int64_t ldb, Factor beta, void* c, std::int64_t ldc) const {
@@ -344,14 +426,17 @@ class Handle : public StatusHandle {
            std::int64_t ldb, Factor beta, void* c, std::int64_t ldc) const {
     check(try_f16(transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc));
   }
-  std::size_t workspace_size(const Gemm& gemm) const {
+  // Of a Gemm or a Matmul.
+  template <class Product = Gemm>
+  std::size_t workspace_size(const Product& product) const {
     std::size_t size = 0;
-    check(try_workspace_size(gemm, size));
+    check(try_workspace_size(product, size));
     return size;
   }
-  std::string explain(const Gemm& gemm) const {
+  template <class Product = Gemm>
+  std::string explain(const Product& product) const {
     if (get() == nullptr) throw Error(BWGEMM_STATUS_NOT_INITIALIZED, "explain: handle is null");
-    return v1::explain(get(), gemm);
+    return v1::explain(get(), product);
   }
 
  private:

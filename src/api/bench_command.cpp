@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "core/beyond_gemm.h"
 #include "core/text.h"
 
 namespace bwgemm {
@@ -52,10 +53,15 @@ std::string bench_command(const Problem& problem) {
     command += text(",beta=", number_text(problem.beta.value));
     if (problem.alpha.value != 1) command += text(",alpha=", number_text(problem.alpha.value));
   }
-  command += transa ? oddities('a', a, k, m, batch) : oddities('a', a, m, k, batch);
-  command += transb ? oddities('b', b, n, k, batch) : oddities('b', b, k, n, batch);
-  command += oddities('c', c, m, n, batch);
-  return command + "\"";
+  const std::int64_t strided = problem.is_pointer_array ? 1 : batch;
+  command += transa ? oddities('a', a, k, m, strided) : oddities('a', a, m, k, strided);
+  command += transb ? oddities('b', b, n, k, strided) : oddities('b', b, k, n, strided);
+  if (problem.epilogue.gate == Gate::none) command += oddities('c', c, m, n, strided);
+  command += "\"";
+  // In row order, as the report of bwgemmMatmulExplain; not for bwgemm_bench, but a comment.
+  if (const std::string more = beyond_gemm(problem); !more.empty())
+    command += text("  # with ", more);
+  return command;
 }
 
 }  // namespace bwgemm

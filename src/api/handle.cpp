@@ -12,6 +12,7 @@
 #include "core/text.h"
 #include "kernels/rows.h"
 #include "launch/device.h"
+#include "select/algos.h"
 
 // What a bwgemmHandle_t points to: a place in the table below. Never freed, so that looking at the
 // place of a destroyed handle is defined; places are taken in turn, so that it stays empty for
@@ -50,6 +51,11 @@ DeviceFacts facts_of(const Driver& driver, const Context& context) {
   return device_facts(driver, context.get());
 }
 
+std::string name_of(const Driver& driver, const Context& context) {
+  const ContextScope scope(context);
+  return device_name(driver);
+}
+
 void log_cache(const TensorMapCache::Counters& maps) {
   if (logs(Level::debug))
     log(Level::debug, text("tensor maps: ", maps.hits, " hits, ", maps.misses, " misses, ",
@@ -66,6 +72,7 @@ Handle::Handle(const Driver& driver)
       forced_splits(number_option(Option::force_splits)),
       forced_tile_n(number_option(Option::force_tile_n)),
       forced_raster(raster_option(Option::force_raster)),
+      tuning(device_class(name_of(driver, context), facts)),
       kernels(driver, facts),
       maps_(driver.cuTensorMapEncodeTiled.get()),
       scratch_(driver) {
@@ -76,6 +83,7 @@ Handle::Handle(const Driver& driver)
     static_cast<void>(scratch_.release());  // the first failure is the one to report
     throw;
   }
+  tuning.open(option_value(Option::tuning_cache));
 }
 
 Handle::~Handle() {
@@ -110,21 +118,40 @@ void Handle::close() {
       throw Error(status_of(step.result), driver.describe(step.call, step.result));
 }
 
-SelectOptions Handle::select_options() const {
-  return {.forced_kernel = forced_kernel,
-          .forced_splits = forced_splits,
-          .forced_tile_n = forced_tile_n,
-          .forced_raster = forced_raster,
-          .sm_count_target = sm_count_target,
-          .workspace_bytes = workspace.usable()};
+bool Handle::forces_anything() const {
+  return !forced_kernel.empty() || forced_splits > 0 || forced_tile_n > 0 || forced_raster;
 }
 
-Choice Handle::choose(const Problem& problem) const {
-  if (logs(Level::debug)) log(Level::debug, explain(problem, facts, kernel_rows, select_options()));
-  return select(problem, facts, kernel_rows, select_options());
+SelectOptions Handle::select_options(const Problem& problem, const CallSettings& call) const {
+  return select_options(problem, call, call.workspace.usable());
 }
 
-KnownPlan Handle::plan(const Problem& problem, const Choice& choice) {
+SelectOptions Handle::select_options(const Problem& problem, const CallSettings& call,
+                                     std::size_t workspace_bytes) const {
+  SelectOptions options{.batch_invariant = determinism == BWGEMM_DETERMINISM_BATCH_INVARIANT,
+                        .forced_kernel = forced_kernel,
+                        .forced_splits = forced_splits,
+                        .forced_tile_n = forced_tile_n,
+                        .forced_raster = forced_raster,
+                        .sm_count_target = sm_count_target,
+                        .workspace_bytes = workspace_bytes};
+  if (call.algo != -1) {
+    options.pick = unpacked(call.algo);
+  } else if (tuning.any() && !forces_anything()) {
+    options.pick = tuning.find(problem_class(problem, options, facts));
+    // It may be of a call that had more workspace.
+    if (options.pick && !can_serve(problem, facts, kernel_rows, options)) options.pick.reset();
+  }
+  return options;
+}
+
+Choice Handle::choose(const Problem& problem, const CallSettings& call) const {
+  const SelectOptions options = select_options(problem, call);
+  if (logs(Level::debug)) log(Level::debug, explain(problem, facts, kernel_rows, options));
+  return select(problem, facts, kernel_rows, options);
+}
+
+KnownPlan Handle::plan(const Problem& problem, const Choice& choice, const CallSettings& call) {
   const KernelConfig& config = kernel_rows[static_cast<std::size_t>(choice.row)];
   KnownPlan known;
   known.choice = choice;
@@ -135,18 +162,36 @@ KnownPlan Handle::plan(const Problem& problem, const Choice& choice) {
                           .maps = &maps_,
                           .scratch = {}},
                          &known.origin);
-  known.need = {.partials_bytes = workspace_bytes(problem, config, choice),
-                .partials_limit = workspace.usable(),
-                .arrivals = arrival_count(problem, config, choice)};
+  known.need = need_of(problem, choice, call);
   return known;
+}
+
+ScratchNeed Handle::need_of(const Problem& problem, const Choice& choice,
+                            const CallSettings& call) const {
+  const KernelConfig& config = kernel_rows[static_cast<std::size_t>(choice.row)];
+  return {.partials_bytes = workspace_bytes(problem, config, choice),
+          .partials_limit = call.workspace.usable(),
+          .arrivals = arrival_count(problem, config, choice)};
 }
 
 bool Handle::move_plan(KnownPlan& known, const Addresses& to) {
   return bwgemm::move_plan(known.plan, known.origin, to, maps_);
 }
 
-Scratch Handle::scratch(const ScratchNeed& need) {
-  return scratch_.acquire(stream, need, workspace.data);
+Scratch Handle::scratch(const ScratchNeed& need, void* memory) {
+  return scratch_.acquire(stream, need, memory);
+}
+
+void Handle::reserve(const ScratchNeed& need, void* memory) {
+  scratch_.reserve(
+      stream, {memory == nullptr ? need.partials_bytes : 0, need.partials_limit, need.arrivals});
+}
+
+void Handle::reserve_all() {
+  const std::size_t limit = workspace.data == nullptr ? workspace.usable() : 0;
+  const auto resident =
+      static_cast<std::size_t>(facts.sm_count) * static_cast<std::size_t>(facts.ctas_per_sm);
+  scratch_.reserve_all(stream, {limit, limit, resident / 2});
 }
 
 bwgemmHandle_t publish(std::unique_ptr<Handle> handle) {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "api/plan_cache.h"
+#include "api/tuning_cache.h"
 #include "bwgemm/bwgemm.h"
 #include "core/device_facts.h"
 #include "launch/context.h"
@@ -31,6 +32,12 @@ struct Workspace {
   }
 };
 
+// What a call may set for itself. A handle's defaults are those of calls that do not.
+struct CallSettings {
+  Workspace workspace;
+  std::int64_t algo = -1;
+};
+
 class Handle {
  public:
   explicit Handle(const Driver& driver);
@@ -42,14 +49,22 @@ class Handle {
   // failure and throws the first. Nothing but destruction may follow.
   void close();
 
-  SelectOptions select_options() const;
-  Choice choose(const Problem& problem) const;
+  // With what the call, the environment or earlier tuning say is to be chosen.
+  SelectOptions select_options(const Problem& problem, const CallSettings& call) const;
+  SelectOptions select_options(const Problem& problem, const CallSettings& call,
+                               std::size_t workspace_bytes) const;
+  Choice choose(const Problem& problem, const CallSettings& call) const;
   // Plans without scratch. The handle's context must be current, as for the functions below.
-  KnownPlan plan(const Problem& problem, const Choice& choice);
+  KnownPlan plan(const Problem& problem, const Choice& choice, const CallSettings& call);
   // Whether the plan could be made that of operands at other addresses.
   bool move_plan(KnownPlan& known, const Addresses& to);
-  // What the plan needs, for the next launch on the stream.
-  Scratch scratch(const ScratchNeed& need);
+  // What the plan needs, for the next launch on the stream; `memory` is the caller's workspace.
+  Scratch scratch(const ScratchNeed& need, void* memory);
+  ScratchNeed need_of(const Problem& problem, const Choice& choice, const CallSettings& call) const;
+  // Allocates what a launch on the stream needs, and what a captured one does.
+  void reserve(const ScratchNeed& need, void* memory);
+  // What any launch may need.
+  void reserve_all();
 
   const Driver& driver;
   const Context context;
@@ -66,10 +81,13 @@ class Handle {
   int sm_count_target = 0;
   int programmatic_launch = 0;
 
-  PlanCache plans;
+  Plans plans;
+  TuningCache tuning;  // whoever changes it clears `plans`
   LoadedKernels kernels;
 
  private:
+  bool forces_anything() const;
+
   TensorMapCache maps_;
   ScratchPool scratch_;
   bool is_closed_ = false;

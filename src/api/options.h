@@ -18,7 +18,8 @@ enum class Option {
   force_kernel,
   force_splits,
   force_tile_n,
-  force_raster
+  force_raster,
+  tuning_cache
 };
 
 struct OptionRow {
@@ -46,6 +47,8 @@ inline constexpr std::array option_rows = {
     OptionRow{Option::force_raster, "BWGEMM_FORCE_RASTER", "",
               "grouped, snake or hilbert: the order of tiles where the kernel has several; read by "
               "bwgemmCreate"},
+    OptionRow{Option::tuning_cache, "BWGEMM_TUNING_CACHE", "",
+              "a file for results of autotuning, as bwgemmSetTuningCache; read by bwgemmCreate"},
 };
 
 constexpr bool rows_are_in_order() {

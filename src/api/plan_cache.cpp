@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <type_traits>
 
 #include "core/hash.h"
 
@@ -40,14 +41,15 @@ std::optional<std::uint64_t> scalar_traits(const void* scalar, bwgemmPointerMode
 
 }  // namespace
 
-std::optional<PlanKey> plan_key(const GemmArguments& arguments, bwgemmPointerMode_t pointer_mode) {
+std::optional<GemmKey> plan_key(const GemmArguments& arguments, bwgemmPointerMode_t pointer_mode) {
   if (arguments.m <= 0 || arguments.n <= 0 || arguments.batch_count <= 0) return std::nullopt;
   const auto alpha = scalar_traits(arguments.alpha, pointer_mode);
   const auto beta = scalar_traits(arguments.beta, pointer_mode);
   if (!alpha || !beta) return std::nullopt;
   const std::uint64_t all_traits = traits(arguments.a) | traits(arguments.b) << 5 |
-                                   traits(arguments.c) << 10 | *alpha << 15 | *beta << 17;
-  return PlanKey{{half(arguments.transa) | half(arguments.transb) << 32,
+                                   traits(arguments.c) << 10 | *alpha << 15 | *beta << 17 |
+                                   half(arguments.batch_mode) << 19;
+  return GemmKey{{half(arguments.transa) | half(arguments.transb) << 32,
                   half(arguments.a_type) | half(arguments.b_type) << 32,
                   half(arguments.c_type) | half(arguments.compute_type) << 32,
                   half(arguments.algo) | all_traits << 32, word(arguments.m), word(arguments.n),
@@ -56,42 +58,75 @@ std::optional<PlanKey> plan_key(const GemmArguments& arguments, bwgemmPointerMod
                   word(arguments.stride_b), word(arguments.stride_c)}};
 }
 
-std::optional<std::size_t> PlanCache::way_of(const Set& set, std::uint64_t hash,
-                                             const PlanKey& key) {
+std::optional<MatmulKey> plan_key(const MatmulArguments& arguments,
+                                  bwgemmPointerMode_t pointer_mode) {
+  bwgemmMatmulDesc_t desc = arguments.desc;
+  if (desc.m <= 0 || desc.n <= 0 || desc.batchCount <= 0) return std::nullopt;
+  const auto alpha = scalar_traits(arguments.alpha, pointer_mode);
+  // Null is a zero in either mode.
+  const auto beta = arguments.beta != nullptr ? scalar_traits(arguments.beta, pointer_mode)
+                                              : std::optional<std::uint64_t>(1);
+  if (!alpha || !beta) return std::nullopt;
+  const bool is_c_d = arguments.c == arguments.d;
+  const std::uint64_t operands = traits(arguments.a) | traits(arguments.b) << 5 |
+                                 traits(arguments.c) << 10 | traits(arguments.d) << 15 |
+                                 *alpha << 20 | *beta << 22 | std::uint64_t{is_c_d} << 24;
+  const std::uint64_t fused = traits(desc.bias) | traits(desc.rowScale) << 5 |
+                              traits(desc.columnScale) << 10 | traits(desc.aux) << 15 |
+                              traits(desc.workspace) << 20;
+  desc.bias = desc.rowScale = desc.columnScale = nullptr;
+  desc.aux = desc.workspace = nullptr;
+  static_assert(std::has_unique_object_representations_v<bwgemmMatmulDesc_t>);
+  MatmulKey key;
+  std::memcpy(key.words.data(), &desc, sizeof desc);
+  key.words.back() = operands | fused << 32;
+  return key;
+}
+
+template <class Key>
+std::optional<std::size_t> PlanCache<Key>::way_of(const Set& set, std::uint64_t hash,
+                                                  const Key& key) {
   for (std::size_t way = 0; way < ways; ++way)
-    if (set.hashes[way] == hash && set.last_use[way] != 0 && set.keys[way] == key) return way;
+    if (set.hashes[way] == hash && set.last_use[way] != 0 && set.entries[way]->key == key)
+      return way;
   return std::nullopt;
 }
 
-PlanCache::Found PlanCache::find(const PlanKey& key) {
+template <class Key>
+typename PlanCache<Key>::Found PlanCache<Key>::find(const Key& key) {
   const std::uint64_t hash = hash_of(key.words);
   Set& set = sets_[hash % set_count];
   std::unique_lock lock(set.mutex);
   const auto way = way_of(set, hash, key);
   if (!way) return {{}, nullptr};
   set.last_use[*way] = ++set.clock;
-  return {std::move(lock), set.plans[*way].get()};
+  return {std::move(lock), &set.entries[*way]->known};
 }
 
-void PlanCache::insert(const PlanKey& key, const KnownPlan& known) {
+template <class Key>
+void PlanCache<Key>::insert(const Key& key, const KnownPlan& known) {
   const std::uint64_t hash = hash_of(key.words);
   Set& set = sets_[hash % set_count];
   const std::lock_guard lock(set.mutex);
   const auto oldest = static_cast<std::size_t>(
       std::min_element(set.last_use.begin(), set.last_use.end()) - set.last_use.begin());
   const std::size_t way = way_of(set, hash, key).value_or(oldest);
-  if (set.plans[way] == nullptr) set.plans[way] = std::make_unique<KnownPlan>();
-  *set.plans[way] = known;
+  if (set.entries[way] == nullptr) set.entries[way] = std::make_unique<Entry>();
+  set.entries[way]->key = key;
+  set.entries[way]->known = known;
   set.last_use[way] = ++set.clock;
   set.hashes[way] = hash;
-  set.keys[way] = key;
 }
 
-void PlanCache::clear() {
+template <class Key>
+void PlanCache<Key>::clear() {
   for (std::size_t i = 0; i < set_count; ++i) {
     const std::lock_guard lock(sets_[i].mutex);
     sets_[i].last_use.fill(0);
   }
 }
+
+template class PlanCache<GemmKey>;
+template class PlanCache<MatmulKey>;
 
 }  // namespace bwgemm

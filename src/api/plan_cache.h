@@ -17,15 +17,23 @@
 
 namespace bwgemm {
 
-// Every argument; of pointers whether they are null and their alignment, up to 256 bytes; of
-// scalars whether they are on the device or known zeros.
+// Every argument; of pointers whether they are null and their alignment, up to 256 bytes, and
+// whether D is C; of scalars whether they are on the device or known zeros.
+template <std::size_t count>
 struct PlanKey {
-  std::array<std::uint64_t, 14> words;
+  std::array<std::uint64_t, count> words;
   bool operator==(const PlanKey&) const = default;
 };
+using GemmKey = PlanKey<14>;
+using MatmulKey = PlanKey<sizeof(bwgemmMatmulDesc_t) / sizeof(std::uint64_t) + 1>;
 
 // Nothing for calls that launch nothing or lack a scalar.
-std::optional<PlanKey> plan_key(const GemmArguments& arguments, bwgemmPointerMode_t pointer_mode);
+std::optional<GemmKey> plan_key(const GemmArguments& arguments, bwgemmPointerMode_t pointer_mode);
+std::optional<MatmulKey> plan_key(const MatmulArguments& arguments,
+                                  bwgemmPointerMode_t pointer_mode);
+
+// Of C apart from D and of what the epilogue reads and writes: moving a plan does not change them.
+using FixedAddresses = std::array<const void*, 5>;
 
 // A plan with what differs from call to call: where the operands lie, the scalars, and scratch,
 // which depends on the stream.
@@ -34,8 +42,10 @@ struct KnownPlan {
   Choice choice;
   ScratchNeed need;
   Origin origin;
+  FixedAddresses fixed{};
 };
 
+template <class Key>
 class PlanCache {
  public:
   PlanCache() : sets_(std::make_unique<Set[]>(set_count)) {}
@@ -45,28 +55,44 @@ class PlanCache {
     std::unique_lock<std::mutex> lock;
     KnownPlan* known;  // null: there is none
   };
-  Found find(const PlanKey& key);
+  Found find(const Key& key);
 
   // In place of an equal key's, or of the plan of its set that was not used for longest.
-  void insert(const PlanKey& key, const KnownPlan& known);
+  void insert(const Key& key, const KnownPlan& known);
   void clear();
 
  private:
   static constexpr std::size_t set_count = 64;
   static constexpr std::size_t ways = 4;
 
+  struct Entry {
+    Key key;
+    KnownPlan known;
+  };
   struct alignas(64) Set {
     std::mutex mutex;
     std::uint64_t clock = 0;
     std::array<std::uint64_t, ways> last_use{};  // 0: empty
     std::array<std::uint64_t, ways> hashes{};
-    std::array<PlanKey, ways> keys{};
-    std::array<std::unique_ptr<KnownPlan>, ways> plans;
+    std::array<std::unique_ptr<Entry>, ways> entries;
   };
 
-  static std::optional<std::size_t> way_of(const Set& set, std::uint64_t hash, const PlanKey& key);
+  static std::optional<std::size_t> way_of(const Set& set, std::uint64_t hash, const Key& key);
 
   std::unique_ptr<Set[]> sets_;
+};
+
+// Calls of bwgemmMatmul have longer keys, which plain products are not to pay for.
+struct Plans {
+  PlanCache<GemmKey> gemm;
+  PlanCache<MatmulKey> matmul;
+
+  PlanCache<GemmKey>& of(const GemmArguments&) { return gemm; }
+  PlanCache<MatmulKey>& of(const MatmulArguments&) { return matmul; }
+  void clear() {
+    gemm.clear();
+    matmul.clear();
+  }
 };
 
 }  // namespace bwgemm

@@ -2,7 +2,7 @@
 // The C functions that set or get what a handle keeps from call to call.
 #include "api/guard.h"
 #include "api/handle.h"
-#include "api/validate.h"
+#include "api/rules.h"
 
 namespace bwgemm {
 namespace {
@@ -108,8 +108,11 @@ bwgemmStatus_t bwgemmGetSmCountTarget(bwgemmHandle_t handle, int* smCount) {
 bwgemmStatus_t bwgemmSetDeterminism(bwgemmHandle_t handle, bwgemmDeterminism_t mode) {
   return guard(__func__, [&] {
     Handle& set = checked(handle);
-    require(mode == BWGEMM_DETERMINISM_BITWISE, "mode is ", static_cast<int>(mode),
-            " but must be BWGEMM_DETERMINISM_BITWISE (0)");
+    require(
+        mode == BWGEMM_DETERMINISM_BITWISE || mode == BWGEMM_DETERMINISM_BATCH_INVARIANT,
+        "mode is ", static_cast<int>(mode),
+        " but must be BWGEMM_DETERMINISM_BITWISE (0) or BWGEMM_DETERMINISM_BATCH_INVARIANT (1)");
+    if (mode != set.determinism) set.plans.clear();
     set.determinism = mode;
   });
 }

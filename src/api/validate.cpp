@@ -4,49 +4,21 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
-#include <optional>
-#include <string>
 
-#include "api/batch_overlap.h"
+#include "api/rules.h"
+#include "api/validate_epilogue.h"
+#include "select/algos.h"
 
 namespace bwgemm {
 namespace {
 
-template <class... Parts>
-[[noreturn]] void unsupported(const Parts&... parts) {
-  throw Error(BWGEMM_STATUS_NOT_SUPPORTED, text(parts...));
-}
+// Of the first version that had the struct, and more than one of any will have.
+constexpr std::uint32_t first_desc_size = sizeof(bwgemmMatmulDesc_t);
+constexpr std::uint32_t last_desc_size = 4096;
 
-void check_operation(const char* name, bwgemmOperation_t operation) {
+void check_operation(const char* name, std::int32_t operation) {
   require(operation == BWGEMM_OP_N || operation == BWGEMM_OP_T || operation == BWGEMM_OP_C, name,
-          " is ", static_cast<int>(operation),
-          " but must be BWGEMM_OP_N (0), BWGEMM_OP_T (1) or BWGEMM_OP_C (2)");
-}
-
-void check_not_negative(const char* name, std::int64_t value) {
-  require(value >= 0, name, " is ", value, " but must be at least 0");
-}
-
-std::optional<Dtype> known_type(bwgemmDataType_t type) {
-  switch (static_cast<int>(type)) {
-    case BWGEMM_R_32F: return Dtype::f32;
-    case BWGEMM_R_16F: return Dtype::f16;
-    case BWGEMM_R_16BF: return Dtype::bf16;
-    case BWGEMM_R_8F_E4M3: return Dtype::e4m3;
-    case BWGEMM_R_8F_E5M2: return Dtype::e5m2;
-    default: return std::nullopt;
-  }
-}
-
-const char* enumerator(Dtype type) {
-  switch (type) {
-    case Dtype::f32: return "BWGEMM_R_32F";
-    case Dtype::f16: return "BWGEMM_R_16F";
-    case Dtype::bf16: return "BWGEMM_R_16BF";
-    case Dtype::e4m3: return "BWGEMM_R_8F_E4M3";
-    case Dtype::e5m2: return "BWGEMM_R_8F_E5M2";
-  }
-  return "?";
+          " is ", operation, " but must be BWGEMM_OP_N (0), BWGEMM_OP_T (1) or BWGEMM_OP_C (2)");
 }
 
 Scalar checked_scalar(const char* name, const void* pointer, bwgemmPointerMode_t mode) {
@@ -62,150 +34,200 @@ Scalar checked_scalar(const char* name, const void* pointer, bwgemmPointerMode_t
   return scalar;
 }
 
-// One matrix of the arguments, as stored: `columns` columns of `rows` elements.
-struct Operand {
-  const char* name;       // "A"
-  const char* ld_name;    // "lda"
-  const char* rows_name;  // what the leading dimension must cover
-  const char* access;     // "written"
-  const void* data;
-  bwgemmDataType_t type;
-  std::int64_t rows, columns, ld, stride;
-  bool is_touched;
+// The four matrices of a call.
+struct Operands {
+  Operand a, b, c, d;
 };
 
-// Whether the last element lies beyond what 63 bits address. Cannot overflow: the factors are below
-// 2^63, so their products are below 2^126.
-bool spans_too_much(const Operand& operand, std::int64_t batch, Dtype type) {
-  __extension__ using Wide = __int128;
-  if (operand.rows == 0 || operand.columns == 0) return false;
-  const Wide elements =
-      (Wide{batch} - 1) * operand.stride + Wide{operand.columns - 1} * operand.ld + operand.rows;
-  return elements > std::numeric_limits<std::int64_t>::max() / size_bytes(type);
+constexpr OperandNames a_names{"A", "Atype", "lda", "strideA"};
+constexpr OperandNames b_names{"B", "Btype", "ldb", "strideB"};
+constexpr OperandNames c_names{"C", "Ctype", "ldc", "strideC"};
+constexpr OperandNames d_names{"D", "Dtype", "ldd", "strideD"};
+
+OperandNames named(OperandNames names, const char* array, const MatmulArguments& arguments) {
+  if (arguments.is_gemm && arguments.desc.batchMode == BWGEMM_BATCH_MODE_POINTER_ARRAY)
+    names.data = array;
+  return names;
 }
 
-// The rules that A, B and C share, in argument order: pointer, type, leading dimension, stride.
-Dtype check_operand(const Operand& operand, std::int64_t batch) {
-  require(!operand.is_touched || operand.data != nullptr, operand.name, " is null but will be ",
-          operand.access);
-  const auto type = known_type(operand.type);
-  require(type.has_value(), operand.name, "type is ", static_cast<int>(operand.type),
-          " but must be a bwgemmDataType_t");
-  const auto address = reinterpret_cast<std::uintptr_t>(operand.data);
-  require(!operand.is_touched || (address & static_cast<unsigned>(size_bytes(*type) - 1)) == 0,
-          operand.name, " is address ", address, " but must be a multiple of ", size_bytes(*type),
-          ", the size of its ", enumerator(*type), " elements");
-  const std::int64_t least = std::max<std::int64_t>(1, operand.rows);
-  require(operand.ld >= least, operand.ld_name, " is ", operand.ld, " but must be at least max(1, ",
-          operand.rows_name, " = ", operand.rows, ")");
-  require(operand.stride >= 0, "stride", operand.name, " is ", operand.stride,
-          " but must be at least 0");
-  require(!operand.is_touched || !spans_too_much(operand, batch, *type), operand.name, " with ",
-          operand.ld_name, " ", operand.ld, " and stride", operand.name, " ", operand.stride,
-          " ends beyond 2^63 bytes");
-  return *type;
+// What is touched is decided where alpha and beta are known.
+Operands operands_of(const MatmulArguments& arguments, OutputSize size) {
+  const bwgemmMatmulDesc_t& desc = arguments.desc;
+  const bool plain_a = desc.transa == BWGEMM_OP_N, plain_b = desc.transb == BWGEMM_OP_N;
+  const bool is_array = desc.batchMode == BWGEMM_BATCH_MODE_POINTER_ARRAY;
+  const auto operand = [&](OperandNames names, const void* data, std::int32_t type,
+                           std::int32_t order, std::int64_t rows, std::int64_t columns,
+                           std::int64_t ld, std::int64_t stride) {
+    return Operand{names, "read", data, type, order, rows, columns, ld, stride, false, is_array};
+  };
+  return {
+      .a = operand(named(a_names, "Aarray", arguments), arguments.a, desc.Atype, desc.Aorder,
+                   plain_a ? desc.m : desc.k, plain_a ? desc.k : desc.m, desc.lda, desc.strideA),
+      .b = operand(named(b_names, "Barray", arguments), arguments.b, desc.Btype, desc.Border,
+                   plain_b ? desc.k : desc.n, plain_b ? desc.n : desc.k, desc.ldb, desc.strideB),
+      .c = operand(c_names, arguments.c, desc.Ctype, desc.Corder, desc.m, desc.n, desc.ldc,
+                   desc.strideC),
+      .d = operand(arguments.is_gemm ? named(c_names, "Carray", arguments) : d_names, arguments.d,
+                   desc.Dtype, desc.Dorder, size.rows, size.columns, desc.ldd, desc.strideD)};
 }
 
-void check_batches_of_c(const Operand& c, std::int64_t batch) {
-  require(!c.is_touched || !batches_overlap(c.rows, c.columns, c.ld, c.stride, batch),
-          "strideC is ", c.stride, ", with which batches of C overlap (m ", c.rows, ", n ",
-          c.columns, ", ldc ", c.ld, ", batchCount ", batch, ")");
+// D may be C, but not be read and written in different forms.
+void check_c_as_d(const Operand& c, const Operand& d, std::int64_t batch) {
+  const auto same = [](const char* member, std::int64_t of_c, const char* member_of_d,
+                       std::int64_t of_d) {
+    require(of_c == of_d, member, " is ", of_c, " but must be ", member_of_d, ", ", of_d,
+            ", where D is C");
+  };
+  same("Ctype", c.type, "Dtype", d.type);
+  same("Corder", c.order, "Dorder", d.order);
+  same("ldc", c.ld, "ldd", d.ld);
+  if (batch > 1 && !c.is_array) same("strideC", c.stride, "strideD", d.stride);
 }
 
 // cuBLAS's values, of which only the one of the header is served.
-void check_compute_type(bwgemmComputeType_t type) {
-  const int value = static_cast<int>(type);
+void check_compute_type(std::int32_t value) {
   require(value >= 64 && value <= 79, "computeType is ", value,
           " but must be BWGEMM_COMPUTE_32F (68)");
 }
 
-void check_algo(int algo) {
-  require((algo >= -1 && algo <= 23) || (algo >= 99 && algo <= 115), "algo is ", algo,
-          " but must be -1, 0..23 or 99..115");
+void check_algo(std::int64_t algo, bool is_gemm) {
+  if (is_gemm)
+    require((algo >= -1 && algo <= 23) || (algo >= 99 && algo <= 115), "algo is ", algo,
+            " but must be -1, 0..23 or 99..115");
+  else
+    require(algo == -1 || unpacked(algo), "algo is ", algo,
+            " but must be -1 or one that bwgemmMatmulGetAlgos of this build returned");
 }
 
-void check_supported(Dtype a, Dtype b, Dtype c, const GemmArguments& arguments) {
+void check_workspace(const bwgemmMatmulDesc_t& desc) {
+  const auto address = reinterpret_cast<std::uintptr_t>(desc.workspace);
+  require(address % 256 == 0, "workspace is address ", address,
+          " but must be a multiple of 256 bytes");
+}
+
+void check_supported(const Problem& problem, Dtype c_type, const MatmulArguments& arguments) {
+  const Dtype a = problem.a.type;
   if (a != Dtype::bf16 && a != Dtype::f16)
     unsupported("Atype is ", enumerator(a), "; supported are BWGEMM_R_16BF and BWGEMM_R_16F");
-  if (b != a)
-    unsupported("Btype is ", enumerator(b), "; supported is the same as Atype, ", enumerator(a));
-  if (c != a && c != Dtype::f32)
-    unsupported("Ctype is ", enumerator(c), "; supported are Atype, ", enumerator(a),
-                ", and BWGEMM_R_32F");
-  if (arguments.compute_type != BWGEMM_COMPUTE_32F)
-    unsupported("computeType is ", static_cast<int>(arguments.compute_type),
+  if (problem.b.type != a)
+    unsupported("Btype is ", enumerator(problem.b.type), "; supported is the same as Atype, ",
+                enumerator(a));
+  const auto check_output = [&](const char* name, Dtype type) {
+    if (type != a && type != Dtype::f32)
+      unsupported(name, " is ", enumerator(type), "; supported are Atype, ", enumerator(a),
+                  ", and BWGEMM_R_32F");
+  };
+  check_output("Ctype", c_type);
+  check_output(arguments.is_gemm ? "Ctype" : "Dtype", problem.d.type);
+  if (arguments.desc.computeType != BWGEMM_COMPUTE_32F)
+    unsupported("computeType is ", arguments.desc.computeType,
                 "; supported is BWGEMM_COMPUTE_32F (68)");
-  if (arguments.batch_count > std::numeric_limits<std::int32_t>::max())
-    unsupported("batchCount is ", arguments.batch_count, "; supported are at most ",
+  if (problem.batch > std::numeric_limits<std::int32_t>::max())
+    unsupported("batchCount is ", problem.batch, "; supported are at most ",
                 std::numeric_limits<std::int32_t>::max());
+}
+
+Order order_of(std::int32_t stored, bool is_plain) {
+  return (stored == BWGEMM_ORDER_COL) == is_plain ? Order::column : Order::row;
+}
+
+void check_orders(const bwgemmMatmulDesc_t& desc) {
+  check_enumerator("Aorder", desc.Aorder, BWGEMM_ORDER_ROW, "bwgemmOrder_t");
+  check_enumerator("Border", desc.Border, BWGEMM_ORDER_ROW, "bwgemmOrder_t");
+  check_enumerator("Corder", desc.Corder, BWGEMM_ORDER_ROW, "bwgemmOrder_t");
 }
 
 }  // namespace
 
-Problem validated(const GemmArguments& arguments, bwgemmPointerMode_t pointer_mode) {
-  check_operation("transa", arguments.transa);
-  check_operation("transb", arguments.transb);
-  check_not_negative("m", arguments.m);
-  check_not_negative("n", arguments.n);
-  check_not_negative("k", arguments.k);
+bwgemmMatmulDesc_t known_desc(const bwgemmMatmulDesc_t* desc) {
+  require(desc != nullptr, "desc is null but must be a struct");
+  const std::uint32_t size = desc->structSize;
+  require(size >= first_desc_size && size <= last_desc_size, "structSize is ", size,
+          " but must be the size of a bwgemmMatmulDesc_t, here ", sizeof *desc);
+  bwgemmMatmulDesc_t known = BWGEMM_MATMUL_DESC_INIT;
+  std::memcpy(&known, desc, std::min<std::size_t>(size, sizeof known));
+  known.structSize = sizeof known;
+  const auto* bytes = reinterpret_cast<const unsigned char*>(desc);
+  for (std::size_t i = sizeof known; i < size; ++i)
+    if (bytes[i] != 0)
+      unsupported("structSize is ", size, ", and byte ", i,
+                  " is not 0: a member that this version of the library does not know");
+  return known;
+}
 
+MatmulArguments matmul_arguments(const GemmArguments& arguments) {
+  bwgemmMatmulDesc_t desc = BWGEMM_MATMUL_DESC_INIT;
+  desc.computeType = arguments.compute_type;
+  desc.transa = arguments.transa, desc.transb = arguments.transb;
+  desc.m = arguments.m, desc.n = arguments.n, desc.k = arguments.k;
+  desc.Atype = arguments.a_type, desc.Btype = arguments.b_type;
+  desc.Ctype = desc.Dtype = arguments.c_type;
+  desc.lda = arguments.lda, desc.ldb = arguments.ldb;
+  desc.ldc = desc.ldd = arguments.ldc;
+  desc.batchCount = arguments.batch_count, desc.batchMode = arguments.batch_mode;
+  desc.strideA = arguments.stride_a, desc.strideB = arguments.stride_b;
+  desc.strideC = desc.strideD = arguments.stride_c;
+  desc.algo = arguments.algo;
+  return {desc,           arguments.alpha, arguments.a, arguments.b,
+          arguments.beta, arguments.c,     arguments.c, true};
+}
+
+Problem validated(const MatmulArguments& arguments, bwgemmPointerMode_t pointer_mode) {
+  const bwgemmMatmulDesc_t& desc = arguments.desc;
+  check_operation("transa", desc.transa);
+  check_operation("transb", desc.transb);
+  check_not_negative("m", desc.m);
+  check_not_negative("n", desc.n);
+  check_not_negative("k", desc.k);
+  check_orders(desc);
+  check_enumerator("batchMode", desc.batchMode, BWGEMM_BATCH_MODE_POINTER_ARRAY,
+                   "bwgemmBatchMode_t");
+  auto [a, b, c, d] = operands_of(arguments, checked_output_size(desc));
   Problem problem;
-  problem.m = arguments.m;
-  problem.n = arguments.n;
-  problem.k = arguments.k;
-  problem.batch = arguments.batch_count;
-  const bool touches_c = !problem.empty();
-  if (touches_c) problem.alpha = checked_scalar("alpha", arguments.alpha, pointer_mode);
-  const bool touches_ab = touches_c && !problem.scale_only();
-  const char* read =
-      problem.alpha.device != nullptr ? "read unless alpha, which is on the device, is 0" : "read";
+  problem.m = desc.m;
+  problem.n = desc.n;
+  problem.k = desc.k;
+  problem.batch = desc.batchCount;
+  problem.is_pointer_array = d.is_array;
 
-  const bool plain_a = arguments.transa == BWGEMM_OP_N, plain_b = arguments.transb == BWGEMM_OP_N;
-  const Operand a{"A",
-                  "lda",
-                  "rows of A as stored",
-                  read,
-                  arguments.a,
-                  arguments.a_type,
-                  plain_a ? problem.m : problem.k,
-                  plain_a ? problem.k : problem.m,
-                  arguments.lda,
-                  arguments.stride_a,
-                  touches_ab};
-  const Operand b{"B",
-                  "ldb",
-                  "rows of B as stored",
-                  read,
-                  arguments.b,
-                  arguments.b_type,
-                  plain_b ? problem.k : problem.n,
-                  plain_b ? problem.n : problem.k,
-                  arguments.ldb,
-                  arguments.stride_b,
-                  touches_ab};
-  const Operand c{
-      "C",       "ldc",     "m",           "written",          arguments.c, arguments.c_type,
-      problem.m, problem.n, arguments.ldc, arguments.stride_c, touches_c};
-  const Dtype a_type = check_operand(a, problem.batch);
-  const Dtype b_type = check_operand(b, problem.batch);
-  if (touches_c) problem.beta = checked_scalar("beta", arguments.beta, pointer_mode);
-  const Dtype c_type = check_operand(c, problem.batch);
-  check_not_negative("batchCount", problem.batch);
-  check_batches_of_c(c, problem.batch);
-  check_compute_type(arguments.compute_type);
-  check_algo(arguments.algo);
-  check_supported(a_type, b_type, c_type, arguments);
-
-  // What will not be read is dropped, so that equal work is an equal problem.
-  const auto matrix = [&](const Operand& from, Dtype type, bool is_plain) {
-    return Matrix{from.is_touched ? from.data : nullptr, type,
-                  is_plain ? Order::column : Order::row, from.ld,
-                  problem.batch > 1 ? from.stride : 0};
+  d.access = "written";
+  d.is_touched = !problem.empty();
+  if (d.is_touched) problem.alpha = checked_scalar("alpha", arguments.alpha, pointer_mode);
+  a.is_touched = b.is_touched = d.is_touched && !problem.scale_only();
+  if (problem.alpha.device != nullptr)
+    a.access = b.access = "read unless alpha, which is on the device, is 0";
+  const auto checked = [&](const Operand& operand, bool is_plain) {
+    return matrix_of(operand, check_operand(operand, problem.batch),
+                     order_of(operand.order, is_plain), problem.batch);
   };
-  problem.a = matrix(a, a_type, plain_a);
-  problem.b = matrix(b, b_type, plain_b);
-  problem.c = problem.d = matrix(c, c_type, true);
+  problem.a = checked(a, desc.transa == BWGEMM_OP_N);
+  problem.b = checked(b, desc.transb == BWGEMM_OP_N);
+  if (d.is_touched && (arguments.beta != nullptr || arguments.is_gemm))
+    problem.beta = checked_scalar("beta", arguments.beta, pointer_mode);
+  if (problem.beta.device != nullptr) c.access = "read unless beta, which is on the device, is 0";
+  c.is_touched = d.is_touched && problem.reads_c();
+  const Dtype c_type = checked_type("Ctype", c.type);
+  if (c.is_touched && !arguments.is_gemm) problem.c = checked(c, true);
+  problem.d = checked(d, true);
+  if (!c.is_touched || arguments.is_gemm)
+    problem.c = problem.d;
+  else if (c.data == d.data)
+    check_c_as_d(c, d, problem.batch);
+  check_not_negative("batchCount", problem.batch);
+  check_batches_apart(d, problem.batch);
+  if (!arguments.is_gemm) {
+    problem.epilogue = validated_epilogue(desc, problem);
+    check_workspace(desc);
+  }
+  check_compute_type(desc.computeType);
+  check_algo(desc.algo, arguments.is_gemm);
+  check_supported(problem, c_type, arguments);
+  if (!arguments.is_gemm) check_epilogue_supported(desc, problem, problem.epilogue);
   return with_row_order_d(problem);
+}
+
+Problem validated(const GemmArguments& arguments, bwgemmPointerMode_t pointer_mode) {
+  return validated(matmul_arguments(arguments), pointer_mode);
 }
 
 }  // namespace bwgemm

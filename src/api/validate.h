@@ -1,23 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // validated: the C arguments of a product -> Problem. The only judge of what callers pass in; what
-// is behind it is legal, canonical and supported by type.
+// is behind it is legal, canonical and supported by type. What is fused to the product is judged in
+// validate_epilogue.
 #pragma once
 
 #include "bwgemm/bwgemm.h"
-#include "core/error.h"
 #include "core/problem.h"
-#include "core/text.h"
 #include "plan/plan.h"
 
 namespace bwgemm {
 
-// Error(INVALID_VALUE) whose text is the parts: the argument, its value, the rule.
-template <class... Parts>
-void require(bool holds, const Parts&... parts) {
-  if (!holds) throw Error(BWGEMM_STATUS_INVALID_VALUE, text(parts...));
-}
-
-// As bwgemmGemmStridedBatchedEx takes them; the other entries are special cases.
+// As bwgemmGemmStridedBatchedEx and, with arrays of pointers, bwgemmGemmBatchedEx take them; the
+// other entries are special cases.
 struct GemmArguments {
   bwgemmOperation_t transa, transb;
   std::int64_t m, n, k;
@@ -35,15 +29,36 @@ struct GemmArguments {
   std::int64_t batch_count;
   bwgemmComputeType_t compute_type;
   int algo;
+  bwgemmBatchMode_t batch_mode = BWGEMM_BATCH_MODE_STRIDED;
 };
 
-// Error(INVALID_VALUE) names the first argument, in the order above, that breaks a rule; only then
-// Error(NOT_SUPPORTED) what no kernel serves. An empty() problem has no pointers in it.
+// As bwgemmMatmul takes them.
+struct MatmulArguments {
+  bwgemmMatmulDesc_t desc;  // as known_desc() returns it
+  const void *alpha, *a, *b, *beta, *c;
+  void* d;
+  bool is_gemm = false;  // C is D, beta is not null, the algo is one of cuBLAS's
+};
+
+// The struct in the form of this version, whatever the caller's: Error unless it is one.
+bwgemmMatmulDesc_t known_desc(const bwgemmMatmulDesc_t* desc);
+
+MatmulArguments matmul_arguments(const GemmArguments& arguments);
+
+// Error(INVALID_VALUE) names the first argument, in the order of bwgemmGemmEx and then of the
+// struct, that breaks a rule; only then Error(NOT_SUPPORTED) what no kernel serves. An empty()
+// problem has no pointers in it.
+Problem validated(const MatmulArguments& arguments, bwgemmPointerMode_t pointer_mode);
 Problem validated(const GemmArguments& arguments, bwgemmPointerMode_t pointer_mode);
 
-// Where the operands of that problem lie, if it touches them: A and B change places.
+// Where the operands of that problem lie, if it touches them. Where D is in column order, A and B
+// change places.
 inline Addresses addresses(const GemmArguments& arguments) {
   return {arguments.b, arguments.a, arguments.c};
+}
+inline Addresses addresses(const MatmulArguments& arguments) {
+  if (arguments.desc.Dorder == BWGEMM_ORDER_COL) return {arguments.b, arguments.a, arguments.d};
+  return {arguments.a, arguments.b, arguments.d};
 }
 
 }  // namespace bwgemm

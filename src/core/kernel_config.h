@@ -76,6 +76,8 @@ struct KernelConfig {
   Output output = Output::rows;
   int ctas_per_sm = 1;
   Sm100Choices choices = {};
+  bool takes_turns = false;  // sm90: each consumer warpgroup has tiles of its own, so that one
+                             // multiplies while the other stores
   bool operator==(const KernelConfig&) const = default;
 };
 
@@ -151,8 +153,9 @@ constexpr void add_choices(KernelName& text, const Sm100Choices& choices) {
 }
 
 // bwgemm_<arch>_<input>[_<majors>]_<m>x<n>x<k>[_<cluster>][_s<stages>][_<output>][_o<ctas>]
-// [_<choices>]_<family>; what is chosen at launch is left out, a run-time n is written N. Majors:
-// k k, k n, m k, m n. Outputs: t (columns), u (scattered). o: CTAs per multiprocessor.
+// [_pp][_<choices>]_<family>; what is chosen at launch is left out, a run-time n is written N.
+// Majors: k k, k n, m k, m n. Outputs: t (columns), u (scattered). o: CTAs per multiprocessor. pp
+// (ping-pong): takes turns.
 constexpr KernelName kernel_name(const KernelConfig& config) {
   KernelName text;
   text.add("bwgemm_").add(name(config.arch)).add("_").add(name(config.input));
@@ -169,6 +172,7 @@ constexpr KernelName kernel_name(const KernelConfig& config) {
   if (config.family != Family::direct && config.family != Family::dot) {  // which have but one
     if (config.output != Output::rows) text.add(config.output == Output::columns ? "_t" : "_u");
     if (config.ctas_per_sm > 1) text.add("_o").add(config.ctas_per_sm);
+    if (config.takes_turns) text.add("_pp");
   }
   add_choices(text, config.choices);
   return text.add("_").add(name(config.family));

@@ -37,17 +37,56 @@ struct Scalar {
   bool operator==(const Scalar&) const = default;
 };
 
-// What happens to alpha*A*B + beta*C before it is stored. One value so far; fused operations come
-// here.
-enum class Epilogue : std::uint8_t { none };
+enum class Activation : std::uint8_t { none, relu, gelu_tanh, gelu_erf, silu };
 
-// D[m,n] = epilogue(alpha * A[m,k] * B[k,n] + beta * C[m,n]), `batch` times.
+// Whether columns of the product come in pairs (x, y) of which D has one column, activation(x) * y:
+// x and y are neighbours, or y lies half of the product's columns behind x.
+enum class Gate : std::uint8_t { none, interleaved, stacked };
+
+// Elements next to each other in device memory, one for each row or column of the product; absent
+// where `data` is null.
+struct Vector {
+  const void* data = nullptr;
+  Dtype type = Dtype::f32;
+  std::int64_t batch_stride = 0;  // elements; 0 repeats the vector
+
+  bool operator==(const Vector&) const = default;
+};
+
+// What is done with P = alpha*A*B before it is D, in this order, in float:
+//   x = P[i,j] * row_scale[i] * column_scale[j] + beta * C[i,j] + row_bias[i] + column_bias[j]
+//   aux[i,j] = x, where aux is written
+//   D[i,j] = activation(x), or with a gate one of two columns, or with `differentiates`
+//   x * activation'(aux[i,j]), where aux is read.
+struct Epilogue {
+  Activation activation = Activation::none;
+  Gate gate = Gate::none;
+  bool differentiates = false;
+  Vector row_scale, column_scale;  // of f32
+  Vector row_bias, column_bias;
+  Matrix aux;  // of the product's size; absent where its data is null
+
+  bool operator==(const Epilogue&) const = default;
+
+  // D is more than alpha*A*B + beta*C.
+  constexpr bool any() const {
+    return activation != Activation::none || gate != Gate::none || row_scale.data != nullptr ||
+           column_scale.data != nullptr || row_bias.data != nullptr ||
+           column_bias.data != nullptr || aux.data != nullptr;
+  }
+};
+
+// D[m,n] = epilogue(alpha * A[m,k] * B[k,n] + beta * C[m,n]), `batch` times. With a gate D has n/2
+// columns, and C is absent.
 struct Problem {
   std::int64_t m = 0, n = 0, k = 0;
   std::int64_t batch = 1;
-  Matrix a, b, c, d;  // c.data and d.data may be equal
+  Matrix a, b, c, d;  // c.data and d.data may be equal; c may differ from d in everything
+  // Whether the data of a, b, c and d are device arrays of `batch` pointers, each to one matrix;
+  // batch strides then mean nothing.
+  bool is_pointer_array = false;
   Scalar alpha, beta;
-  Epilogue epilogue = Epilogue::none;
+  Epilogue epilogue;
 
   bool operator==(const Problem&) const = default;
 
@@ -61,8 +100,11 @@ struct Problem {
 constexpr Problem transposed(Problem problem) {
   std::swap(problem.m, problem.n);
   std::swap(problem.a, problem.b);
-  for (Matrix* matrix : {&problem.a, &problem.b, &problem.c, &problem.d})
+  Epilogue& epilogue = problem.epilogue;
+  for (Matrix* matrix : {&problem.a, &problem.b, &problem.c, &problem.d, &epilogue.aux})
     matrix->order = flipped(matrix->order);
+  std::swap(epilogue.row_scale, epilogue.column_scale);
+  std::swap(epilogue.row_bias, epilogue.column_bias);
   return problem;
 }
 

@@ -29,6 +29,11 @@ constexpr Major b_major(const Problem& problem) {
   return problem.b.order == Order::column ? Major::k : Major::mn;
 }
 
+// With a gate two columns of the product are one of D.
+constexpr std::int64_t d_columns(const Problem& problem) {
+  return problem.epilogue.gate == Gate::none ? problem.n : problem.n / 2;
+}
+
 constexpr std::int64_t ceil_div(std::int64_t value, std::int64_t by) {
   // Callers divide by tiles and splits, of which there is at least one.
   return value / by + (value % by != 0 ? 1 : 0);  // NOLINT(clang-analyzer-core.DivideZero)

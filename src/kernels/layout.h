@@ -24,15 +24,16 @@ inline constexpr int staging_buffers = 2;
 
 namespace sm90 {
 
-// A consumer warpgroup computes 64 rows of the tile, or 128: where tile.m is 256, and where CTAs
-// share a multiprocessor, so that fewer threads start with more registers (ptxas wants those of one
-// wgmma to fit before any are moved).
+// A consumer warpgroup computes 64 rows of the tile, or 128: where tile.m is 256, where warpgroups
+// take turns, and where CTAs share a multiprocessor, so that fewer threads start with more
+// registers (ptxas wants those of one wgmma to fit before any are moved).
 constexpr int consumer_warpgroups(const KernelConfig& config) {
+  if (config.takes_turns) return 2;
   const bool rows_of_128 = config.tile.m == 256 || (config.tile.m == 128 && config.ctas_per_sm > 1);
   return config.tile.m / (rows_of_128 ? 128 : 64);
 }
 constexpr int warpgroup_rows(const KernelConfig& config) {
-  return config.tile.m / consumer_warpgroups(config);
+  return config.takes_turns ? config.tile.m : config.tile.m / consumer_warpgroups(config);
 }
 constexpr int threads(const KernelConfig& config) {
   return 128 * (1 + consumer_warpgroups(config));
@@ -97,6 +98,21 @@ constexpr int staging_depth(const KernelConfig& config) {
   return config.ctas_per_sm > 2 ? 1 : staging_buffers;
 }
 
+// Columns of the tile that a fused epilogue handles at a time: no more than a slice of f32, nor
+// than a thread has registers for.
+constexpr int patch_columns(const KernelConfig& config) {
+  const bool is_half =
+      config.output != Output::columns && staging_line_bytes(config) < swizzle_row_bytes;
+  const int most = is_half || accumulators(config) > 160 ? 16 : 32;
+  return config.tile.n < most ? config.tile.n : most;
+}
+
+// Columns of x and y in turn, 8 each, become half as many of D: slices of whole 128-byte lines.
+constexpr bool can_gate(const KernelConfig& config) {
+  return config.output == Output::rows && config.b == Major::k && config.tile.n % 128 == 0 &&
+         patch_columns(config) == 32;
+}
+
 // Offsets in bytes from the 1024-aligned start of dynamic shared memory.
 struct Layout {
   int a_bytes, b_bytes, stage_bytes;   // stage s: A at s * stage_bytes, B a_bytes behind it
@@ -144,6 +160,9 @@ constexpr const char* tile_invalid_because(const KernelConfig& config) {
   if (tile.m != 64 && tile.m != 128 && tile.m != 192 && tile.m != 256)
     return "tile.m must be 64, 128, 192 or 256: 64 or 128 per consumer warpgroup";
   if (tile.k != k_block) return "tile.k must be 64: one 128-byte swizzle row";
+  if (config.takes_turns &&
+      (tile.m != 128 || config.output != Output::rows || config.ctas_per_sm != 1))
+    return "taking turns: tile.m must be 128, output in rows, and one CTA per multiprocessor";
   if (tile.n < 8 || tile.n > 256) return "tile.n must be 8 to 256, as that of wgmma";
   if (config.output == Output::columns) {
     if (tile.n % 8 != 0) return "tile.n must be a multiple of 8, as that of wgmma";

@@ -8,6 +8,7 @@
 #include "core/dtype.h"
 #include "core/kernel_config.h"
 #include "core/problem.h"
+#include "kernels/fused_params.h"
 #include "kernels/raster.h"
 
 namespace bwgemm {
@@ -15,14 +16,6 @@ namespace bwgemm {
 // The driver's opaque CUtensorMap, so that kernels need no driver header.
 struct alignas(64) TensorMap {
   std::uint64_t opaque[16];
-};
-
-// A matrix addressed element by element (Family::direct, Family::dot).
-struct StridedMatrix {
-  const void* data;
-  std::int64_t outer_stride;  // elements between steps along m (a, c, d) or n (b)
-  std::int64_t inner_stride;  // elements between steps along k (a, b) or n (c, d)
-  std::int64_t batch_stride;
 };
 
 struct KernelParams {
@@ -44,7 +37,7 @@ struct KernelParams {
   std::int64_t m, n, k;
   std::int32_t batch;
   Dtype input_type;        // where the config says any16
-  Dtype d_type;            // type of C and D: the input type or f32
+  Dtype d_type;            // the input type or f32; of C too, unless fused says otherwise
   Major a_major, b_major;  // where the config says any
 
   // Families that can split k.
@@ -53,11 +46,17 @@ struct KernelParams {
   float* partials;           // a tile of sums for each slice of each tile; splits > 1 only
   std::uint32_t* arrivals;   // zero before and after the launch; splits > 1 only
 
-  // Family::direct, Family::dot, and Output::scattered.
+  // Family::direct, Family::dot, and Output::scattered; c also where the epilogue loads C itself.
   StridedMatrix a, b, c, d;
 
   // Family::pair, Family::single.
   Raster raster;
+
+  // Family::direct: the data of a, b, c and d are arrays of pointers, one for each batch.
+  bool is_pointer_array;
+
+  // All families.
+  FusedParams fused;
 };
 
 }  // namespace bwgemm

@@ -33,45 +33,47 @@ struct Sm90Shape {
   Cluster cluster;
   int ctas_per_sm;
   double pace;  // see pace()
+  bool takes_turns = false;
 };
 
 // clang-format off
 inline constexpr std::array sm90_shapes = {
-    //        output            tile m,n,k      cluster CTAs per SM, pace
-    Sm90Shape{Output::rows,    {128, 256, 64}, {2, 1}, 1, 1.00},
-    Sm90Shape{Output::rows,    {128, 256, 64}, {1, 1}, 1, 0.95},
-    Sm90Shape{Output::rows,    {128, 224, 64}, {1, 1}, 1, 1.00},
-    Sm90Shape{Output::rows,    {128, 192, 64}, {1, 1}, 1, 0.94},
-    Sm90Shape{Output::rows,    {128, 192, 64}, {2, 1}, 1, 1.01},
-    Sm90Shape{Output::rows,    {128, 160, 64}, {1, 1}, 1, 1.01},
-    Sm90Shape{Output::rows,    {128, 128, 64}, {1, 1}, 1, 0.91},
-    Sm90Shape{Output::rows,    {128, 128, 64}, {2, 1}, 1, 0.96},
-    Sm90Shape{Output::rows,    {128, 128, 64}, {1, 2}, 1, 0.99},
-    Sm90Shape{Output::rows,    {128,  96, 64}, {1, 1}, 1, 0.96},
-    Sm90Shape{Output::rows,    {128,  64, 64}, {1, 1}, 1, 0.90},
-    Sm90Shape{Output::rows,    {128,  64, 64}, {1, 2}, 1, 0.92},
-    Sm90Shape{Output::rows,    {256, 128, 64}, {1, 2}, 1, 1.03},
-    Sm90Shape{Output::rows,    {256, 128, 64}, {1, 1}, 1, 1.02},
-    Sm90Shape{Output::rows,    {256, 160, 64}, {1, 1}, 1, 1.11},
-    Sm90Shape{Output::rows,    {256, 192, 64}, {1, 1}, 1, 1.08},
-    Sm90Shape{Output::rows,    {192, 192, 64}, {1, 1}, 1, 1.07},
-    Sm90Shape{Output::rows,    {192, 128, 64}, {1, 1}, 1, 0.99},
-    Sm90Shape{Output::rows,    { 64, 256, 64}, {1, 1}, 1, 0.86},
-    Sm90Shape{Output::rows,    { 64, 128, 64}, {1, 1}, 1, 0.82},
-    Sm90Shape{Output::rows,    { 64,  64, 64}, {1, 1}, 1, 0.88},
-    Sm90Shape{Output::rows,    {128, 128, 64}, {1, 1}, 2, 1.08},
-    Sm90Shape{Output::rows,    {128,  64, 64}, {1, 1}, 2, 1.08},
-    Sm90Shape{Output::rows,    { 64, 128, 64}, {1, 1}, 2, 0.96},
-    Sm90Shape{Output::rows,    { 64,  64, 64}, {1, 1}, 2, 0.97},
-    Sm90Shape{Output::rows,    { 64,  64, 64}, {1, 1}, 3, 1.06},
-    Sm90Shape{Output::columns, { 64,   8, 64}, {1, 1}, 1, 1.00},
-    Sm90Shape{Output::columns, { 64,  16, 64}, {1, 1}, 1, 1.00},
-    Sm90Shape{Output::columns, { 64,  32, 64}, {1, 1}, 1, 0.99},
-    Sm90Shape{Output::columns, { 64,  64, 64}, {1, 1}, 1, 0.93},
-    Sm90Shape{Output::columns, {128,  16, 64}, {1, 1}, 1, 0.88},
+    //        output            tile m,n,k      cluster CTAs per SM, pace, takes turns
+    Sm90Shape{Output::rows,    {128, 256, 64}, {2, 1}, 1, 1.05},
+    Sm90Shape{Output::rows,    {128, 256, 64}, {1, 1}, 1, 1.00},
+    Sm90Shape{Output::rows,    {128, 224, 64}, {1, 1}, 1, 1.03},
+    Sm90Shape{Output::rows,    {128, 192, 64}, {1, 1}, 1, 0.98},
+    Sm90Shape{Output::rows,    {128, 192, 64}, {2, 1}, 1, 1.08},
+    Sm90Shape{Output::rows,    {128, 160, 64}, {1, 1}, 1, 1.06},
+    Sm90Shape{Output::rows,    {128, 128, 64}, {1, 1}, 1, 0.96},
+    Sm90Shape{Output::rows,    {128, 128, 64}, {1, 1}, 1, 0.83, true},
+    Sm90Shape{Output::rows,    {128, 128, 64}, {2, 1}, 1, 1.03},
+    Sm90Shape{Output::rows,    {128, 128, 64}, {1, 2}, 1, 1.05},
+    Sm90Shape{Output::rows,    {128,  96, 64}, {1, 1}, 1, 1.01},
+    Sm90Shape{Output::rows,    {128,  64, 64}, {1, 1}, 1, 0.92},
+    Sm90Shape{Output::rows,    {128,  64, 64}, {1, 2}, 1, 0.98},
+    Sm90Shape{Output::rows,    {256, 128, 64}, {1, 2}, 1, 1.07},
+    Sm90Shape{Output::rows,    {256, 128, 64}, {1, 1}, 1, 1.05},
+    Sm90Shape{Output::rows,    {256, 160, 64}, {1, 1}, 1, 1.18},
+    Sm90Shape{Output::rows,    {256, 192, 64}, {1, 1}, 1, 1.12},
+    Sm90Shape{Output::rows,    {192, 192, 64}, {1, 1}, 1, 1.09},
+    Sm90Shape{Output::rows,    {192, 128, 64}, {1, 1}, 1, 1.04},
+    Sm90Shape{Output::rows,    { 64, 256, 64}, {1, 1}, 1, 0.89},
+    Sm90Shape{Output::rows,    { 64, 128, 64}, {1, 1}, 1, 0.86},
+    Sm90Shape{Output::rows,    { 64,  64, 64}, {1, 1}, 1, 0.87},
+    Sm90Shape{Output::rows,    {128, 128, 64}, {1, 1}, 2, 1.14},
+    Sm90Shape{Output::rows,    {128,  64, 64}, {1, 1}, 2, 1.09},
+    Sm90Shape{Output::rows,    { 64, 128, 64}, {1, 1}, 2, 1.00},
+    Sm90Shape{Output::rows,    { 64,  64, 64}, {1, 1}, 2, 0.98},
+    Sm90Shape{Output::rows,    { 64,  64, 64}, {1, 1}, 3, 1.09},
+    Sm90Shape{Output::columns, { 64,   8, 64}, {1, 1}, 1, 0.92},
+    Sm90Shape{Output::columns, { 64,  16, 64}, {1, 1}, 1, 0.95},
+    Sm90Shape{Output::columns, { 64,  32, 64}, {1, 1}, 1, 0.94},
+    Sm90Shape{Output::columns, { 64,  64, 64}, {1, 1}, 1, 0.90},
+    Sm90Shape{Output::columns, {128,  16, 64}, {1, 1}, 1, 0.84},
     Sm90Shape{Output::columns, {128,  32, 64}, {1, 1}, 1, 0.89},
-    Sm90Shape{Output::columns, {128,  64, 64}, {1, 1}, 1, 0.92},
-    Sm90Shape{Output::columns, {128, 128, 64}, {1, 1}, 1, 0.95},
+    Sm90Shape{Output::columns, {128,  64, 64}, {1, 1}, 1, 0.95},
+    Sm90Shape{Output::columns, {128, 128, 64}, {1, 1}, 1, 0.99},
     Sm90Shape{Output::scattered, {128, 256, 64}, {1, 1}, 1, 1.00},
     Sm90Shape{Output::scattered, {128, 128, 64}, {1, 1}, 1, 1.00},
 };
@@ -136,7 +138,9 @@ constexpr KernelConfig sm90_row(const Sm90Shape& shape, int variant) {
                    shape.cluster,
                    0,
                    shape.output,
-                   shape.ctas_per_sm};
+                   shape.ctas_per_sm,
+                   {},
+                   shape.takes_turns};
   row.stages = sm90::stages_that_fit(row);
   return row;
 }
@@ -147,7 +151,8 @@ constexpr KernelConfig sm90_row(const Sm90Shape& shape, int variant) {
 constexpr double pace(const KernelConfig& config) {
   for (const Sm90Shape& shape : sm90_shapes)
     if (shape.tile == config.tile && shape.output == config.output &&
-        shape.cluster == config.cluster && shape.ctas_per_sm == config.ctas_per_sm)
+        shape.cluster == config.cluster && shape.ctas_per_sm == config.ctas_per_sm &&
+        shape.takes_turns == config.takes_turns)
       return shape.pace;
   return 1;
 }

@@ -79,11 +79,29 @@ constexpr KernelShape kernel_shape(const KernelConfig& config, int tile_n, Dtype
 inline TileCounts cluster_tiles(const Problem& problem, const KernelConfig& config,
                                 const KernelShape& shape) {
   TileCounts tiles = tile_counts(problem, shape.cluster_tile_m, shape.cluster_tile_n);
+  // Its tiles are D's; of the others they are the product's.
+  if (config.family == Family::direct) tiles.n = ceil_div(d_columns(problem), config.tile.n);
   if (config.family == Family::dot)
     tiles.n =
         dot::tiles_along_n(config, problem.n, reinterpret_cast<std::uintptr_t>(problem.b.data),
                            problem.b.ld, problem.batch > 1 ? problem.b.batch_stride : 0);
   return tiles;
+}
+
+// Whether lines of the operand all start at 16-byte units.
+inline bool starts_at_units(const Matrix& matrix) {
+  constexpr int unit_bytes = 16;
+  return reinterpret_cast<std::uintptr_t>(matrix.data) % unit_bytes == 0 &&
+         matrix.ld % (unit_bytes / size_bytes(matrix.type)) == 0;
+}
+
+// Whether the kernel takes the k of a block by residue classes (kernels/residues.h) instead of one
+// after the other: those that move lines, where lines of one k are not where TMA can place them.
+// The problem as the kernel sees it.
+inline bool takes_k_by_class(const Problem& problem, const KernelConfig& config) {
+  return config.family == Family::cooperative && config.output == Output::scattered &&
+         ((config.a == Major::mn && !starts_at_units(problem.a)) ||
+          (config.b == Major::mn && !starts_at_units(problem.b)));
 }
 
 // Counters with which the CTAs of one split tile find out who is the last.

@@ -23,6 +23,15 @@ class Tiles {
   BWGEMM_DEVICE void advance() { index_ += step_; }
   BWGEMM_DEVICE std::uint32_t number() const { return splits_ == 1 ? index_ : index_ / splits_; }
   BWGEMM_DEVICE std::uint32_t split() const { return index_ - number() * splits_; }
+  // Every second tile of this walk, from the first or the second one on.
+  BWGEMM_DEVICE Tiles every_second(int first) const {
+    Tiles some = *this;
+    some.index_ += first * step_;
+    some.step_ *= 2;
+    return some;
+  }
+  // In such a walk: whether the tile in between, the next of all, exists.
+  BWGEMM_DEVICE bool has_tile_between() const { return index_ + step_ / 2 < count_; }
   // The tile where this walk stands, and no other.
   BWGEMM_DEVICE Tiles alone() const {
     Tiles one = *this;

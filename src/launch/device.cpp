@@ -27,19 +27,24 @@ int sm_count(const Driver& driver, CUdevice device, CUcontext context) {
 
 }  // namespace
 
+std::string device_name(const Driver& driver) {
+  CUdevice device = 0;
+  driver.call(driver.cuCtxGetDevice, &device);
+  std::array<char, 128> name{};
+  driver.call(driver.cuDeviceGetName, name.data(), static_cast<int>(name.size()), device);
+  return name.data();
+}
+
 DeviceFacts device_facts(const Driver& driver, CUcontext context) {
   CUdevice device = 0;
   driver.call(driver.cuCtxGetDevice, &device);
   DeviceFacts facts;
   facts.cc_major = attribute(driver, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
   facts.cc_minor = attribute(driver, device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
-  if (!is_supported(facts)) {
-    std::array<char, 128> name{};
-    driver.call(driver.cuDeviceGetName, name.data(), static_cast<int>(name.size()), device);
+  if (!is_supported(facts))
     throw Error(BWGEMM_STATUS_ARCH_MISMATCH,
-                text("the GPU is ", name.data(), " with compute capability ", facts.cc_major, ".",
-                     facts.cc_minor, "; bwgemm serves 9.0 and 10.x"));
-  }
+                text("the GPU is ", device_name(driver), " with compute capability ",
+                     facts.cc_major, ".", facts.cc_minor, "; bwgemm serves 9.0 and 10.x"));
   facts.sm_count = sm_count(driver, device, context);
   facts.l2_bytes = attribute(driver, device, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
   return facts;

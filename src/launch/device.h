@@ -2,6 +2,8 @@
 // device_facts: what selection may know of the GPU behind the current context.
 #pragma once
 
+#include <string>
+
 #include "core/device_facts.h"
 #include "launch/driver.h"
 
@@ -10,5 +12,8 @@ namespace bwgemm {
 // Of the current context, which must be `context`. Error(ARCH_MISMATCH) names a GPU that no kernel
 // is made for.
 DeviceFacts device_facts(const Driver& driver, CUcontext context);
+
+// Of the current context.
+std::string device_name(const Driver& driver);
 
 }  // namespace bwgemm

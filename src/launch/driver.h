@@ -100,6 +100,12 @@ struct Driver {
   Entry<decltype(::cuThreadExchangeStreamCaptureMode)> cuThreadExchangeStreamCaptureMode{
       library, "cuThreadExchangeStreamCaptureMode", 10010};
 
+  Entry<decltype(::cuEventCreate)> cuEventCreate{library, "cuEventCreate", 2000};
+  Entry<decltype(::cuEventDestroy)> cuEventDestroy{library, "cuEventDestroy", 4000};
+  Entry<decltype(::cuEventRecord)> cuEventRecord{library, "cuEventRecord", 2000};
+  Entry<decltype(::cuEventSynchronize)> cuEventSynchronize{library, "cuEventSynchronize", 2000};
+  Entry<decltype(::cuEventElapsedTime)> cuEventElapsedTime{library, "cuEventElapsedTime", 2000};
+
   Entry<decltype(::cuMemAlloc)> cuMemAlloc{library, "cuMemAlloc", 3020};
   Entry<decltype(::cuMemFree)> cuMemFree{library, "cuMemFree", 3020};
   Entry<decltype(::cuMemsetD32Async)> cuMemsetD32Async{library, "cuMemsetD32Async", 3020};

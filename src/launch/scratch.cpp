@@ -84,12 +84,36 @@ Scratch ScratchPool::acquire(const StreamIdentity& stream, const ScratchNeed& ne
   Slot* slot = is_captured ? nullptr : &slot_of(stream.key(driver_));
   Scratch scratch{static_cast<float*>(workspace), nullptr};
   if (workspace == nullptr && need.partials_bytes > 0)
-    scratch.partials = reinterpret_cast<float*>(is_captured ? allocate(need.partials_bytes)
+    scratch.partials = reinterpret_cast<float*>(is_captured ? captured_partials(need.partials_bytes)
                                                             : partials_of(*slot, need));
   if (need.arrivals > 0)
     scratch.arrivals = reinterpret_cast<std::uint32_t*>(
         is_captured ? take_arrivals(need.arrivals) : arrivals_of(*slot, need.arrivals));
   return scratch;
+}
+
+void ScratchPool::reserve(const StreamIdentity& stream, const ScratchNeed& need) {
+  const bool is_captured = is_capturing(driver_, stream.stream());
+  const std::lock_guard lock(mutex_);
+  if (!is_captured) {
+    Slot& slot = slot_of(stream.key(driver_));
+    if (need.partials_bytes > 0) partials_of(slot, need);
+    if (need.arrivals > 0) arrivals_of(slot, need.arrivals);
+  }
+  if (need.partials_bytes > 0)
+    spares_.push_back({allocate(need.partials_bytes), need.partials_bytes});
+  keep_free_counters(need.arrivals);
+}
+
+void ScratchPool::reserve_all(const StreamIdentity& stream, const ScratchNeed& most) {
+  if (!is_capturing(driver_, stream.stream())) {
+    const std::lock_guard lock(mutex_);
+    Slot& slot = slot_of(stream.key(driver_));
+    for (const std::size_t bytes : partials_steps)
+      if (most.partials_limit > 0)
+        partials_of(slot, {std::min(bytes, most.partials_limit), most.partials_limit, 0});
+  }
+  reserve(stream, most);
 }
 
 ScratchPool::Slot& ScratchPool::slot_of(StreamKey key) {
@@ -115,6 +139,15 @@ CUdeviceptr ScratchPool::partials_of(Slot& slot, const ScratchNeed& need) {
                    max_partials_bytes));
 }
 
+CUdeviceptr ScratchPool::captured_partials(std::size_t bytes) {
+  const auto spare = std::find_if(spares_.begin(), spares_.end(),
+                                  [&](const Buffer& buffer) { return buffer.bytes >= bytes; });
+  if (spare == spares_.end()) return allocate(bytes);
+  const CUdeviceptr memory = spare->memory;
+  spares_.erase(spare);
+  return memory;
+}
+
 CUdeviceptr ScratchPool::arrivals_of(Slot& slot, std::size_t count) {
   if (slot.arrivals_capacity < count) {
     const std::size_t capacity = std::max(counters_per_slot, std::bit_ceil(count));
@@ -127,15 +160,18 @@ CUdeviceptr ScratchPool::arrivals_of(Slot& slot, std::size_t count) {
 // Slices are multiples of 128 bytes, so that no two slots share a cache line.
 CUdeviceptr ScratchPool::take_arrivals(std::size_t count) {
   count = (count + 31) / 32 * 32;
-  if (free_counters_count_ < count) {
-    const std::size_t chunk = std::max(count, counters_per_chunk);
-    free_counters_ = zeroed_counters(chunk);
-    free_counters_count_ = chunk;
-  }
+  keep_free_counters(count);
   const CUdeviceptr taken = free_counters_;
   free_counters_ += count * sizeof(std::uint32_t);
   free_counters_count_ -= count;
   return taken;
+}
+
+void ScratchPool::keep_free_counters(std::size_t count) {
+  if (free_counters_count_ >= count) return;
+  const std::size_t chunk = std::max(count, counters_per_chunk);
+  free_counters_ = zeroed_counters(chunk);
+  free_counters_count_ = chunk;
 }
 
 // The host waits for the memset, and for nothing else: the first launch that uses the counters may
@@ -167,6 +203,7 @@ CUresult ScratchPool::release() {
   }
   allocations_.clear();
   slots_.clear();
+  spares_.clear();
   free_counters_ = 0;
   free_counters_count_ = 0;
   return first;

@@ -62,6 +62,12 @@ class ScratchPool {
   // only the counters are the library's.
   Scratch acquire(const StreamIdentity& stream, const ScratchNeed& need, void* workspace);
 
+  // Makes what acquire() would make for a launch on the stream (unless it is being captured), and
+  // for one captured launch on any.
+  void reserve(const StreamIdentity& stream, const ScratchNeed& need);
+  // For launches on the stream that need as much or less.
+  void reserve_all(const StreamIdentity& stream, const ScratchNeed& most);
+
   // Returns the first failure, and goes on after it. No kernel that has scratch may be running.
   CUresult release();
 
@@ -87,14 +93,17 @@ class ScratchPool {
 
   Slot& slot_of(StreamKey key);
   CUdeviceptr partials_of(Slot& slot, const ScratchNeed& need);
+  CUdeviceptr captured_partials(std::size_t bytes);
   CUdeviceptr arrivals_of(Slot& slot, std::size_t count);
   CUdeviceptr take_arrivals(std::size_t count);
+  void keep_free_counters(std::size_t count);
   CUdeviceptr zeroed_counters(std::size_t count);
   CUdeviceptr allocate(std::size_t bytes);
 
   const Driver& driver_;
   std::mutex mutex_;
   std::vector<Slot> slots_;
+  std::vector<Buffer> spares_;  // of captured launches to come
   std::vector<CUdeviceptr> allocations_;
   CUdeviceptr free_counters_ = 0;  // zeroed, not yet given to a slot
   std::size_t free_counters_count_ = 0;

@@ -11,7 +11,9 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "core/tiling.h"
+#include "kernels/fusing.h"
 #include "kernels/layout.h"
+#include "plan/fused.h"
 #include "plan/residue_maps.h"
 
 namespace bwgemm {
@@ -21,8 +23,9 @@ std::int32_t narrow(std::int64_t value) {
   return static_cast<std::int32_t>(value);
 }
 
-bool steps_through_batch(const Matrix& matrix, std::int64_t batch) {
-  return batch > 1 && matrix.batch_stride != 0;
+// Kernels step through batches of operands by maps or strides.
+std::int32_t batch_step(const Matrix& matrix, std::int64_t batch) {
+  return batch > 1 && matrix.batch_stride != 0 ? 1 : 0;
 }
 
 void fill_common(const Problem& problem, const KernelConfig& config, const Choice& choice,
@@ -34,8 +37,8 @@ void fill_common(const Problem& problem, const KernelConfig& config, const Choic
   params.raster_group = choice.raster_group;
   params.raster = choice.raster;
   params.k_blocks = narrow(k_steps(problem, config));
-  params.a_batch_step = steps_through_batch(problem.a, problem.batch) ? 1 : 0;
-  params.b_batch_step = steps_through_batch(problem.b, problem.batch) ? 1 : 0;
+  params.a_batch_step = batch_step(problem.a, problem.batch);
+  params.b_batch_step = batch_step(problem.b, problem.batch);
   params.tile_n = shape.tile_n;
   params.stages = shape.stages;
   // Member by member: assigning a Scalar may copy its padding.
@@ -50,6 +53,7 @@ void fill_common(const Problem& problem, const KernelConfig& config, const Choic
   params.d_type = problem.d.type;
   params.a_major = a_major(problem);
   params.b_major = b_major(problem);
+  params.is_pointer_array = problem.is_pointer_array;
 }
 
 bool has_c_apart(const Problem& problem) {
@@ -76,13 +80,16 @@ struct OutputMap {
 OutputMap output_map(const Problem& problem, const KernelConfig& config, const KernelShape& shape) {
   const MapBox box{shape.d_box_columns, shape.d_box_rows};
   if (config.output == Output::columns) return {{problem.m, problem.n, problem.batch}, box};
-  return {{problem.n, problem.m, problem.batch}, box};
+  return {{d_columns(problem), problem.m, problem.batch}, box};
 }
 
 void fill_maps(const Problem& problem, const KernelConfig& config, const KernelShape& shape,
                TensorMapCache& maps, KernelParams& params, Origin& origin) {
   origin.a = operand_key(problem.a, a_major(problem), problem.m, problem, shape, shape.a_box_rows);
-  origin.b = operand_key(problem.b, b_major(problem), problem.n, problem, shape, shape.b_box_rows);
+  const bool has_gate = problem.epilogue.gate != Gate::none;
+  origin.b = has_gate ? gated_key(problem, shape)
+                      : operand_key(problem.b, b_major(problem), problem.n, problem, shape,
+                                    shape.b_box_rows);
   params.a_map = maps.get(origin.a);
   params.b_map = maps.get(origin.b);
   if (config.output == Output::scattered) return;
@@ -92,13 +99,8 @@ void fill_maps(const Problem& problem, const KernelConfig& config, const KernelS
   };
   origin.d = output_key(problem.d);
   params.d_map = maps.get(origin.d);
-  params.c_map = has_c_apart(problem) ? maps.get(output_key(problem.c)) : params.d_map;
-}
-
-// An operand as the kernels without maps address it: inner is k for A and B, n for C and D.
-StridedMatrix strided(const Matrix& matrix, bool inner_is_contiguous, std::int64_t batch) {
-  return {matrix.data, inner_is_contiguous ? matrix.ld : 1, inner_is_contiguous ? 1 : matrix.ld,
-          steps_through_batch(matrix, batch) ? matrix.batch_stride : 0};
+  const bool has_map = has_c_apart(problem) && stages_c(problem, config);
+  params.c_map = has_map ? maps.get(output_key(problem.c)) : params.d_map;
 }
 
 void fill_strided(const Problem& problem, KernelParams& params) {
@@ -107,6 +109,9 @@ void fill_strided(const Problem& problem, KernelParams& params) {
   params.d = strided(problem.d, problem.d.order == Order::row, problem.batch);
   if (problem.reads_c())
     params.c = strided(problem.c, problem.c.order == Order::row, problem.batch);
+  if (!problem.is_pointer_array) return;
+  for (StridedMatrix* matrix : {&params.a, &params.b, &params.c, &params.d})
+    matrix->batch_stride = 0;  // the kernel takes each batch from its pointer
 }
 
 void fill_splits(const Problem& problem, const KernelConfig& config, const Choice& choice,
@@ -180,6 +185,7 @@ Plan make_plan(const Problem& given, const KernelConfig& config, const Choice& c
   fill_common(problem, config, choice, plan.shape, plan.params);
   fill_splits(problem, config, choice, context.scratch, plan.params);
   if (config.output == Output::scattered) fill_strided(problem, plan.params);
+  fill_fused(problem, config, from.is_transposed, plan.params);
   if (has_residues(config))
     fill_residues(problem, config, *context.maps, plan.params);
   else if (config.family != Family::direct && config.family != Family::dot)

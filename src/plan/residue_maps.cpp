@@ -8,6 +8,7 @@
 
 #include "core/tiling.h"
 #include "kernels/layout.h"
+#include "kernels/shape.h"
 
 namespace bwgemm {
 namespace {
@@ -22,10 +23,6 @@ struct Lines {
 std::uintptr_t line_address(const Matrix& matrix, std::int64_t line) {
   return reinterpret_cast<std::uintptr_t>(matrix.data) +
          static_cast<std::uintptr_t>(line * matrix.ld * size_bytes(matrix.type));
-}
-
-bool is_aligned(const Matrix& matrix) {
-  return line_address(matrix, 0) % unit_bytes == 0 && matrix.ld % unit_elements == 0;
 }
 
 // `lines_per_box` of each class.
@@ -56,7 +53,7 @@ void fill_operand(const Matrix& matrix, Major major, std::int64_t mn, const Prob
   const bool is_k_major = major == Major::k;
   const Lines lines = is_k_major ? Lines{mn, problem.k} : Lines{problem.k, mn};
   const int tile_lines = is_k_major ? tile_mn : k_block;
-  if (is_k_major ? !is_aligned(matrix) : k_by_class) {
+  if (is_k_major ? !starts_at_units(matrix) : k_by_class) {
     fill_classes(matrix, lines, problem.batch, tile_lines / residue_classes, maps, operand);
     return;
   }
@@ -72,8 +69,7 @@ void fill_residues(const Problem& problem, const KernelConfig& config, TensorMap
   std::memset(static_cast<void*>(&params.residues_a), 0,
               sizeof(ResidueParams) - sizeof(KernelParams));
   // One order of k for both operands.
-  const bool k_by_class = (config.a == Major::mn && !is_aligned(problem.a)) ||
-                          (config.b == Major::mn && !is_aligned(problem.b));
+  const bool k_by_class = takes_k_by_class(problem, config);
   fill_operand(problem.a, config.a, problem.m, problem, config.tile.m, k_by_class, maps,
                params.residues_a);
   fill_operand(problem.b, config.b, problem.n, problem, config.tile.n, k_by_class, maps,

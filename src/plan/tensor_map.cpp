@@ -44,16 +44,16 @@ CUtensorMapSwizzle swizzle_of(std::uint64_t row_bytes) {
 }
 
 std::string described(const TensorMapKey& key) {
-  const auto list = [](const auto& numbers) {
+  const auto list = [](const auto* numbers, std::uint32_t count) {
     std::string joined;
-    for (const auto number : numbers) joined += text(joined.empty() ? "" : " x ", number);
+    for (std::uint32_t i = 0; i < count; ++i) joined += text(i == 0 ? "" : " x ", numbers[i]);
     return joined;
   };
   return text("type ", key.type, ", rank ", key.rank, ", address ", key.address, ", dims ",
-              list(key.dims), ", strides ", list(key.strides), ", box ", list(key.box),
-              ", element strides ", list(key.element_strides), ", interleave ", key.interleave,
-              ", swizzle ", key.swizzle, ", promotion ", key.promotion, ", oob fill ",
-              key.oob_fill);
+              list(key.dims, key.rank), ", strides ", list(key.strides, key.rank - 1), ", box ",
+              list(key.box, key.rank), ", element stride ", key.element_stride, ", interleave ",
+              key.interleave, ", swizzle ", key.swizzle, ", promotion ", key.promotion,
+              ", oob fill ", key.oob_fill);
 }
 
 }  // namespace
@@ -73,7 +73,7 @@ TensorMapKey tensor_map_key(const Matrix& matrix, const MapExtent& extent, const
   key.box[0] = static_cast<std::uint32_t>(box.inner);
   key.box[1] = static_cast<std::uint32_t>(box.outer);
   key.box[2] = 1;
-  std::fill_n(key.element_strides, max_tensor_map_rank, 1u);
+  key.element_stride = 1;
   key.type = map_type(matrix.type);
   key.rank = static_cast<std::uint32_t>(rank);
   key.interleave = CU_TENSOR_MAP_INTERLEAVE_NONE;
@@ -89,9 +89,11 @@ std::uint64_t hash(const TensorMapKey& key) {
 
 TensorMap encoded(EncodeTiled encode, const TensorMapKey& key) {
   CUtensorMap map{};
+  std::array<std::uint32_t, max_tensor_map_rank> element_strides;
+  element_strides.fill(key.element_stride);
   const CUresult result = encode(&map, static_cast<CUtensorMapDataType>(key.type), key.rank,
                                  reinterpret_cast<void*>(static_cast<std::uintptr_t>(key.address)),
-                                 key.dims, key.strides, key.box, key.element_strides,
+                                 key.dims, key.strides, key.box, element_strides.data(),
                                  static_cast<CUtensorMapInterleave>(key.interleave),
                                  static_cast<CUtensorMapSwizzle>(key.swizzle),
                                  static_cast<CUtensorMapL2promotion>(key.promotion),

@@ -15,14 +15,15 @@ namespace bwgemm {
 
 using EncodeTiled = decltype(&cuTensorMapEncodeTiled);
 
-inline constexpr int max_tensor_map_rank = 3;
+inline constexpr int max_tensor_map_rank = 5;
+inline constexpr int matrix_map_rank = 3;
 
 struct TensorMapKey {
   std::uint64_t address;
-  std::uint64_t dims[max_tensor_map_rank];         // elements: inner, outer, batch
-  std::uint64_t strides[max_tensor_map_rank - 1];  // bytes: outer, batch
+  std::uint64_t dims[max_tensor_map_rank];         // elements; of a matrix: inner, outer, batch
+  std::uint64_t strides[max_tensor_map_rank - 1];  // bytes; of a matrix: outer, batch
   std::uint32_t box[max_tensor_map_rank];
-  std::uint32_t element_strides[max_tensor_map_rank];
+  std::uint32_t element_stride;  // in every dimension
   std::uint32_t type, rank;
   std::uint32_t interleave, swizzle, promotion, oob_fill;
 
@@ -41,7 +42,7 @@ struct MapBox {
 // The swizzle is as wide as a row of the box: 128, 64 or 32 bytes; none for rows of 16. A matrix
 // that repeats over the batch has one batch in its map; a map of two dimensions is of one.
 TensorMapKey tensor_map_key(const Matrix& matrix, const MapExtent& extent, const MapBox& box,
-                            int rank = max_tensor_map_rank);
+                            int rank = matrix_map_rank);
 
 std::uint64_t hash(const TensorMapKey& key);
 

@@ -5,6 +5,8 @@
 #include "core/device_facts.h"
 #include "core/kernel_config.h"
 #include "core/problem.h"
+#include "core/tiling.h"
+#include "kernels/shape.h"
 #include "select/select.h"
 
 namespace bwgemm {
@@ -21,6 +23,24 @@ DeviceFacts limited(const DeviceFacts& facts, const SelectOptions& options);
 // `usable` comes from limited(). Of the run-time tiles and splits the best is taken.
 Candidate judged(const Problem& problem, const DeviceFacts& usable, const KernelConfig& config,
                  const SelectOptions& options);
+
+// options.pick, judged: its row is in `rows`.
+Candidate picked(const Problem& problem, const DeviceFacts& usable,
+                 std::span<const KernelConfig> rows, const SelectOptions& options);
+
+// Null, or why the row is no candidate of the call; its tiles and splits are not looked at.
+const char* row_rejects(const Problem& problem, const DeviceFacts& usable,
+                        const KernelConfig& config, const SelectOptions& options);
+
+// Calls body(tile_n) for the config's tile, or for every run-time one that B allows. The problem is
+// as the kernel sees it.
+template <class Body>
+void for_each_tile_n(const KernelConfig& config, const Problem& seen, const Body& body) {
+  if (config.tile.n != 0) return body(config.tile.n);
+  const int step = sm100::tile_n_step(config);
+  for (int tile_n = step; tile_n <= sm100::max_tile_n(config); tile_n += step)
+    if (sm100::invalid_because(config, tile_n, b_major(seen)) == nullptr) body(tile_n);
+}
 
 // The row with the forced name. Throws INVALID_VALUE if there is none.
 int forced_row(std::span<const KernelConfig> rows, std::string_view name);

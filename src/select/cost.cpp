@@ -13,6 +13,11 @@
 namespace bwgemm {
 namespace {
 
+// A step of k of one direct CTA: alone on its SM, and where CTAs take turns.
+struct DirectStep {
+  double latency_us, us;
+};
+
 struct ArchCosts {
   double launch_us;            // launch, prologue, first load
   double cluster_us;           // start and end together, of a cluster of more than one CTA
@@ -34,10 +39,12 @@ struct ArchCosts {
   double exposed_epilogue;       // part of it that another CTA of the same SM does not hide
   double merge_us;               // a split tile: partial sums out, arrival, the last one goes on
   double merge_bytes_per_us;     // partial sums that the last one reads back
-  double direct_step_us;         // one step of a direct CTA, its SM full
-  double direct_narrow_step_us;  // the same with operands that cannot be read 16 bytes at a time
+  double partials_bytes_per_us;  // all partial sums, on their way through L2
+  DirectStep direct_wide;        // operands that can be read 16 bytes at a time
+  DirectStep direct_narrow;      // others
+  double direct_tile_us;         // output of a direct CTA
   double direct_merge_us;        // adding one slice of one tile
-  double dot_launch_us;          // launch and first loads of a kernel without tensor maps
+  double dot_launch_us;          // launch and first loads of kernels without tensor maps
   double dot_bytes_per_us;       // what dot kernels stream, whole chip
   double dot_cta_bytes_per_us;   // weights that the loads in flight of one CTA bring
   double dot_tile_us;            // sums of the warps, output
@@ -45,32 +52,33 @@ struct ArchCosts {
 
 // clang-format off
 constexpr ArchCosts h200_costs = {
-    // Fitted 2026-11-21 to two sweeps, 5500 times of 190 problems, on an H200 (bench/NOTES.md), unless a
+    // Fitted 2026-11-21 to four sweeps, 13800 times of 472 problems, on an H200 (bench/NOTES.md), unless a
     // line says otherwise. The fit puts the kernels of a problem into order; its sums are 10 % off in the
     // median, and the constants are not the chip's: memory hides behind nothing here, at twice its rate.
-    .launch_us = 3.01,
-    .cluster_us = 0.44,
-    .memory_bytes_per_us = 7.82e6,
-    .overlap_loss = 0.85,
-    .fill_us = 0.118,
-    .sm_flop_per_us = 7.27e6,
-    .powered_flop_per_us = 2.23e9,
-    .powered_bytes_per_us = 16.6e6,
+    .launch_us = 2.90,
+    .cluster_us = 0.31,
+    .memory_bytes_per_us = 6.96e6,
+    .overlap_loss = 0.95,
+    .fill_us = 0.174,
+    .sm_flop_per_us = 8.06e6,
+    .powered_flop_per_us = 2.45e9,
+    .powered_bytes_per_us = 18.1e6,
     .mma_clocks_per_us = 0,            // not used
-    .sm_bytes_per_us = 215e3,
-    .straddling_rows = 2.20,
-    .straddling_lines = 2.36,
-    .outside_row_us = 0.00028,
-    .chip_bytes_per_us = 15.3e6,
-    .block_floor_us = 0.062,
-    .epilogue_bytes_per_us = 41.8e3,
-    .exposed_epilogue = 1.46,          // two CTAs of an SM do not hide each other's: they are in step
-    .merge_us = 1.92,
-    .merge_bytes_per_us = 83e3,
-    .direct_step_us = 1.47,            // measured 2026-11-21, H200: 4096^3 in 1498 us
-    .direct_narrow_step_us = 2.45,     // measured 2026-11-21, H200: 4093x4091x4099 in 2515 us, with a
-                                       // kernel whose next version took 2091
-    .direct_merge_us = 0.15,           // by hand: the fits gave 0.11 and 0.05
+    .sm_bytes_per_us = 212e3,
+    .straddling_rows = 1.78,
+    .straddling_lines = 1.94,
+    .outside_row_us = 0.00038,
+    .chip_bytes_per_us = 15.5e6,
+    .block_floor_us = 0.055,
+    .epilogue_bytes_per_us = 44.3e3,
+    .exposed_epilogue = 1.42,          // two CTAs of an SM do not hide each other's: they are in step
+    .merge_us = 1.81,
+    .merge_bytes_per_us = 178e3,
+    .partials_bytes_per_us = 3.2e6,
+    .direct_wide = {1.15, 0.345},      // 141 times of the same sweeps, 4 % off in the median
+    .direct_narrow = {1.56, 0.437},
+    .direct_tile_us = 0.62,
+    .direct_merge_us = 0.31,
     .dot_launch_us = 2.22,
     .dot_bytes_per_us = 4.45e6,        // of 4.64 TB/s that a kernel which only reads gets
     .dot_cta_bytes_per_us = 29.7e3,
@@ -99,8 +107,10 @@ constexpr ArchCosts b200_costs = {
     .exposed_epilogue = 0,             // not used: pairs hide theirs
     .merge_us = h200_costs.merge_us,
     .merge_bytes_per_us = h200_costs.merge_bytes_per_us,
-    .direct_step_us = h200_costs.direct_step_us,
-    .direct_narrow_step_us = h200_costs.direct_narrow_step_us,
+    .partials_bytes_per_us = h200_costs.partials_bytes_per_us,
+    .direct_wide = h200_costs.direct_wide,
+    .direct_narrow = h200_costs.direct_narrow,
+    .direct_tile_us = h200_costs.direct_tile_us,
     .direct_merge_us = h200_costs.direct_merge_us,
     .dot_launch_us = h200_costs.dot_launch_us,
     .dot_bytes_per_us = 7.0e6,         // as memory_bytes_per_us
@@ -209,8 +219,12 @@ double block_us(const ArchCosts& costs, const KernelConfig& config, const Block&
                                    active * power_us(costs, block), costs.block_floor_us});
 }
 
-int output_bytes_per_element(const Problem& problem) {
-  return size_bytes(problem.d.type) * (problem.reads_c() ? 2 : 1);
+// For each element of the product.
+double output_bytes_per_element(const Problem& problem) {
+  const Matrix& aux = problem.epilogue.aux;
+  const double of_d = problem.epilogue.gate == Gate::none ? 1 : 0.5;
+  return of_d * size_bytes(problem.d.type) + (problem.reads_c() ? size_bytes(problem.c.type) : 0) +
+         (aux.data != nullptr ? size_bytes(aux.type) : 0);
 }
 
 double memory_us(const Problem& problem, const ArchCosts& costs) {
@@ -255,15 +269,19 @@ double tma_compute_us(const Problem& problem, const DeviceFacts& facts, const Ke
   const double epilogue = moves_lines(config) ? cta_outputs / scattered_elements_per_us
                                               : cta_outputs * output_bytes_per_element(problem) /
                                                     costs.epilogue_bytes_per_us;
-  // With two accumulators the next tile is computed during an epilogue.
-  const bool hides_epilogue = uses_tensor_memory(config) && config.choices.accumulators == 2;
+  // With two accumulators, or two tiles in turn, the next tile is computed during an epilogue.
+  const bool hides_epilogue =
+      config.takes_turns || (uses_tensor_memory(config) && config.choices.accumulators == 2);
   const double exposed = hides_epilogue           ? 0
                          : config.ctas_per_sm > 1 ? costs.exposed_epilogue * epilogue
                                                   : epilogue;
   const auto blocks = static_cast<double>(ceil_div(k_steps(problem, config), splits));
   const TileCounts tiles = tile_counts(problem, shape.cluster_tile_m, shape.cluster_tile_n);
   const Block block = block_of(problem, costs, config, shape, tiles);
-  const double pace_of_shape = pace(config);
+  const std::int64_t units = tiles.total() * splits;
+  const std::int64_t resident = resident_clusters(facts, config);
+  // With one tile a CTA has no turns to take.
+  const double pace_of_shape = config.takes_turns && units <= resident ? 1.05 : pace(config);
   const auto wave_us = [&](std::int64_t clusters) {
     const double each = moves_lines(config)
                             ? moving_block_us(problem, config)
@@ -271,32 +289,40 @@ double tma_compute_us(const Problem& problem, const DeviceFacts& facts, const Ke
                                        facts.sm_count, clusters * config.cluster.size());
     return blocks * each + costs.fill_us + exposed;
   };
-  const std::int64_t units = tiles.total() * splits;
-  const std::int64_t resident = resident_clusters(facts, config);
   const std::int64_t full_waves = units / resident, left = units % resident;
-  const double merge = splits == 1 ? 0
-                                   : costs.merge_us + splits * cta_outputs * sizeof(float) /
-                                                          costs.merge_bytes_per_us;
+  const double slice_bytes = cta_outputs * sizeof(float);
+  const double merge = splits == 1
+                           ? 0
+                           : costs.merge_us + splits * slice_bytes / costs.merge_bytes_per_us +
+                                 static_cast<double>(units * config.cluster.size()) * slice_bytes /
+                                     costs.partials_bytes_per_us;
   return static_cast<double>(full_waves) * wave_us(resident) + (left > 0 ? wave_us(left) : 0) +
          (hides_epilogue ? epilogue : 0) + merge;
 }
 
-double direct_step_us(const Problem& problem, const ArchCosts& costs) {
-  return is_wide(problem.a) && is_wide(problem.b) ? costs.direct_step_us
-                                                  : costs.direct_narrow_step_us;
+const DirectStep& direct_step(const Problem& problem, const ArchCosts& costs) {
+  return is_wide(problem.a) && is_wide(problem.b) ? costs.direct_wide : costs.direct_narrow;
 }
 
 double direct_compute_us(const Problem& problem, const DeviceFacts& facts,
                          const KernelConfig& config, int splits, const ArchCosts& costs) {
-  const std::int64_t tiles = tile_counts(problem, config.tile.m, config.tile.n).total();
-  const std::int64_t waves = ceil_div(tiles * splits, resident_clusters(facts, config));
-  const std::int64_t steps = ceil_div(k_steps(problem, config), splits);
-  const double epilogue = static_cast<double>(config.tile.m) * config.tile.n *
-                          output_bytes_per_element(problem) / costs.epilogue_bytes_per_us *
-                          config.ctas_per_sm;
-  const double merge = splits > 1 ? splits * costs.direct_merge_us : 0;
-  return static_cast<double>(waves) * (static_cast<double>(steps) * direct_step_us(problem, costs) +
-                                       costs.fill_us + epilogue) +
+  const bool has_gate = problem.epilogue.gate != Gate::none;  // each tile twice: for x and for y
+  const std::int64_t tiles =
+      tile_counts(problem, config.tile.m, config.tile.n * (has_gate ? 2 : 1)).total();
+  const auto steps =
+      static_cast<double>(ceil_div(k_steps(problem, config), splits) * (has_gate ? 2 : 1));
+  const DirectStep step = direct_step(problem, costs);
+  const double tile_us = costs.direct_tile_us * output_bytes_per_element(problem) / 2;
+  // CTAs of an SM hide each other's latency, or take turns.
+  const auto wave_us = [&](std::int64_t ctas) {
+    const double sharing = std::max(1.0, static_cast<double>(ctas) / facts.sm_count);
+    return steps * std::max(step.latency_us, sharing * step.us) + sharing * tile_us;
+  };
+  const std::int64_t units = tiles * splits;
+  const std::int64_t resident = resident_clusters(facts, config);
+  const std::int64_t full_waves = units / resident, left = units % resident;
+  const double merge = splits > 1 ? costs.merge_us + splits * costs.direct_merge_us : 0;
+  return static_cast<double>(full_waves) * wave_us(resident) + (left > 0 ? wave_us(left) : 0) +
          merge;
 }
 
@@ -335,15 +361,19 @@ Splits splits_to_try(const Problem& problem, const DeviceFacts& facts, const Ker
   Splits splits;
   const KernelShape shape = kernel_shape(config, tile_n, problem.d.type);
   const std::int64_t steps = k_steps(problem, config);
-  if (steps == 0 || shape.cluster_tile_n == 0) return splits;
+  if (steps == 0 || shape.cluster_tile_n == 0 || config.takes_turns) return splits;
+  // It has no room for partial sums of x and y both.
+  const bool is_gated_direct =
+      config.family == Family::direct && problem.epilogue.gate != Gate::none;
   const std::int64_t tiles = cluster_tiles(problem, config, shape).total();
   const std::size_t slice_bytes = sizeof(float) * static_cast<std::size_t>(shape.cluster_tile_m) *
                                   static_cast<std::size_t>(shape.cluster_tile_n) *
                                   static_cast<std::size_t>(tiles);
   const std::int64_t most =
-      std::min({resident_clusters(facts, config) / tiles,
-                steps / (config.family == Family::dot ? 1 : min_steps_per_split),
-                static_cast<std::int64_t>(workspace_bytes / slice_bytes)});
+      is_gated_direct ? 0
+                      : std::min({resident_clusters(facts, config) / tiles,
+                                  steps / (config.family == Family::dot ? 1 : min_steps_per_split),
+                                  static_cast<std::int64_t>(workspace_bytes / slice_bytes)});
   const auto normalized = [&](std::int64_t wanted) {
     return static_cast<int>(ceil_div(steps, ceil_div(steps, wanted)));  // none is empty
   };
@@ -373,11 +403,12 @@ double predicted_us(const Problem& problem, const DeviceFacts& facts, const Kern
   if (config.family == Family::dot)
     return costs.dot_launch_us +
            std::max(memory, dot_compute_us(problem, facts, config, splits, costs));
-  const double compute = config.family == Family::direct
-                             ? direct_compute_us(problem, facts, config, splits, costs)
-                             : tma_compute_us(problem, facts, config, tile_n, splits, costs);
-  return costs.launch_us + (config.cluster.size() > 1 ? costs.cluster_us : 0) +
-         std::max(compute, memory) + costs.overlap_loss * std::min(compute, memory);
+  const bool is_direct = config.family == Family::direct;
+  const double compute = is_direct ? direct_compute_us(problem, facts, config, splits, costs)
+                                   : tma_compute_us(problem, facts, config, tile_n, splits, costs);
+  const double launch = is_direct ? costs.dot_launch_us : costs.launch_us;
+  return launch + (config.cluster.size() > 1 ? costs.cluster_us : 0) + std::max(compute, memory) +
+         costs.overlap_loss * std::min(compute, memory);
 }
 
 }  // namespace bwgemm

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The report of explain(): select() in words. Numbers are written with to_chars, so that the
 // caller's locale does not show.
-#include <algorithm>
 #include <charconv>
 #include <optional>
 
+#include "core/beyond_gemm.h"
 #include "core/tiling.h"
 #include "kernels/shape.h"
 #include "select/candidate.h"
@@ -61,6 +61,8 @@ void add_problem(Report& report, const Problem& problem) {
   add_scalar(report, "alpha", problem.alpha);
   add_scalar(report, "beta", problem.beta);
   report.end();
+  if (const std::string more = beyond_gemm(problem); !more.empty())
+    report.add("with       ").add(more).end();
 }
 
 void add_device(Report& report, const DeviceFacts& facts, const DeviceFacts& usable) {
@@ -99,21 +101,6 @@ void add_candidate(Report& report, const KernelConfig& config, const Candidate& 
   report.end();
 }
 
-// What select() returns; nothing if it would throw NOT_SUPPORTED.
-std::optional<Choice> chosen(const Problem& problem, const DeviceFacts& facts,
-                             std::span<const KernelConfig> rows, const SelectOptions& options) {
-  const DeviceFacts usable = limited(facts, options);
-  const auto serves = [&](const KernelConfig& config) {
-    return judged(problem, usable, config, options).rejected == nullptr;
-  };
-  const bool possible =
-      options.forced_kernel.empty()
-          ? std::any_of(rows.begin(), rows.end(), serves)
-          : serves(rows[static_cast<std::size_t>(forced_row(rows, options.forced_kernel))]);
-  if (!possible) return std::nullopt;
-  return select(problem, facts, rows, options);
-}
-
 }  // namespace
 
 std::string explain(const Problem& problem, const DeviceFacts& facts,
@@ -122,10 +109,17 @@ std::string explain(const Problem& problem, const DeviceFacts& facts,
   add_problem(report, problem);
   if (problem.empty()) return report.add("kernel     none: D has no element").end().take();
   const DeviceFacts usable = limited(facts, options);
-  const std::optional<Choice> choice = chosen(problem, facts, rows, options);
+  std::optional<Choice> choice;
+  if (can_serve(problem, facts, rows, options)) choice = select(problem, facts, rows, options);
   add_device(report, facts, usable);
   if (choice.has_value())
     add_choice(report, problem, usable, rows[static_cast<std::size_t>(choice->row)], *choice);
+  else if (options.has_pick_for(problem))
+    report.add("kernel     ")
+        .add(kernel_name(rows[static_cast<std::size_t>(options.pick->row)]).view())
+        .add(" is picked and cannot serve: ")
+        .add(picked(problem, usable, rows, options).rejected)
+        .end();
   else if (options.forced_kernel.empty())
     report.add("kernel     none can serve").end();
   else
@@ -133,7 +127,7 @@ std::string explain(const Problem& problem, const DeviceFacts& facts,
   for (std::size_t row = 0; row < rows.size(); ++row)
     if (!choice.has_value() || static_cast<int>(row) != choice->row)
       add_candidate(report, rows[row], judged(problem, usable, rows[row], options),
-                    choice ? choice->predicted_us : 0);
+                    choice && !options.pick ? choice->predicted_us : 0);
   return report.take();
 }
 

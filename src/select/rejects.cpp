@@ -7,14 +7,13 @@
 #include <limits>
 
 #include "core/tiling.h"
+#include "kernels/fusing.h"
 #include "kernels/residues.h"
 #include "kernels/shape.h"
 
 namespace bwgemm {
 namespace {
 
-constexpr std::int64_t tma_alignment_bytes = 16;
-constexpr std::int64_t tma_stride_limit_bytes = std::int64_t{1} << 40;
 constexpr std::int64_t index_limit = std::numeric_limits<std::int32_t>::max();
 
 struct MatrixTexts {
@@ -33,12 +32,6 @@ constexpr MatrixTexts b_texts = {"B does not start at a multiple of 16 bytes",
                                  "the batch stride of B is not a multiple of 16 bytes",
                                  "the batch stride of B reaches 2^40 bytes",
                                  "the batch stride of B is smaller than a tensor map allows"};
-constexpr MatrixTexts c_texts = {"C does not start at a multiple of 16 bytes",
-                                 "the leading dimension of C is not a multiple of 16 bytes",
-                                 "the leading dimension of C reaches 2^40 bytes",
-                                 "the batch stride of C is not a multiple of 16 bytes",
-                                 "the batch stride of C reaches 2^40 bytes",
-                                 "the batch stride of C is smaller than a tensor map allows"};
 constexpr MatrixTexts d_texts = {"D does not start at a multiple of 16 bytes",
                                  "the leading dimension of D is not a multiple of 16 bytes",
                                  "the leading dimension of D reaches 2^40 bytes",
@@ -116,7 +109,15 @@ const char* type_rejects(const Problem& problem, const KernelConfig& config) {
   if (!takes(config.input, problem.a.type)) return input_text(config.input);
   if (problem.d.type != problem.a.type && problem.d.type != Dtype::f32)
     return "D has neither the type of A and B nor f32";
-  if (problem.reads_c() && problem.c.type != problem.d.type) return "C and D differ in type";
+  const auto is_known = [&](Dtype type) { return type == problem.a.type || type == Dtype::f32; };
+  if (problem.reads_c() && !is_known(problem.c.type))
+    return "C has neither the type of A and B nor f32";
+  const Epilogue& epilogue = problem.epilogue;
+  for (const Vector* bias : {&epilogue.row_bias, &epilogue.column_bias})
+    if (bias->data != nullptr && !is_known(bias->type))
+      return "a bias has neither the type of A and B nor f32";
+  if (epilogue.aux.data != nullptr && !is_known(epilogue.aux.type))
+    return "aux has neither the type of A and B nor f32";
   return nullptr;
 }
 
@@ -154,7 +155,7 @@ struct OutputExtent {
 
 OutputExtent output_extent(const Problem& problem, const KernelConfig& config) {
   if (config.output == Output::columns) return {Order::column, problem.m, problem.n};
-  return {Order::row, problem.n, problem.m};
+  return {Order::row, d_columns(problem), problem.m};
 }
 
 const char* operands_reject(const Problem& problem, const Texts& texts) {
@@ -172,9 +173,41 @@ const char* matrix_rejects(const Problem& problem, const OutputExtent& output, c
   // (seen on an H200, 2026-11-21). Loads clip at elements.
   if (output.contiguous * size_bytes(problem.d.type) % tma_alignment_bytes != 0)
     return "rows of D do not end at a multiple of 16 bytes, where TMA stores would";
-  if (!problem.reads_c()) return nullptr;
-  if (problem.batch > 1 && problem.c.batch_stride == 0) return "C is repeated over the batch";
-  return tma_rejects(problem.c, output.lines, problem.batch, c_texts);
+  return nullptr;
+}
+
+// The epilogue of Output::rows moves two neighbours at once.
+bool has_pairs(const Matrix& matrix, std::int64_t batch) {
+  const std::uintptr_t pair_bytes = 2 * static_cast<std::uintptr_t>(size_bytes(matrix.type));
+  return matrix.order == Order::row &&
+         reinterpret_cast<std::uintptr_t>(matrix.data) % pair_bytes == 0 && matrix.ld % 2 == 0 &&
+         (batch == 1 || matrix.batch_stride % 2 == 0);
+}
+
+const char* gate_rejects(const Problem& problem, const KernelConfig& config) {
+  constexpr std::int64_t group = 16;  // columns: x, then their y
+  if (problem.epilogue.gate == Gate::none) return nullptr;
+  if (config.family != Family::cooperative || config.output != Output::rows || config.b != Major::k)
+    return "a gate needs columns of B contiguous along k, and D in rows";
+  if (problem.n % group != 0) return "with a gate the product must have whole groups of 16 columns";
+  if (problem.epilogue.aux.data != nullptr) return "stores no aux of a gate";
+  if (!sm90::can_gate(config)) return "half of its tile is not made of whole slices";
+  const std::int64_t limit = tma_stride_limit_bytes / size_bytes(problem.b.type);
+  return problem.b.ld > limit / problem.n ? "B is too large for the map of a gate" : nullptr;
+}
+
+// What the TMA kernels cannot fuse.
+const char* fused_rejects(const Problem& problem, const KernelConfig& config) {
+  if (problem.is_pointer_array) return "takes no arrays of pointers";
+  if (!is_fused(problem, config)) return nullptr;
+  if (const char* reason = gate_rejects(problem, config)) return reason;
+  if (config.output != Output::rows) return nullptr;
+  if (problem.reads_c() && !stages_c(problem, config) && !has_pairs(problem.c, problem.batch))
+    return "C is neither laid out as D nor in aligned pairs of columns";
+  const Matrix& aux = problem.epilogue.aux;
+  return aux.data != nullptr && !has_pairs(aux, problem.batch)
+             ? "aux is not in aligned pairs of columns"
+             : nullptr;
 }
 
 // A tensor map for each class of lines that start equally far from 16 bytes, in all batches.
@@ -202,7 +235,7 @@ const char* tma_kernel_rejects(const Problem& problem, const KernelConfig& confi
   if (const char* reason = major_rejects(problem, config, texts)) return reason;
   const OutputExtent output = output_extent(problem, config);
   if (problem.d.order != output.order) return "D is not in row order";
-  if (problem.reads_c() && problem.c.order != problem.d.order) return "C and D differ in order";
+  if (const char* reason = fused_rejects(problem, config)) return reason;
   if (config.choices.map_rank == 2 && problem.batch > 1)
     return "its tensor maps have two dimensions: no batches";
   // Of run-time tiles the narrowest makes the most tiles.
@@ -221,6 +254,8 @@ const char* tma_kernel_rejects(const Problem& problem, const KernelConfig& confi
 }
 
 const char* direct_rejects(const Problem& problem, const KernelConfig& config) {
+  if (problem.epilogue.gate != Gate::none && problem.n > index_limit)
+    return "with a gate n is too large for 32-bit columns";
   // One less: the loop over them takes one step more.
   if (k_steps(problem, config) >= index_limit) return "k is too large for 32-bit step numbers";
   return tile_rejects(problem, config.tile.m, config.tile.n);
@@ -229,6 +264,8 @@ const char* direct_rejects(const Problem& problem, const KernelConfig& config) {
 const char* dot_rejects(const Problem& problem, const KernelConfig& config, const Texts& texts) {
   constexpr std::int64_t longest = std::int64_t{1} << 30;  // some 32-bit sums reach beyond k
   if (problem.m > config.tile.m) return "more than 8 rows and columns";
+  if (problem.is_pointer_array) return "takes no arrays of pointers";
+  if (problem.epilogue.gate != Gate::none) return "has no gate";
   if (problem.k > longest) return "k is too large for 32-bit positions";
   if (const char* reason = major_rejects(problem, config, texts)) return reason;
   if (problem.n > index_limit) return texts.n_limit;
@@ -243,7 +280,6 @@ const char* dot_rejects(const Problem& problem, const KernelConfig& config, cons
 const char* rejects(const Problem& given, const DeviceFacts& facts, const KernelConfig& config) {
   if (const char* reason = device_rejects(facts, config)) return reason;
   if (const char* reason = type_rejects(given, config)) return reason;
-  if (given.epilogue != Epilogue::none) return "has no fused epilogue";
   const Problem problem = seen_by(config, given);
   const Texts& texts = sees_transposed(config, given) ? exchanged : as_given;
   switch (config.family) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 #include "core/error.h"
@@ -41,8 +42,9 @@ Choice choice_of(const Problem& problem, const DeviceFacts& usable,
           candidate.splits,
           raster_group(problem, usable, config, candidate.tile_n),
           candidate.predicted_us,
-          uses_tensor_memory(config) ? options.forced_raster.value_or(Raster::grouped)
-                                     : Raster::grouped};
+          options.has_pick_for(problem) ? options.pick->raster
+          : uses_tensor_memory(config)  ? options.forced_raster.value_or(Raster::grouped)
+                                        : Raster::grouped};
 }
 
 // Callers know the column-order product, whose letters the reasons do not use.
@@ -57,6 +59,17 @@ Choice forced_choice(const Problem& problem, const DeviceFacts& usable,
     throw Error(BWGEMM_STATUS_NOT_SUPPORTED,
                 text("the forced kernel ", options.forced_kernel,
                      " cannot serve: ", candidate.rejected, row_order_letters));
+  return choice_of(problem, usable, rows, options, row, candidate);
+}
+
+Choice picked_choice(const Problem& problem, const DeviceFacts& usable,
+                     std::span<const KernelConfig> rows, const SelectOptions& options) {
+  const Candidate candidate = picked(problem, usable, rows, options);
+  const int row = options.pick->row;
+  if (candidate.rejected != nullptr)
+    throw Error(BWGEMM_STATUS_NOT_SUPPORTED,
+                text("the algo, ", kernel_name(rows[static_cast<std::size_t>(row)]).view(),
+                     ", cannot serve: ", candidate.rejected, row_order_letters));
   return choice_of(problem, usable, rows, options, row, candidate);
 }
 
@@ -81,7 +94,7 @@ const char* only_when_forced(const KernelConfig& config, const SelectOptions& op
   Sm100Choices choices = config.choices;
   // Tensor memory holds but one accumulator of this height.
   if (config.tile.m > 2 * sm100::cta_rows) choices.accumulators = Sm100Choices{}.accumulators;
-  if (choices == Sm100Choices{} || !options.forced_kernel.empty()) return nullptr;
+  if (choices == Sm100Choices{} || !options.forced_kernel.empty() || options.pick) return nullptr;
   return "shows a technique: only when forced";
 }
 
@@ -110,38 +123,75 @@ DeviceFacts limited(const DeviceFacts& facts, const SelectOptions& options) {
   return usable;
 }
 
+const char* batch_invariance_rejects(const Problem& problem, const KernelConfig& config) {
+  if (config.family == Family::dot) return "adds in an order that is not batch-invariant";
+  if (takes_k_by_class(seen_by(config, problem), config))
+    return "takes k of unaligned operands in an order that is not batch-invariant";
+  return nullptr;
+}
+
+const char* row_rejects(const Problem& problem, const DeviceFacts& usable,
+                        const KernelConfig& config, const SelectOptions& options) {
+  if (const char* reason = rejects(problem, usable, config)) return reason;
+  if (const char* reason = target_rejects(config, usable)) return reason;
+  if (options.batch_invariant)
+    if (const char* reason = batch_invariance_rejects(problem, config)) return reason;
+  return only_when_forced(config, options);
+}
+
 Candidate judged(const Problem& given, const DeviceFacts& usable, const KernelConfig& config,
                  const SelectOptions& options) {
-  Candidate best{rejects(given, usable, config), config.tile.n, 1, 0};
-  if (best.rejected == nullptr) best.rejected = target_rejects(config, usable);
-  if (best.rejected == nullptr) best.rejected = only_when_forced(config, options);
+  Candidate best{row_rejects(given, usable, config, options), config.tile.n, 1, 0};
   if (best.rejected != nullptr) return best;
   const Problem problem = seen_by(config, given);
   best.predicted_us = std::numeric_limits<double>::infinity();
   const auto consider = [&](int tile_n) {
-    const Splits splits = splits_to_try(problem, usable, config, options.workspace_bytes,
-                                        options.forced_splits, tile_n);
+    const Splits splits =
+        splits_to_try(problem, usable, config, options.workspace_bytes,
+                      options.batch_invariant ? 1 : options.forced_splits, tile_n);
     for (int i = 0; i < splits.count; ++i) {
       const double us = predicted_us(problem, usable, config, tile_n, splits.number[i]);
       if (us < best.predicted_us) best = {nullptr, tile_n, splits.number[i], us};
     }
   };
-  if (config.tile.n != 0) {
-    consider(config.tile.n);
-    return best;
-  }
-  const int step = sm100::tile_n_step(config), forced = options.forced_tile_n;
-  const auto is_legal = [&](int tile_n) {
-    return tile_n % step == 0 && tile_n <= sm100::max_tile_n(config) &&
-           sm100::invalid_because(config, tile_n, b_major(problem)) == nullptr;
-  };
+  const int forced = config.tile.n == 0 ? options.forced_tile_n : 0;
   // A width that a kernel cannot take is refused only where that kernel is forced, too.
-  const bool is_fixed = forced > 0 && (is_legal(forced) || !options.forced_kernel.empty());
-  for (int tile_n = step; tile_n <= sm100::max_tile_n(config); tile_n += step)
-    if ((!is_fixed || forced == tile_n) && is_legal(tile_n)) consider(tile_n);
+  bool is_fixed = forced > 0 && !options.forced_kernel.empty();
+  for_each_tile_n(config, problem, [&](int tile_n) { is_fixed |= forced == tile_n; });
+  for_each_tile_n(config, problem, [&](int tile_n) {
+    if (!is_fixed || forced == tile_n) consider(tile_n);
+  });
   if (best.predicted_us == std::numeric_limits<double>::infinity())
     best.rejected = "no tile_n is legal for the direction of B, or the one forced is not";
   return best;
+}
+
+Candidate picked(const Problem& given, const DeviceFacts& usable,
+                 std::span<const KernelConfig> rows, const SelectOptions& options) {
+  const Pick& pick = *options.pick;
+  const KernelConfig& config = rows[static_cast<std::size_t>(pick.row)];
+  Candidate candidate{row_rejects(given, usable, config, options), pick.tile_n, pick.splits, 0};
+  if (candidate.rejected != nullptr) return candidate;
+  const Problem problem = seen_by(config, given);
+  bool is_tile = false;
+  for_each_tile_n(config, problem, [&](int tile_n) { is_tile |= pick.tile_n == tile_n; });
+  const auto can_split = [&](std::size_t bytes) {
+    return splits_to_try(problem, usable, config, bytes, pick.splits, pick.tile_n).number[0] ==
+           pick.splits;
+  };
+  if (!is_tile)
+    candidate.rejected = "its tile_n is not one that the kernel can take";
+  else if (pick.raster != Raster::grouped && !uses_tensor_memory(config))
+    candidate.rejected = "the kernel has but one order of tiles";
+  else if (pick.splits != 1 && options.batch_invariant)
+    candidate.rejected = "k is split, which is not batch-invariant";
+  else if (!can_split(SIZE_MAX))
+    candidate.rejected = "k cannot be split so: slices would be short, or too many for the device";
+  else if (!can_split(options.workspace_bytes))
+    candidate.rejected = "its slices of k need more workspace than the call may use";
+  else
+    candidate.predicted_us = predicted_us(problem, usable, config, pick.tile_n, pick.splits);
+  return candidate;
 }
 
 int forced_row(std::span<const KernelConfig> rows, std::string_view name) {
@@ -153,6 +203,7 @@ int forced_row(std::span<const KernelConfig> rows, std::string_view name) {
 Choice select(const Problem& problem, const DeviceFacts& facts, std::span<const KernelConfig> rows,
               const SelectOptions& options) {
   const DeviceFacts usable = limited(facts, options);
+  if (options.has_pick_for(problem)) return picked_choice(problem, usable, rows, options);
   if (!options.forced_kernel.empty()) return forced_choice(problem, usable, rows, options);
   int best_row = -1;
   Candidate best{};
@@ -166,6 +217,18 @@ Choice select(const Problem& problem, const DeviceFacts& facts, std::span<const 
   }
   if (best_row < 0) throw_nothing_serves(problem, usable, rows, options);
   return choice_of(problem, usable, rows, options, best_row, best);
+}
+
+bool can_serve(const Problem& problem, const DeviceFacts& facts, std::span<const KernelConfig> rows,
+               const SelectOptions& options) {
+  const DeviceFacts usable = limited(facts, options);
+  const auto serves = [&](const KernelConfig& config) {
+    return judged(problem, usable, config, options).rejected == nullptr;
+  };
+  if (options.has_pick_for(problem))
+    return picked(problem, usable, rows, options).rejected == nullptr;
+  if (options.forced_kernel.empty()) return std::any_of(rows.begin(), rows.end(), serves);
+  return serves(rows[static_cast<std::size_t>(forced_row(rows, options.forced_kernel))]);
 }
 
 std::size_t arrival_count(const Problem& problem, const KernelConfig& config,

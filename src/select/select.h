@@ -17,13 +17,30 @@
 
 namespace bwgemm {
 
+// A kernel and all that is chosen with it: what an algo value names (select/algos.h).
+struct Pick {
+  int row;     // index into the rows
+  int tile_n;  // the config's, or the run-time value
+  int splits;
+  Raster raster = Raster::grouped;
+
+  bool operator==(const Pick&) const = default;
+};
+
 struct SelectOptions {
-  std::string_view forced_kernel;  // empty: choose
-  int forced_splits = 0;           // slices of k where the kernel can split it; 0: choose
-  int forced_tile_n = 0;           // where the config leaves it to the launch; 0: choose
+  // Exactly this, whatever else is forced below; ignored where A and B are not to be touched.
+  std::optional<Pick> pick = std::nullopt;
+  // Only what adds the products of an element in the order that all such choices share: see
+  // batch_invariance_rejects().
+  bool batch_invariant = false;
+  std::string_view forced_kernel = {};  // empty: choose
+  int forced_splits = 0;                // slices of k where the kernel can split it; 0: choose
+  int forced_tile_n = 0;                // where the config leaves it to the launch; 0: choose
   std::optional<Raster> forced_raster = std::nullopt;  // of kernels that have several
   int sm_count_target = 0;  // multiprocessors the call may occupy; 0: all
   std::size_t workspace_bytes = 0;
+
+  bool has_pick_for(const Problem& problem) const { return pick && !problem.scale_only(); }
 };
 
 struct Choice {
@@ -38,17 +55,32 @@ struct Choice {
 };
 
 // The row with the least predicted time among those that can serve (on sm100: the first of those
-// that the model cannot tell apart), or the forced one. Throws
-// INVALID_VALUE if no row has the forced name, NOT_SUPPORTED with the reasons if the forced row, or
-// every row, cannot serve. The problem is not empty().
+// that the model cannot tell apart), or the forced one, or the pick. Throws INVALID_VALUE if no row
+// has the forced name, NOT_SUPPORTED with the reasons if the pick, the forced row, or every row,
+// cannot serve. The problem is not empty().
 Choice select(const Problem& problem, const DeviceFacts& facts, std::span<const KernelConfig> rows,
               const SelectOptions& options);
+
+// Whether select() would throw nothing.
+bool can_serve(const Problem& problem, const DeviceFacts& facts, std::span<const KernelConfig> rows,
+               const SelectOptions& options);
 
 // A report in lines: the problem, the kernel that select() would return with its launch, and for
 // every other row its predicted time or why it cannot serve. Throws only what a wrong forced name
 // throws; that nothing serves is part of the report.
 std::string explain(const Problem& problem, const DeviceFacts& facts,
                     std::span<const KernelConfig> rows, const SelectOptions& options);
+
+// Null, or why the kernel does not form every element of D by the same additions in the same order
+// as all others that this lets pass, whatever the sizes, the alignment and the device's load are.
+// The order is that of the tensor cores over undivided k: groups of 16 products from the first to
+// the last, each added to the sum so far by one instruction, zeros behind the end of k. So add
+// cooperative, pair, single and direct kernels for every tile, major and output, and wgmma and
+// mma.sync add alike in every bit (measured on an H200); tcgen05.mma is assumed to. Kernels that
+// move lines take k in another order where operands of one k per line are unaligned; dot kernels
+// always do. Slices of k are summed in another order too, and where they are cut would have to
+// follow from k alone, so that large problems would need workspace as well: k is not split.
+const char* batch_invariance_rejects(const Problem& problem, const KernelConfig& config);
 
 // Bytes of partial sums, and number of zeroed counters, that the choice uses. The counters are at
 // most half of the CTAs resident on the device.

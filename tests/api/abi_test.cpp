@@ -2,6 +2,7 @@
 // The binary interface of version 1 as numbers that never change: enumerators (those of cuBLAS and
 // cudaDataType), sizes, and the signatures of every function. Symbols and their version node are
 // checked on the file, in build/library_test.py.
+#include <cstring>
 #include <gtest/gtest.h>
 #include <map>
 #include <string>
@@ -38,13 +39,81 @@ const std::map<std::string, long> golden = {
     {"BWGEMM_POINTER_MODE_HOST", 0},
     {"BWGEMM_POINTER_MODE_DEVICE", 1},
     {"BWGEMM_DETERMINISM_BITWISE", 0},
+    {"BWGEMM_ORDER_COL", 0},
+    {"BWGEMM_ORDER_ROW", 1},
+    {"BWGEMM_BATCH_MODE_STRIDED", 0},
+    {"BWGEMM_BATCH_MODE_POINTER_ARRAY", 1},
+    {"BWGEMM_ACTIVATION_NONE", 0},
+    {"BWGEMM_ACTIVATION_RELU", 1},
+    {"BWGEMM_ACTIVATION_GELU_TANH", 2},
+    {"BWGEMM_ACTIVATION_GELU_ERF", 3},
+    {"BWGEMM_ACTIVATION_SILU", 4},
+    {"BWGEMM_GATE_NONE", 0},
+    {"BWGEMM_GATE_INTERLEAVED", 1},
+    {"BWGEMM_GATE_STACKED", 2},
+    {"BWGEMM_AUX_NONE", 0},
+    {"BWGEMM_AUX_STORE", 1},
+    {"BWGEMM_AUX_DERIVATIVE", 2},
+    {"BWGEMM_DIM_M", 0},
+    {"BWGEMM_DIM_N", 1},
     {"sizeof bwgemmStatus_t", 4},
     {"sizeof bwgemmOperation_t", 4},
     {"sizeof bwgemmDataType_t", 4},
     {"sizeof bwgemmComputeType_t", 4},
     {"sizeof bwgemmPointerMode_t", 4},
     {"sizeof bwgemmDeterminism_t", 4},
+    {"sizeof bwgemmOrder_t", 4},
+    {"sizeof bwgemmBatchMode_t", 4},
+    {"sizeof bwgemmActivation_t", 4},
+    {"sizeof bwgemmGate_t", 4},
+    {"sizeof bwgemmAuxMode_t", 4},
+    {"sizeof bwgemmDimension_t", 4},
     {"sizeof bwgemmHandle_t", 8},
+    {"sizeof bwgemmMatmulDesc_t", 272},
+    {"offsetof structSize", 0},
+    {"offsetof computeType", 4},
+    {"offsetof transa", 8},
+    {"offsetof transb", 12},
+    {"offsetof m", 16},
+    {"offsetof n", 24},
+    {"offsetof k", 32},
+    {"offsetof Atype", 40},
+    {"offsetof Btype", 44},
+    {"offsetof Ctype", 48},
+    {"offsetof Dtype", 52},
+    {"offsetof Aorder", 56},
+    {"offsetof Border", 60},
+    {"offsetof Corder", 64},
+    {"offsetof Dorder", 68},
+    {"offsetof lda", 72},
+    {"offsetof ldb", 80},
+    {"offsetof ldc", 88},
+    {"offsetof ldd", 96},
+    {"offsetof batchCount", 104},
+    {"offsetof strideA", 112},
+    {"offsetof strideB", 120},
+    {"offsetof strideC", 128},
+    {"offsetof strideD", 136},
+    {"offsetof batchMode", 144},
+    {"offsetof activation", 148},
+    {"offsetof gate", 152},
+    {"offsetof biasDim", 156},
+    {"offsetof biasType", 160},
+    {"offsetof auxMode", 164},
+    {"offsetof auxType", 168},
+    {"offsetof reserved", 172},
+    {"offsetof bias", 176},
+    {"offsetof rowScale", 184},
+    {"offsetof columnScale", 192},
+    {"offsetof aux", 200},
+    {"offsetof strideBias", 208},
+    {"offsetof strideRowScale", 216},
+    {"offsetof strideColumnScale", 224},
+    {"offsetof strideAux", 232},
+    {"offsetof ldaux", 240},
+    {"offsetof algo", 248},
+    {"offsetof workspace", 256},
+    {"offsetof workspaceSize", 264},
     {"BWGEMM_VERSION_MAJOR", 1},
 };
 
@@ -107,5 +176,41 @@ static_assert(std::is_same_v<decltype(bwgemmGemmStridedBatchedEx),
                              Status(Handle, Op, Op, Int, Int, Int, const void*, const void*, Type,
                                     Int, Int, const void*, Type, Int, Int, const void*, void*, Type,
                                     Int, Int, Int, bwgemmComputeType_t, int)>);
+
+using Desc = const bwgemmMatmulDesc_t*;
+using In = const void*;
+static_assert(std::is_same_v<decltype(bwgemmGemmBatchedEx),
+                             Status(Handle, Op, Op, Int, Int, Int, const void*, const void* const*,
+                                    Type, Int, const void* const*, Type, Int, const void*,
+                                    void* const*, Type, Int, Int, bwgemmComputeType_t, int)>);
+static_assert(
+    std::is_same_v<decltype(bwgemmMatmul), Status(Handle, Desc, In, In, In, In, In, void*)>);
+static_assert(std::is_same_v<decltype(bwgemmMatmulGetWorkspaceSize),
+                             Status(Handle, Desc, In, In, In, In, In, void*, size_t*)>);
+static_assert(std::is_same_v<decltype(bwgemmMatmulExplain),
+                             Status(Handle, Desc, In, In, In, In, In, void*, char*, size_t)>);
+static_assert(std::is_same_v<decltype(bwgemmPreload), Status(Handle, Desc)>);
+
+// Members have fixed widths, no padding, and one set of types.
+static_assert(std::has_unique_object_representations_v<bwgemmMatmulDesc_t>);
+static_assert(std::is_standard_layout_v<bwgemmMatmulDesc_t> &&
+              std::is_trivial_v<bwgemmMatmulDesc_t>);
+
+// What INIT does not name, a later version would have to name here too.
+TEST(Abi, TheInitialStructIsAPlainProduct) {
+  const bwgemmMatmulDesc_t desc = BWGEMM_MATMUL_DESC_INIT;
+  EXPECT_EQ(desc.structSize, sizeof desc);
+  EXPECT_EQ(desc.computeType, BWGEMM_COMPUTE_32F);
+  EXPECT_EQ(desc.batchCount, 1);
+  EXPECT_EQ(desc.algo, -1);
+  for (const std::int32_t type :
+       {desc.Atype, desc.Btype, desc.Ctype, desc.Dtype, desc.biasType, desc.auxType})
+    EXPECT_EQ(type, BWGEMM_R_16BF);
+  bwgemmMatmulDesc_t rest = desc;
+  rest.structSize = 0, rest.computeType = 0, rest.batchCount = 0, rest.algo = 0;
+  rest.Atype = rest.Btype = rest.Ctype = rest.Dtype = rest.biasType = rest.auxType = 0;
+  const bwgemmMatmulDesc_t zero{};
+  EXPECT_EQ(std::memcmp(&rest, &zero, sizeof zero), 0) << "all else is zero";
+}
 
 }  // namespace

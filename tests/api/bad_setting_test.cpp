@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "support/fake_gemm.h"
+#include "support/matmul_call.h"
 
 namespace bwgemm::test {
 namespace {
@@ -54,6 +55,21 @@ std::vector<HandleEntry> handle_entries() {
          return bwgemmGetDeterminism(h, &d);
        }},
       {"bwgemmSetProgrammaticLaunch", [](auto h) { return bwgemmSetProgrammaticLaunch(h, 0); }},
+      {"bwgemmSetTuningCache", [](auto h) { return bwgemmSetTuningCache(h, nullptr); }},
+      {"bwgemmMatmulGetAlgos",
+       [](auto h) {
+         const MatmulCall call;
+         std::size_t count;
+         return bwgemmMatmulGetAlgos(h, &call.desc, call.alpha, call.a, call.b, call.beta, call.c,
+                                     call.d, nullptr, 0, &count);
+       }},
+      {"bwgemmMatmulAutotune",
+       [](auto h) {
+         const MatmulCall call;
+         const bwgemmAutotuneOptions_t options{sizeof options, 1, 1, 0, 0};
+         return bwgemmMatmulAutotune(h, &call.desc, call.alpha, call.a, call.b, call.beta, call.c,
+                                     call.d, &options, nullptr);
+       }},
       {"bwgemmGetProgrammaticLaunch",
        [](auto h) {
          int n;
@@ -115,7 +131,7 @@ TEST_F(BadSettings, AreRefusedAndNotStored) {
     EXPECT_TRUE(mentions(bwgemmGetLastErrorString(), "mode")) << bwgemmGetLastErrorString();
     EXPECT_THAT(bwgemmGetLastErrorString(), ::testing::HasSubstr(std::to_string(mode)));
   }
-  for (const int mode : {-1, 1, 0x7fffffff}) {
+  for (const int mode : {-1, 2, 0x7fffffff}) {
     EXPECT_EQ(bwgemmSetDeterminism(handle(), static_cast<bwgemmDeterminism_t>(mode)),
               BWGEMM_STATUS_INVALID_VALUE);
     EXPECT_TRUE(mentions(bwgemmGetLastErrorString(), "mode")) << bwgemmGetLastErrorString();

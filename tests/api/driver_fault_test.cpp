@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "support/fake_gemm.h"
+#include "support/matmul_call.h"
 #include "support/subprocess.h"
 
 namespace bwgemm::test {
@@ -95,6 +96,13 @@ bwgemmStatus_t explain_to_nobody(bwgemmHandle_t& handle) {
   return explain(handle, gemm);
 }
 
+bwgemmStatus_t preload_split(bwgemmHandle_t& handle) {
+  bwgemmMatmulDesc_t desc = MatmulCall().desc;
+  desc.m = desc.n = desc.ldc = desc.ldd = 64;
+  desc.k = desc.lda = desc.ldb = 16383;
+  return bwgemmPreload(handle, &desc);
+}
+
 const Scenario scenarios[] = {
     {.name = "Create", .run = create, .creates = true},
     {.name = "CreateWithoutContext", .run = create_without_context, .creates = true},
@@ -125,6 +133,10 @@ const Scenario scenarios[] = {
      .run = [](auto& h) { return gemm_ex(h, GemmArguments::split()); },
      .captures = true,
      .launches = true},
+    {.name = "FirstMatmul",
+     .run = [](auto& h) { return matmul(h, MatmulCall::with_bias()); },
+     .launches = true},
+    {.name = "Preload", .run = preload_split},
     {.name = "SetStream", .run = [](auto& h) { return bwgemmSetStream(h, CU_STREAM_PER_THREAD); }},
     {.name = "SetWorkspace", .run = [](auto& h) { return bwgemmSetWorkspace(h, nullptr, 0); }},
     {.name = "GetWorkspaceSize", .run = ask_for_workspace_size},

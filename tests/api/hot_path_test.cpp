@@ -7,8 +7,10 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <type_traits>
 
 #include "support/fake_gemm.h"
+#include "support/matmul_call.h"
 #include "support/sanitized.h"
 
 namespace {
@@ -134,15 +136,21 @@ class HotPath : public FakeHandleTest {
   }
 
   void expect_warm_call(const ShapeClass& shape, bool pointers_are_new) const {
+    expect_warm(shape.name, pointers_are_new, shape.gemm.m > 0, [&] { return call(shape); });
+  }
+
+  template <class Call>
+  static void expect_warm(const char* name, bool pointers_are_new, bool launches,
+                          const Call& call) {
     fake_cuda().reset();
     bwgemmStatus_t status = BWGEMM_STATUS_INTERNAL_ERROR;
-    const long heap = heap_calls_of([&] { status = call(shape); });
-    EXPECT_EQ(status, BWGEMM_STATUS_SUCCESS) << shape.name;
-    EXPECT_EQ(heap, 0) << shape.name << ": calls of malloc, free and their relatives";
+    const long heap = heap_calls_of([&] { status = call(); });
+    EXPECT_EQ(status, BWGEMM_STATUS_SUCCESS) << name;
+    EXPECT_EQ(heap, 0) << name << ": calls of malloc, free and their relatives";
     for (long n = 1; n <= fake_cuda().calls(nullptr); ++n)
       EXPECT_TRUE(is_allowed(fake_cuda().call_name(n), pointers_are_new))
-          << shape.name << " calls " << fake_cuda().call_name(n);
-    EXPECT_EQ(fake_cuda().launches(), shape.gemm.m > 0 ? 1 : 0) << shape.name;
+          << name << " calls " << fake_cuda().call_name(n);
+    EXPECT_EQ(fake_cuda().launches(), launches ? 1 : 0) << name;
   }
 };
 
@@ -182,6 +190,61 @@ TEST_F(HotPath, TwoShapesInTurn) {
   for (int i = 0; i < 3; ++i)
     for (const ShapeClass& shape : shapes)
       if (!shape.has_device_scalars) expect_warm_call(shape, false);
+}
+
+struct NamedMatmul {
+  const char* name;
+  MatmulCall call;
+};
+
+std::vector<NamedMatmul> matmuls() {
+  MatmulCall apart, split;
+  apart.beta = &MatmulCall::one;
+  split.desc.m = split.desc.n = split.desc.ldc = split.desc.ldd = 64;
+  split.desc.k = split.desc.lda = split.desc.ldb = 16383;
+  return {{"plain", {}},
+          {"C apart", apart},
+          {"split", split},
+          {"bias", MatmulCall::with_bias()},
+          {"aux", MatmulCall::with_aux()},
+          {"derivative", MatmulCall::with_aux(BWGEMM_AUX_DERIVATIVE)},
+          {"gate", MatmulCall::gated()},
+          {"arrays", MatmulCall::with_arrays()}};
+}
+
+TEST_F(HotPath, Matmul) {
+  for (NamedMatmul& shape : matmuls()) {
+    MatmulCall& call = shape.call;
+    const auto again = [&] { return matmul(handle(), call); };
+    ASSERT_EQ(again(), BWGEMM_STATUS_SUCCESS) << shape.name << bwgemmGetLastErrorString();
+    for (int i = 0; i < 3; ++i) expect_warm(shape.name, false, true, again);
+    const auto move = [](auto*& pointer, std::uintptr_t base, std::uintptr_t i) {
+      using Pointer = std::remove_reference_t<decltype(pointer)>;
+      if (pointer != nullptr) pointer = static_cast<Pointer>(device_pointer(base + 4096 * i));
+    };
+    for (std::uintptr_t i = 1; i <= 2000; i = 3 * i + 1) {
+      move(call.a, 0x7f0100000000, i);
+      move(call.b, 0x7f0200000000, i);
+      move(call.c, 0x7f0300000000, i);
+      move(call.d, 0x7f0400000000, i);
+      expect_warm(shape.name, true, true, again);
+      move(call.desc.bias, 0x7f0500000000, i);
+      move(call.desc.aux, 0x7f0600000000, i);
+      expect_warm(shape.name, true, true, again);
+    }
+  }
+}
+
+TEST_F(HotPath, ATunedCall) {
+  const ShapeClass shape{"tuned", {}};
+  MatmulCall call;
+  const bwgemmAutotuneOptions_t options{sizeof options, 3, 2, 0, 0};
+  ASSERT_EQ(bwgemmMatmulAutotune(handle(), &call.desc, call.alpha, call.a, call.b, call.beta,
+                                 nullptr, call.d, &options, nullptr),
+            BWGEMM_STATUS_SUCCESS)
+      << bwgemmGetLastErrorString();
+  ASSERT_EQ(this->call(shape), BWGEMM_STATUS_SUCCESS);
+  for (int i = 0; i < 3; ++i) expect_warm_call(shape, false);
 }
 
 TEST_F(HotPath, FromAThreadWithoutContext) {

@@ -178,6 +178,38 @@ TEST_F(Wrapper, ABatchIsTheSameLaunchAsInC) {
   EXPECT_EQ(fake_cuda().launches(), 2) << "an empty batch was launched";
 }
 
+TEST_F(Wrapper, AMatmulIsTheGemmItIsMadeOf) {
+  const bwgemm::Handle handle;
+  Gemm gemm = example();
+  gemm.beta = 2, gemm.alpha = 3, gemm.batch_count = 3;
+  gemm.a.stride = 512 * 260, gemm.b.stride = 512 * 128, gemm.c.stride = 264 * 130;
+  handle.gemm(gemm);
+  const FakeLaunch by_gemm = last_launch();
+  bwgemm::Matmul matmul(gemm);
+  handle.matmul(matmul);
+  expect_same_launch(last_launch(), by_gemm);
+  EXPECT_EQ(handle.workspace_size(matmul), handle.workspace_size(gemm));
+  EXPECT_EQ(handle.explain(matmul).find("with  "), std::string::npos);
+  matmul.desc.activation = BWGEMM_ACTIVATION_RELU;
+  handle.preload(&matmul.desc);
+  handle.matmul(matmul);
+  EXPECT_TRUE(last_launch().params.fused.is_fused);
+  EXPECT_NE(handle.explain(matmul).find("relu"), std::string::npos);
+  matmul.desc.activation = 99;
+  const auto error = error_of<Error>([&] { handle.matmul(matmul); });
+  EXPECT_EQ(error.status(), BWGEMM_STATUS_INVALID_VALUE);
+}
+
+TEST_F(Wrapper, ArraysOfPointers) {
+  const bwgemm::Handle handle;
+  Gemm gemm = example();
+  gemm.batch_count = 5;
+  handle.gemm_of_arrays(gemm);
+  EXPECT_TRUE(last_launch().params.is_pointer_array);
+  EXPECT_EQ(last_launch().params.batch, 5);
+  EXPECT_EQ(last_launch().params.d.data, gemm.c.data);
+}
+
 TEST_F(Wrapper, DevicePointersArePassedOn) {
   bwgemm::Handle handle;
   handle.set_pointer_mode(BWGEMM_POINTER_MODE_DEVICE);

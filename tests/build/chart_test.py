@@ -32,13 +32,19 @@ tensor_2x256,TFLOP/s,930.1,860.2
 tensor_2x64,TFLOP/s,500,400
 copy,TB/s,4.3,4.25
 """
+LADDER = """\
+kind,step,tflops,published,error_percent,left_out_tflops,left_out_error_percent
+predicted,v5,1327,1302,1.9,1290,-0.9
+predicted,v6,1470,,,,
+"""
 
 
 class Chart(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
-        for name, text in (("results", RESULTS), ("summary", SUMMARY), ("ceilings", CEILINGS)):
+        for name, text in (("results", RESULTS), ("summary", SUMMARY), ("ceilings", CEILINGS),
+                           ("ladder", LADDER)):
             with open(self.path(f"{name}.csv"), "w", encoding="utf-8") as file:
                 file.write(text)
 
@@ -75,6 +81,15 @@ class Chart(unittest.TestCase):
         for part in ("860 TFLOP/s sustained, 930 in a burst", "copy: 4.25 TB/s",
                      "square: bwgemm 687.2 TFLOP/s", "decode &amp; more: cuBLASLt 3.4"):
             self.assertIn(part, text)
+
+    def test_ladder(self):
+        with open(self.path("results.csv"), "w", encoding="utf-8") as file:
+            file.write(LADDER)
+        text = self.drawn("ladder", "--fitted", self.path("ladder.csv"))
+        for part in ("predicted, not measured", "v5: published 1302", "+1.9 %",
+                     "v5: predicted, fitted without it 1290", "v6: predicted 1470"):
+            self.assertIn(part, text)
+        self.assertNotIn("v6: published", text)
 
     def test_ceilings_without_tensor_cores_are_refused(self):
         with open(self.path("ceilings.csv"), "w", encoding="utf-8") as file:

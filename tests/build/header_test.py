@@ -32,7 +32,9 @@ class Header(unittest.TestCase):
                     done = subprocess.run(
                         [compiler, f"-std={dialect}", *options, "-fsyntax-only", "-x", language,
                          "-I", INCLUDE, "-"],
-                        input='#include "bwgemm/bwgemm.h"\nint x = BWGEMM_VERSION;\n',
+                        input='#include "bwgemm/bwgemm.h"\nint x = BWGEMM_VERSION;\n'
+                              'bwgemmMatmulDesc_t y = BWGEMM_MATMUL_DESC_INIT;\n'
+                              'bwgemmAutotuneOptions_t z = BWGEMM_AUTOTUNE_OPTIONS_INIT;\n',
                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
                     self.assertEqual(done.returncode, 0, f"{compiler} {dialect}: {done.stdout}")
                     compiled += 1

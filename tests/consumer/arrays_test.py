@@ -133,6 +133,61 @@ class Layouts(Case):
         self.check(c, row, b)
 
 
+class Fused(Case):
+    """One product in exact numbers, and what is fused to it."""
+
+    def product(self, a, b):
+        first, second, k = a.numbers(), b.numbers(), a.shape[1]
+        return {(i, j): sum(first[i, x] * second[x, j] for x in range(k))
+                for i in range(a.shape[0]) for j in range(b.shape[1])}
+
+    def test_bias_activation_and_residual(self):
+        a, b = Dlpack((9, 16), of_a), Interface((16, 12), of_b)
+        bias, residual = Dlpack((12,), of_b, "float32"), Dlpack((9, 12), of_a)
+        expected = self.product(a, b)
+        for strides in ((12, 1), (1, 9)):
+            out = Dlpack((9, 12), dtype="float32", strides=strides)
+            self.assertIs(bwgemm.matmul(a, b, out, bias=bias, activation="relu",
+                                        residual=residual), out)
+            for (i, j), value in out.numbers().items():
+                self.assertEqual(value, max(0.0, expected[i, j] + of_a(i, j) + of_b(j)), (i, j))
+
+    def test_a_residual_may_be_the_result(self):
+        a, b = Dlpack((9, 16), of_a), Dlpack((16, 12), of_b)
+        out = Dlpack((9, 12), of_a, "float32")
+        bwgemm.matmul(a, b, out, residual=out)
+        for index, value in out.numbers().items():
+            self.assertEqual(value, self.product(a, b)[index] + of_a(*index))
+
+    def test_gates(self):
+        a, b, bias = Dlpack((9, 16), of_a), Dlpack((16, 12), of_b), Dlpack((12,), of_b)
+        product = self.product(a, b)
+        for gate, pair in (("interleaved", lambda j: (2 * j, 2 * j + 1)),
+                           ("stacked", lambda j: (j, j + 6))):
+            out = Dlpack((9, 6), dtype="float32")
+            bwgemm.matmul(a, b, out, gate=gate, activation="relu", bias=bias)
+            for (i, j), value in out.numbers().items():
+                x, y = (product[i, column] + of_b(column) for column in pair(j))
+                self.assertEqual(value, max(0.0, x) * y, (gate, i, j))
+
+    def test_refusals(self):
+        a, b, out = Dlpack((9, 16), of_a), Dlpack((16, 12), of_b), Dlpack((9, 12))
+        for text, named in (("activation is 'tanh'", {"activation": "tanh"}),
+                            ("gate is 'half'", {"gate": "half"}),
+                            ("vector of 12 elements", {"bias": Dlpack((9,), of_a)}),
+                            ("residual is 1 x 16 x 12", {"residual": b}),
+                            ("c is 1 x 9 x 12, but the product is 1 x 9 x 6", {"gate": "stacked"})):
+            with self.assertRaisesRegex(ValueError, text):
+                bwgemm.matmul(a, b, out, **named)
+        with self.assertRaisesRegex(ValueError, "rows of out"):
+            bwgemm.matmul(a, b, Dlpack((9, 6), strides=(1, 9)), gate="stacked")
+
+    def test_the_struct_is_that_of_the_header(self):
+        self.assertEqual(ctypes.sizeof(_library.MatmulDesc), 272)
+        self.assertEqual(_library.MatmulDesc.bias.offset, 176)
+        self.assertEqual(_library.MatmulDesc.workspaceSize.offset, 264)
+
+
 class Refusals(Case):
     def refused(self, error, text, *arguments, **named):
         with self.assertRaisesRegex(error, text):

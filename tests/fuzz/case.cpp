@@ -49,6 +49,7 @@ Fields fields_of(Call& call) {
           {"bytes", call.workspace_bytes},
           {"sms", call.sm_count},
           {"pdl", call.programmatic},
+          {"determinism", call.invariant, {"bitwise", "invariant"}},
           {"stream", call.stream, {"legacy", "nonblocking", "blocking", "perthread"}},
           {"algo", call.algo},
           {"share", call.share},

@@ -41,6 +41,7 @@ struct Call {
   std::int64_t specials = 0;      // elements that are replaced by NaN, Inf, -0, denormals, ...
   std::int64_t workspace = 0, workspace_bytes = 0;
   std::int64_t sm_count = 0, programmatic = 0, stream = 0, algo = -1;
+  std::int64_t invariant = 0;  // bits must not depend on the kernel
   std::int64_t seed = 1;
   std::uint64_t pick = 0;  // not part of the text: which kernel to force, see execute.h; 0: none
 
@@ -59,8 +60,9 @@ struct Call {
 struct Case {
   std::vector<Call> calls;   // one, or two without a wait between them
   std::int64_t capture = 0;  // 0: none; else 1 + CUstreamCaptureMode, and two replays
-  std::int64_t repeat = 0;   // a second run must give the same bits
-  std::int64_t chain = 0;    // C of the first call is A of the second
+  // A second run must give the same bits; with other kernels, where calls are invariant.
+  std::int64_t repeat = 0;
+  std::int64_t chain = 0;  // C of the first call is A of the second
 
   double multiply_adds() const;
 };

@@ -209,7 +209,9 @@ Case draw(std::uint64_t seed) {
     item.chain = random.chance(40);
   }
   if (random.chance(15)) item.capture = random.between(1, 3);
-  item.repeat = random.chance(15);
+  const bool is_invariant = random.chance(20);
+  for (Call& call : item.calls) call.invariant = is_invariant;
+  item.repeat = random.chance(is_invariant ? 60 : 15);
   normalise(item);
   for (Call& call : item.calls) limit_work(call);
   normalise(item);

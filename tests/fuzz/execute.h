@@ -61,6 +61,7 @@ class Device {
   void run_captured(const Case& item, std::vector<Operands>& operands, Outcome& outcome);
   void run_once(const Case& item, std::vector<Operands>& operands, Outcome& outcome);
   std::string judge_all(const Case& item, std::vector<Operands>& operands);
+  std::string kernel_for_all() const;
   std::string differences(const Case& item, std::vector<Operands>& operands, Outcome& outcome);
 
   Damage damage_;

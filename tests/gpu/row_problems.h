@@ -4,11 +4,13 @@
 // (build/ptx_coverage.py checks that), and the edges of its tile, cluster and ring.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "core/kernel_config.h"
 #include "kernels/raster.h"
 #include "support/gemm_case.h"
+#include "support/matmul_case.h"
 
 namespace bwgemm::test {
 
@@ -30,6 +32,7 @@ struct RowProblem {
   bool splits_k = false;  // sums of slices of k, where the row can do that
   int tile_n = 0;         // where the row leaves it to the launch; 0: what selection finds best
   Raster raster = Raster::grouped;
+  std::optional<Fusing> fusing = std::nullopt;
 };
 
 // Rows of one class differ in constants only: bf16 or f16, and sizes of tile and ring, CTAs per

@@ -13,6 +13,7 @@
 #include <string>
 #include <tuple>
 
+#include "gpu/fused_problems.h"
 #include "gpu/row_problems.h"
 #include "support/variable.h"
 
@@ -64,12 +65,25 @@ class RowTest : public GpuTest, public ::testing::WithParamInterface<int> {
   bool run(const RowProblem& problem, int times) {
     SCOPED_TRACE(name());
     const bwgemmHandle_t handle = prepared(problem);
+    if (problem.fusing) return run_fused(handle, {problem.gemm, *problem.fusing}, times);
     Operands operands(problem.gemm);
     for (int i = 0; i < times && !HasFailure(); ++i) {
       if (i > 0) operands.device_c().upload();
       const bwgemmStatus_t status = call_with(handle, problem, operands);
       if (i == 0 && status == BWGEMM_STATUS_NOT_SUPPORTED) return false;
       EXPECT_TRUE(succeeds(status)) << problem.gemm;
+      operands.expect_result();
+    }
+    return true;
+  }
+
+  static bool run_fused(bwgemmHandle_t handle, const MatmulCase& matmul, int times) {
+    MatmulOperands operands(matmul);
+    for (int i = 0; i < times && !HasFailure(); ++i) {
+      if (i > 0) operands.restore();
+      const bwgemmStatus_t status = operands.call(handle);
+      if (i == 0 && status == BWGEMM_STATUS_NOT_SUPPORTED) return false;
+      EXPECT_TRUE(succeeds(status)) << matmul;
       operands.expect_result();
     }
     return true;
@@ -180,6 +194,11 @@ TEST_P(Rows, CoveringSet) {
   if (scale() == Scale::product) GTEST_SKIP() << "not what this scale is for";
   for (const RowProblem& problem : covering_problems(row(), memory()))
     expect_run(problem, scale() == Scale::small ? covering_schedules : 1);
+}
+
+TEST_P(Rows, FusedOperations) {
+  if (scale() == Scale::product) GTEST_SKIP() << "not what this scale is for";
+  for (const RowProblem& problem : fused_problems(row())) expect_run(problem, 1);
 }
 
 TEST_P(Rows, EdgesOfItsTileAndRing) {

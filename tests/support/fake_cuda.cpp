@@ -27,6 +27,7 @@ FakeCuda load() {
   find(library, "fake_cuda_fail_entry", found.fail_entry);
   find(library, "fake_cuda_launches", found.launches);
   find(library, "fake_cuda_launch", found.launch);
+  find(library, "fake_cuda_time_launches", found.time_launches);
   find(library, "fake_cuda_capture_mode", found.capture_mode);
   find(library, "fake_cuda_live", found.live);
   find(library, "fake_cuda_misuse", found.misuse);

@@ -23,7 +23,7 @@ struct FakeLaunch {
   KernelParams params;
 };
 
-enum class Live : int { memory, streams, libraries, contexts, primary_references, graphs };
+enum class Live : int { memory, streams, libraries, contexts, primary_references, graphs, events };
 
 // The functions that the double exports beside the driver's, as fake_cuda_<member>.
 struct FakeCuda {
@@ -39,6 +39,9 @@ struct FakeCuda {
 
   long (*launches)();
   const FakeLaunch* (*launch)(long n);  // from 0
+
+  // What a launch takes between two events, in microseconds, until reset; null: 100 each.
+  void (*time_launches)(double (*duration)(const FakeLaunch&));
 
   // How the calling thread is to treat captures: global unless somebody changed it.
   CUstreamCaptureMode (*capture_mode)();

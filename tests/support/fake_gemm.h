@@ -157,6 +157,7 @@ class FakeTest : public ::testing::Test {
     EXPECT_EQ(fake.live(Live::libraries), 0) << "kernels stay loaded " << when;
     EXPECT_EQ(fake.live(Live::contexts), 0) << "contexts leak " << when;
     EXPECT_EQ(fake.live(Live::graphs), 0) << "graphs leak " << when;
+    EXPECT_EQ(fake.live(Live::events), 0) << "events leak " << when;
     EXPECT_EQ(fake.live(Live::primary_references), primary_references)
         << "references to the primary context " << when;
   }

@@ -72,6 +72,11 @@ constexpr Export exports[] = {
     {"cuStreamGetId", 12000, "cuStreamGetId"},
     {"cuStreamIsCapturing", 10000, "cuStreamIsCapturing"},
     {"cuThreadExchangeStreamCaptureMode", 10010, "cuThreadExchangeStreamCaptureMode"},
+    {"cuEventCreate", 2000, "cuEventCreate"},
+    {"cuEventDestroy", 4000, "cuEventDestroy_v2"},
+    {"cuEventRecord", 2000, "cuEventRecord"},
+    {"cuEventSynchronize", 2000, "cuEventSynchronize"},
+    {"cuEventElapsedTime", 2000, "cuEventElapsedTime"},
     {"cuMemAlloc", 3020, "cuMemAlloc_v2"},
     {"cuMemFree", 3020, "cuMemFree_v2"},
     {"cuMemsetD32Async", 3020, "cuMemsetD32Async"},
@@ -151,6 +156,7 @@ FAKE_CUDA_ENTRY void fake_cuda_reset() {
   fake.call_names = {};
   fake.calls = fake.launch_count = fake.failing_call = 0;
   fake.failing_entry = nullptr;
+  fake.duration = nullptr;
   fake.misuses.clear();
   fake.capture_mode() = CU_STREAM_CAPTURE_MODE_GLOBAL;
 }
@@ -217,6 +223,7 @@ FAKE_CUDA_ENTRY long fake_cuda_live(Live what) {
     case Live::contexts: return alive(fake.contexts);
     case Live::primary_references: return fake.primary_references;
     case Live::graphs: return alive(fake.graphs);
+    case Live::events: return alive(fake.events);
   }
   return -1;
 }

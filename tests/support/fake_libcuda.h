@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// State of the test double of libcuda, shared by its three files: fake_libcuda.cpp (control,
-// devices, contexts), fake_libcuda_streams.cpp (memory, streams, capture, graphs) and
-// fake_libcuda_kernels.cpp (libraries, kernels, tensor maps, launches).
+// State of the test double of libcuda, shared by its files: fake_libcuda.cpp (control, devices,
+// contexts), fake_libcuda_streams.cpp (memory, streams, capture, graphs), fake_libcuda_events.cpp
+// (events) and fake_libcuda_kernels.cpp (libraries, kernels, tensor maps, launches).
 //
 // Calls that a steady state makes use no heap, so that tests can count the library's own.
 #pragma once
@@ -37,6 +37,12 @@ struct FakeStream {
   CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
   std::thread::id capture_thread{};
   std::vector<std::function<void()>> captured{};
+};
+
+struct FakeEvent {
+  FakeContext* context;
+  double at = -1;  // of the clock when it was recorded; below zero: it was not
+  bool is_alive = true;
 };
 
 struct FakeGraph {
@@ -110,6 +116,7 @@ class FakeDriver {
   std::vector<std::unique_ptr<FakeStream>> legacy_streams;  // one per context
   std::vector<std::unique_ptr<FakeLibrary>> libraries;
   std::vector<std::unique_ptr<FakeGraph>> graphs;
+  std::vector<std::unique_ptr<FakeEvent>> events;
   std::map<CUdeviceptr, FakeMemory> memory;
 
   // The log since reset, of fixed size: counting goes on when the rest is full.
@@ -123,6 +130,9 @@ class FakeDriver {
   std::array<FakeLaunch, 2048> launches{};
   long launch_count = 0;
   std::vector<std::string> misuses;
+
+  double clock = 0;  // microseconds that launches took
+  double (*duration)(const FakeLaunch&) = nullptr;
 
   long failing_call = 0;  // 0: none
   const char* failing_entry = nullptr;

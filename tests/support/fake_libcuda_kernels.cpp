@@ -87,6 +87,7 @@ void record(const FakeLaunch& launch, bool is_captured, bool is_replayed) {
   fake.launches[slot] = launch;
   fake.launches[slot].is_captured = is_captured;
   fake.launches[slot].is_replayed = is_replayed;
+  if (!is_captured) fake.clock += fake.duration != nullptr ? fake.duration(launch) : 100;
 }
 
 }  // namespace

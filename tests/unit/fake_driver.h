@@ -17,12 +17,11 @@ namespace bwgemm::test {
 // What the fake writes: 128 bytes, like the driver's opaque map.
 struct FakeMap {
   std::uint64_t address;
-  std::uint64_t dims[3];
-  std::uint64_t strides[2];
-  std::uint32_t box[3];
-  std::uint32_t element_strides[3];
+  std::uint64_t dims[3], more_dims[2];  // of most maps there are three
+  std::uint64_t strides[2], more_strides[2];
+  std::uint32_t box[3], more_box[2];
+  std::uint32_t element_stride;  // of the first dimension
   std::uint32_t type, rank, interleave, swizzle, promotion, oob_fill;
-  std::uint64_t unused[4];
 
   bool operator==(const FakeMap&) const = default;
 };
@@ -47,7 +46,12 @@ inline CUresult CUDAAPI fake_encode(CUtensorMap* map, CUtensorMapDataType type, 
   std::copy_n(dims, 3, fake.dims);
   std::copy_n(strides, 2, fake.strides);
   std::copy_n(box, 3, fake.box);
-  std::copy_n(element_strides, 3, fake.element_strides);
+  if (rank > 3) {
+    std::copy_n(dims + 3, rank - 3, fake.more_dims);
+    std::copy_n(strides + 2, rank - 3, fake.more_strides);
+    std::copy_n(box + 3, rank - 3, fake.more_box);
+  }
+  fake.element_stride = element_strides[0];
   fake.type = type;
   fake.rank = rank;
   fake.interleave = interleave;

@@ -101,7 +101,7 @@ TEST(TensorMap, RefusalNamesEveryInput) {
     EXPECT_EQ(error.status(), BWGEMM_STATUS_INTERNAL_ERROR);
     EXPECT_THAT(error.what(), HasSubstr("cuTensorMapEncodeTiled returned 1"));
     EXPECT_THAT(error.what(), HasSubstr("address 4096, dims 500 x 256 x 4, strides 1024 x 262144, "
-                                        "box 64 x 128 x 1, element strides 1 x 1 x 1"));
+                                        "box 64 x 128 x 1, element stride 1"));
   }
   test::encode_result = CUDA_SUCCESS;
 }

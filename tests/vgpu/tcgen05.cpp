@@ -124,8 +124,10 @@ void TensorPipe::run(const Multiplication& multiplication) {
       if (!multiplication.accumulate)
         for (std::uint32_t row = 0; row < block.rows; ++row)
           std::memset(d + row * TensorMemory::columns, 0, block.columns * sizeof(float));
-      multiply_add(Accumulation{}, shape.b, d, TensorMemory::columns, &a_[block.first_row * depth],
-                   &b_[block.first_column], block.rows, block.columns, depth);
+      // Assumed to add as wgmma does, so that results do not depend on the kind of kernel.
+      multiply_add(hopper_accumulation(shape.b), shape.b, d, TensorMemory::columns,
+                   &a_[block.first_row * depth], &b_[block.first_column], block.rows, block.columns,
+                   depth);
     }
   }
 }

@@ -2,6 +2,7 @@
 """Matrix multiplication on Hopper and Blackwell GPUs, for arrays of any library.
 
     c = bwgemm.matmul(a, b)                                # a @ b
+    c = bwgemm.matmul(a, b, bias=v, activation="gelu")     # gelu(a @ b + v), in one kernel
     bwgemm.gemm(a, b, c, alpha=2, beta=1, transb=True)     # c = 2 * a @ b.T + c, in place
 
 Arrays are torch tensors, or anything in the memory of a GPU that has the DLPack protocol or the CUDA

@@ -10,6 +10,10 @@ SUCCESS, NO_DRIVER = 0, 100
 OPERATION = {False: 0, True: 1}  # of bwgemmOperation_t: N, T
 DATA_TYPE = {"float32": 0, "float16": 2, "bfloat16": 14}
 COMPUTE_32F = 68
+ORDER = {False: 0, True: 1}  # of bwgemmOrder_t: COL, ROW
+ACTIVATION = {None: 0, "relu": 1, "gelu_tanh": 2, "gelu": 3, "silu": 4}
+GATE = {None: 0, "interleaved": 1, "stacked": 2}
+DIM_N = 1
 CHOOSE = -1
 
 _INT, _SIZE, _I64, _POINTER = ctypes.c_int, ctypes.c_size_t, ctypes.c_int64, ctypes.c_void_p
@@ -18,6 +22,26 @@ _MATRIX = (_POINTER, _INT, _I64)
 _BATCHED = (*_MATRIX, _I64)
 _HEAD = (_POINTER, _INT, _INT, _I64, _I64, _I64, _FLOATS)  # handle, operations, sizes, alpha
 _TAIL = (_INT, _INT)  # compute type, algo
+
+
+class MatmulDesc(ctypes.Structure):
+    """bwgemmMatmulDesc_t."""
+
+    _fields_ = [(name, kind) for kind, names in (
+        (ctypes.c_uint32, "structSize"),
+        (ctypes.c_int32, "computeType transa transb"),
+        (ctypes.c_int64, "m n k"),
+        (ctypes.c_int32, "Atype Btype Ctype Dtype Aorder Border Corder Dorder"),
+        (ctypes.c_int64, "lda ldb ldc ldd batchCount strideA strideB strideC strideD"),
+        (ctypes.c_int32, "batchMode activation gate biasDim biasType auxMode auxType reserved"),
+        (ctypes.c_void_p, "bias rowScale columnScale aux"),
+        (ctypes.c_int64, "strideBias strideRowScale strideColumnScale strideAux ldaux algo"),
+        (ctypes.c_void_p, "workspace"), (ctypes.c_uint64, "workspaceSize")) for name in names.split()]
+
+    @classmethod
+    def initial(cls):
+        """As BWGEMM_MATMUL_DESC_INIT, except for types."""
+        return cls(structSize=ctypes.sizeof(cls), computeType=COMPUTE_32F, batchCount=1, algo=CHOOSE)
 
 
 def _load():
@@ -34,6 +58,8 @@ def _load():
             ("bwgemmSetStream", _INT, _POINTER, _POINTER),
             ("bwgemmGemmStridedBatchedEx", _INT, *_HEAD, *_BATCHED, *_BATCHED, _FLOATS, *_BATCHED,
              _I64, *_TAIL),
+            ("bwgemmMatmul", _INT, _POINTER, ctypes.POINTER(MatmulDesc), _FLOATS, _POINTER, _POINTER,
+             _FLOATS, _POINTER, _POINTER),
             ("bwgemmExplain", _INT, *_HEAD, *_MATRIX, *_MATRIX, _FLOATS, *_MATRIX, *_TAIL,
              _POINTER, _SIZE)):
         function = getattr(library, name)

@@ -3,13 +3,17 @@
 // mma.sync, no workspace unless k is split. Persistent over units of (batch, tile, split).
 //
 // Roles (128 threads)   all threads load, multiply (four warps, 2x2, 32x32 each) and store
-// Shared memory         two slabs of A and two of B; between main loops the same bytes stage D
+// Shared memory         two slabs of A and two of B; between main loops the same bytes stage D;
+//                       behind them the products of a gate's x
 // Timeline, per unit    k: load slab i to registers | multiply slab i-1 | store slab i, barrier
 //                       split: partial out, arrive; all but the last CTA of the tile go on
 //                       accumulators -> staging, barrier, C -> combine -> D, barrier
+//                       with a gate the first two twice: for columns of x, then of their y
 #pragma once
 
+#include "kernels/direct/fused_tile.h"
 #include "kernels/direct/output_tile.h"
+#include "kernels/direct/pointers.h"
 #include "kernels/direct/slab.h"
 #include "kernels/direct/split.h"
 
@@ -18,6 +22,7 @@ namespace bwgemm::direct {
 inline constexpr int stage_bytes = 2 * slab_bytes;  // A, then B
 inline constexpr int stages = 2;
 static_assert(staging_bytes <= stages * stage_bytes);
+inline constexpr int gated_at = stages * stage_bytes;
 
 // Steps [begin, end) of the main loop that one split takes.
 struct SlabRange {
@@ -87,11 +92,22 @@ BWGEMM_DEVICE void run_main_loop(const KernelParams& params, SlabRange range, Sl
   }
 }
 
+// An operand of the tile that starts at row (or column) `row`, from step k on. `shift`: elements
+// that it lies behind the matrix.
+BWGEMM_DEVICE void seek(const KernelParams& params, SlabLoader& loader, const StridedMatrix& matrix,
+                        std::int64_t row, std::int64_t rows, std::int64_t k, std::int64_t batch,
+                        std::int64_t shift) {
+  const char* const data = data_of_batch(params, matrix.data, batch) + 2 * shift;
+  if (params.is_pointer_array || params.fused.has(operation::gate))
+    loader.fit(data, rows, params.k, params.batch);
+  loader.seek(data, row, k, batch, clipped(rows - row, slab_rows));
+}
+
 template <KernelConfig config>
 BWGEMM_DEVICE void gemm(const KernelParams& params) {
   static_assert(invalid_because(config) == nullptr);
   static_assert(config.tile == Tile{tile_rows, tile_columns, slab_depth});
-  alignas(1024) __shared__ std::uint8_t memory[stages * stage_bytes];
+  alignas(1024) __shared__ std::uint8_t memory[stages * stage_bytes + staging_bytes];
   const std::uint32_t shared = static_cast<std::uint32_t>(__cvta_generic_to_shared(memory));
 
   ptx::griddepcontrol_wait();  // what grids before this one wrote before anything is read
@@ -117,17 +133,27 @@ BWGEMM_DEVICE void gemm(const KernelParams& params) {
 
     const SlabRange range = slabs_of_split(params, slabs, splits, split);
     const std::int64_t first_k = static_cast<std::int64_t>(range.begin) * slab_depth;
-    a_loader.seek(first_row(at), first_k, batch, clipped(params.m - first_row(at), tile_rows));
-    b_loader.seek(first_column(at), first_k, batch,
-                  clipped(params.n - first_column(at), tile_columns));
-    Accumulators accumulators{};
-    run_main_loop(params, range, a_loader, b_loader, a, b, shared, accumulators);
+    Accumulators accumulators;
+#pragma unroll 1
+    for (bool is_x = params.fused.has(operation::gate);; is_x = false) {
+      // Zero where there is no gate.
+      const std::int64_t shift = is_x ? 0 : params.fused.b_to_y;
+      seek(params, a_loader, params.a, first_row(at), params.m, first_k, batch, 0);
+      seek(params, b_loader, params.b, first_column(at), params.n, first_k, batch, shift);
+      accumulators = {};
+      run_main_loop(params, range, a_loader, b_loader, a, b, shared, accumulators);
+      if (!is_x) break;
+      stage(shared + gated_at, accumulators);  // read behind the barrier after the second pass
+    }
     if (unit + gridDim.x >= tiles * splits) ptx::griddepcontrol_launch_dependents();
     if (splits > 1 && !sum_splits(params, tiles, tile, split, accumulators)) continue;
 
     stage(shared, accumulators);
     __syncthreads();  // orders the staged values before the reads of other threads
-    OutputTile(at).write(params, scaling, shared);
+    if (params.fused.has(operation::any))
+      FusedTile(at).write(params, scaling, shared, shared + gated_at);
+    else
+      OutputTile(at).write(params, scaling, shared);
     __syncthreads();  // orders those reads before the slabs of the next unit
   }
 }

@@ -34,13 +34,22 @@ class SlabLoader {
  public:
   BWGEMM_DEVICE SlabLoader(const StridedMatrix& matrix, std::int64_t rows, std::int64_t k,
                            int batches)
-      : matrix_(matrix), along_k_(lines_along_k(matrix)), width_(access_width(rows, k, batches)) {}
+      : matrix_(matrix),
+        along_k_(lines_along_k(matrix)),
+        width_(access_width(matrix.data, rows, k, batches)) {}
 
-  // Moves to the slab that starts at (row, k), with `rows` rows from there to the matrix's edge.
-  BWGEMM_DEVICE void seek(std::int64_t row, std::int64_t k, std::int64_t batch, int rows) {
+  // For a matrix at another address.
+  BWGEMM_DEVICE void fit(const void* data, std::int64_t rows, std::int64_t k, int batches) {
+    width_ = access_width(data, rows, k, batches);
+  }
+
+  // Moves to the slab that starts at (row, k) of the matrix at `data`, with `rows` rows from there
+  // to the matrix's edge.
+  BWGEMM_DEVICE void seek(const void* data, std::int64_t row, std::int64_t k, std::int64_t batch,
+                          int rows) {
     rows_ = rows;
     slab_ =
-        static_cast<const char*>(matrix_.data) +
+        static_cast<const char*>(data) +
         2 * (batch * matrix_.batch_stride + row * matrix_.outer_stride + k * matrix_.inner_stride);
   }
 
@@ -72,10 +81,11 @@ class SlabLoader {
   static constexpr int units = slab_elements / threads / width;
 
   // Elements per access.
-  BWGEMM_DEVICE int access_width(std::int64_t rows, std::int64_t k, int batches) const {
+  BWGEMM_DEVICE int access_width(const void* data, std::int64_t rows, std::int64_t k,
+                                 int batches) const {
     if (along_stride() != 1) return 1;
     Alignment alignment;
-    alignment.add(matrix_.data);
+    alignment.add(data);
     alignment.add(2 * matrix_.batch_stride, batches);
     alignment.add(2 * line_stride(), along_k_ ? rows : k);
     return alignment.bytes() / 2;

@@ -28,39 +28,27 @@ template <KernelConfig config>
 BWGEMM_DEVICE void finish(const KernelParams& params, const Scaling& scaling, const Unit& unit,
                           const Weights<config>& weights, std::uint32_t sums, int splits) {
   const OutputTile<config> tile(params, unit, weights.columns(unit));
-  const std::int64_t first_column = weights.first_column(unit);
-  const auto write = [&](int row, int column, float sum) {
-    write_element(params, scaling, unit.batch, row,
-                  first_column + static_cast<std::int64_t>(column) * weights.column_step(), sum);
-  };
-  tile.for_each([&](int number, int row, int column) {
+  const auto sum_of_warps = [&](int row, int column) {
     float sum = 0;
 #pragma unroll
     for (int warp = 0; warp < warps; ++warp)
       sum += __uint_as_float(ptx::ld_shared(
           sums + warp * sums_bytes(config) +
           4 * (row * sums_pitch(config) + column + weights.column_shift(unit, warp))));
-    if (splits == 1)
-      write(row, column, sum);
-    else
-      ptx::st_global(tile.partial(unit.split, number), __float_as_uint(sum));
-  });
-  if (splits == 1 || !tile.is_last()) return;
-  tile.for_each(
-      [&](int number, int row, int column) { write(row, column, tile.sum_of_splits(number)); });
-}
-
-template <KernelConfig config>
-BWGEMM_DEVICE void scale_only(const KernelParams& params, const Scaling& scaling,
-                              const Weights<config>& weights) {
-  for (std::uint32_t index = blockIdx.x; index < tiles_of_all_batches(params); index += gridDim.x) {
-    const Unit unit = unit_at(params, index, 1);
-    const std::int64_t first_column = weights.first_column(unit);
-    OutputTile<config>(params, unit, weights.columns(unit)).for_each([&](int, int row, int column) {
-      write_element(params, scaling, unit.batch, row,
-                    first_column + static_cast<std::int64_t>(column) * weights.column_step(), 0);
+    return sum;
+  };
+  if (splits > 1) {
+    tile.for_each([&](int number, int row, int column) {
+      ptx::st_global(tile.partial(unit.split, number), __float_as_uint(sum_of_warps(row, column)));
     });
+    if (!tile.is_last()) return;
   }
+  const std::int64_t first_column = weights.first_column(unit);
+  tile.for_each([&](int number, int row, int column) {
+    const float sum = splits > 1 ? tile.sum_of_splits(number) : sum_of_warps(row, column);
+    write_element(params, scaling, unit.batch, row,
+                  first_column + static_cast<std::int64_t>(column) * weights.column_step(), sum);
+  });
 }
 
 template <KernelConfig config>
@@ -73,15 +61,16 @@ BWGEMM_DEVICE void gemm(const KernelParams& params) {
   ptx::griddepcontrol_wait();  // what grids before this one wrote before anything is read
   const Scaling scaling = load_scaling(params);
   Weights<config> weights(params, lane);
-  if (k_blocks_to_run(params, scaling) == 0) {
-    scale_only<config>(params, scaling, weights);
-    return;
-  }
+  // Without a product nothing is loaded, and the sums are zero.
+  const bool multiplies = k_blocks_to_run(params, scaling) != 0;
+  const int splits = multiplies ? params.splits : 1;
 
-  const std::uint32_t units = tiles_of_all_batches(params) * params.splits;
+  const std::uint32_t units = tiles_of_all_batches(params) * splits;
   std::uint32_t index = blockIdx.x;
-  Unit unit = unit_at(params, index, params.splits);
-  typename Weights<config>::Position ahead = weights.at(unit);
+  if (index >= units) return;
+  Unit unit = unit_at(params, index, splits);
+  typename Weights<config>::Position ahead{};
+  if (multiplies) ahead = weights.at(unit);
 #pragma unroll
   for (int stage = 0; stage < Weights<config>::stages; ++stage) weights.load(stage, ahead);
 
@@ -93,9 +82,9 @@ BWGEMM_DEVICE void gemm(const KernelParams& params) {
   for (; index < units; index += gridDim.x) {
     typename Weights<config>::Position now = ahead;
     typename Weights<config>::Sums sums{};
-    const int rounds = weights.rounds(unit, now);
+    const int rounds = multiplies ? weights.rounds(unit, now) : 0;
     const std::uint32_t next_index = index + gridDim.x;
-    const Unit next = unit_at(params, next_index, params.splits);
+    const Unit next = unit_at(params, next_index, splits);
     std::uint32_t slab = activation_row;
     int slab_end = 0;
 #pragma unroll 1
@@ -122,7 +111,7 @@ BWGEMM_DEVICE void gemm(const KernelParams& params) {
     __syncthreads();  // orders the reads of the last unit's sums before these stores
     weights.store_sums(sums, sums_at + lane.warp * sums_bytes(config), sums_pitch(config));
     __syncthreads();  // orders the stores before the reads of other threads
-    finish<config>(params, scaling, unit, weights, sums_at, params.splits);
+    finish<config>(params, scaling, unit, weights, sums_at, splits);
     unit = next;
   }
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "kernels/dot/unit.h"
+#include "kernels/fused.h"
 #include "kernels/ptx/global_memory.h"
 #include "kernels/ptx/shared_memory.h"
 #include "kernels/ptx/sync.h"
@@ -19,13 +20,49 @@ BWGEMM_DEVICE const void* element(const StridedMatrix& matrix, Dtype type, std::
                              column * matrix.inner_stride);
 }
 
+// One element of the output.
+struct Patch {
+  static constexpr int rows = 1, pairs = 1;
+  static constexpr bool is_single = true;
+  static constexpr bool in_pairs = false;
+
+  const KernelParams& params;
+  int batch, at_row;
+  std::int64_t column;
+
+  BWGEMM_DEVICE int row(int) const { return at_row; }
+  BWGEMM_DEVICE std::int64_t first(int) const { return column; }
+  BWGEMM_DEVICE std::int64_t second(int) const { return column; }
+  BWGEMM_DEVICE static constexpr bool has_row(int) { return true; }
+  BWGEMM_DEVICE static constexpr bool has_first(int) { return true; }
+  BWGEMM_DEVICE static constexpr bool has_second(int) { return false; }
+  BWGEMM_DEVICE Dtype type16() const { return params.input_type; }
+  BWGEMM_DEVICE bool is_exchanged() const { return params.fused.scales_exchanged; }
+  BWGEMM_DEVICE const StridedMatrix& c() const { return params.c; }
+};
+
+BWGEMM_DEVICE float fused_element(const KernelParams& params, const Scaling& scaling,
+                                  const Patch& patch, float product) {
+  const Fused<Patch> fused(params, operations_of(params), scaling, patch);
+  Pair x[1] = {{product, 0}};
+  fused.add_operands(x, [](Pair(&c)[1]) { c[0] = {}; });  // it loads C itself
+  if (fused.has(operation::reads_aux))
+    fused.differentiate(x);
+  else
+    fused.bend(x);
+  return x[0].low;
+}
+
 BWGEMM_DEVICE void write_element(const KernelParams& params, const Scaling& scaling,
                                  std::uint32_t batch, int row, std::int64_t column, float sum) {
   const Dtype type = params.d_type;
   // D is only ever reached through this pointer; StridedMatrix is const for the inputs' sake.
   void* d = const_cast<void*>(element(params.d, type, batch, row, column));
   float value = scaling.combine(sum);
-  if (scaling.reads_c()) {
+  if (params.fused.has(operation::any)) {
+    const Patch patch{params, static_cast<int>(batch), row, column};
+    value = fused_element(params, scaling, patch, value);
+  } else if (scaling.reads_c()) {
     const void* c = element(params.c, type, batch, row, column);
     value = scaling.combine(sum, type == Dtype::f32 ? __uint_as_float(ptx::ld_global(c))
                                                     : unpack(type, ptx::ld_global_u16(c)).low);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // cp.async.bulk.*: tensor loads into shared memory, tensor stores from it, and bulk groups. The
-// library's maps have two or three dimensions. Groups belong to the thread that issued the stores.
+// library's maps have two or three dimensions, of an operand with a gate five. Groups belong to the
+// thread that issued the stores.
 #pragma once
 
 #include "kernels/params.h"
@@ -39,6 +40,27 @@ BWGEMM_DEVICE void cp_async_bulk_tensor_3d_multicast(std::uint32_t destination,
       "cluster "
       "[%0], [%1, {%2, %3, %4}], [%5], %6;" ::"r"(destination),
       "l"(&map), "r"(c0), "r"(c1), "r"(c2), "r"(barrier), "h"(cta_mask)
+      : "memory");
+}
+
+BWGEMM_DEVICE void cp_async_bulk_tensor_5d(std::uint32_t destination, const TensorMap& map, int c0,
+                                           int c1, int c2, int c3, int c4, std::uint32_t barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes "
+      "[%0], [%1, {%2, %3, %4, %5, %6}], [%7];" ::"r"(destination),
+      "l"(&map), "r"(c0), "r"(c1), "r"(c2), "r"(c3), "r"(c4), "r"(barrier)
+      : "memory");
+}
+
+BWGEMM_DEVICE void cp_async_bulk_tensor_5d_multicast(std::uint32_t destination,
+                                                     const TensorMap& map, int c0, int c1, int c2,
+                                                     int c3, int c4, std::uint32_t barrier,
+                                                     std::uint16_t cta_mask) {
+  asm volatile(
+      "cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::"
+      "cluster "
+      "[%0], [%1, {%2, %3, %4, %5, %6}], [%7], %8;" ::"r"(destination),
+      "l"(&map), "r"(c0), "r"(c1), "r"(c2), "r"(c3), "r"(c4), "r"(barrier), "h"(cta_mask)
       : "memory");
 }
 

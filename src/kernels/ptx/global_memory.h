@@ -27,6 +27,12 @@ BWGEMM_DEVICE std::uint32_t ld_global(const void* address) {
   return value;
 }
 
+BWGEMM_DEVICE std::uint64_t ld_global_b64(const void* address) {
+  std::uint64_t value;
+  asm volatile("ld.global.b64 %0, [%1];" : "=l"(value) : "l"(address) : "memory");
+  return value;
+}
+
 BWGEMM_DEVICE void ld_global_v2(const void* address, std::uint32_t& v0, std::uint32_t& v1) {
   asm volatile("ld.global.v2.b32 {%0, %1}, [%2];" : "=r"(v0), "=r"(v1) : "l"(address) : "memory");
 }
@@ -70,6 +76,20 @@ BWGEMM_DEVICE std::uint32_t ld_global_if(bool condition, const void* address) {
   return value;
 }
 
+BWGEMM_DEVICE void ld_global_v2_if(bool condition, const void* address, std::uint32_t (&value)[2]) {
+  asm volatile(
+      "{\n"
+      " .reg .pred condition;\n"
+      " setp.ne.b32 condition, %3, 0;\n"
+      " mov.b32 %0, 0;\n"
+      " mov.b32 %1, 0;\n"
+      " @condition ld.global.v2.b32 {%0, %1}, [%2];\n"
+      "}"
+      : "=&r"(value[0]), "=&r"(value[1])
+      : "l"(address), "r"(static_cast<int>(condition))
+      : "memory");
+}
+
 BWGEMM_DEVICE void ld_global_v4_if(bool condition, const void* address, std::uint32_t (&value)[4]) {
   asm volatile(
       "{\n"
@@ -110,6 +130,41 @@ BWGEMM_DEVICE void st_global_u16(void* address, std::uint32_t value) {
 
 BWGEMM_DEVICE void st_global(void* address, std::uint32_t value) {
   asm volatile("st.global.b32 [%0], %1;" ::"l"(address), "r"(value) : "memory");
+}
+
+// Predicated stores, for the same purpose.
+BWGEMM_DEVICE void st_global_u16_if(bool condition, void* address, std::uint32_t value) {
+  asm volatile(
+      "{\n"
+      " .reg .pred condition;\n"
+      " setp.ne.b32 condition, %2, 0;\n"
+      " @condition st.global.u16 [%0], %1;\n"
+      "}" ::"l"(address),
+      "r"(value), "r"(static_cast<int>(condition))
+      : "memory");
+}
+
+BWGEMM_DEVICE void st_global_if(bool condition, void* address, std::uint32_t value) {
+  asm volatile(
+      "{\n"
+      " .reg .pred condition;\n"
+      " setp.ne.b32 condition, %2, 0;\n"
+      " @condition st.global.b32 [%0], %1;\n"
+      "}" ::"l"(address),
+      "r"(value), "r"(static_cast<int>(condition))
+      : "memory");
+}
+
+BWGEMM_DEVICE void st_global_v2_if(bool condition, void* address, std::uint32_t v0,
+                                   std::uint32_t v1) {
+  asm volatile(
+      "{\n"
+      " .reg .pred condition;\n"
+      " setp.ne.b32 condition, %3, 0;\n"
+      " @condition st.global.v2.b32 [%0], {%1, %2};\n"
+      "}" ::"l"(address),
+      "r"(v0), "r"(v1), "r"(static_cast<int>(condition))
+      : "memory");
 }
 
 BWGEMM_DEVICE void st_global_v2(void* address, std::uint32_t v0, std::uint32_t v1) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernels/sm100/columns.h"
+#include "kernels/sm100/fused.h"
 #include "kernels/sm100/scatter.h"
 #include "kernels/sm100/slices.h"
 
@@ -45,6 +46,8 @@ BWGEMM_DEVICE void run_epilogue_of(const KernelParams& params, const Cta<config>
 template <KernelConfig config>
 BWGEMM_DEVICE void run_epilogue(const KernelParams& params, const Cta<config>& cta,
                                 std::uint32_t tensor_memory, const Scaling& scaling, int k_blocks) {
+  if (params.fused.has(operation::any))
+    return run_epilogue<FusedWriter<config>>(params, cta, tensor_memory, scaling, k_blocks);
   switch (params.d_type) {
     case Dtype::f32:
       return run_epilogue_of<config, Dtype::f32>(params, cta, tensor_memory, scaling, k_blocks);

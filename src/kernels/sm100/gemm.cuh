@@ -119,7 +119,8 @@ BWGEMM_DEVICE void run_role(const KernelParams& params, const Cta<config>& cta, 
   } else if (!ptx::elect_sync()) {
     return;
   } else if (warp == output_warp) {
-    if constexpr (config.output != Output::scattered) run_output(params, cta, scaling.reads_c());
+    if constexpr (config.output != Output::scattered)
+      run_output(params, cta, scaling.reads_c() && !params.fused.has(operation::loads_c));
   } else if (warp == producer_warp) {
     k_blocks > 0 ? run_producer(params, cta, k_blocks) : walk_idly(params, cta);
   } else if (warp == mma_warp && cta.rank_in_group() == 0) {

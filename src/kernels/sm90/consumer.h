@@ -51,16 +51,26 @@ class OperandReader {
  public:
   BWGEMM_DEVICE OperandReader(const Cta<config>& cta, int warpgroup)
       : ring_(cta.operands()),
-        a_(computed_once(operand_descriptor(
-            cta.a(0) + warpgroup * warpgroup_rows(config) * swizzle_row_bytes, config.a))),
+        a_(computed_once(
+            operand_descriptor(cta.a(0) + cta.first_row(warpgroup) * swizzle_row_bytes, config.a))),
         b_(computed_once(operand_descriptor(cta.b(0), config.b))),
         releases_(ptx::laneid() < cta.sharers),
         released_(cta.cluster_size == 1
                       ? ring_.empty_address
                       : ptx::mapa(ring_.empty_address, sharer(cta, ptx::laneid()))) {}
 
+  // Leaves out the slots of a tile that another warpgroup multiplies.
+  BWGEMM_DEVICE void pass(int k_blocks) {
+    const std::uint32_t stage = at_.stage + k_blocks;
+    at_.phase ^= stage / config.stages & 1;
+    at_.stage = stage % config.stages;
+  }
+
   // Leaves the product of `k_blocks` blocks in the accumulators and the ring without their slots.
-  BWGEMM_DEVICE void multiply_tile(Accumulators<config>& accumulators, int k_blocks, Trace& trace) {
+  // Calls `met_all` when the last of them has been full.
+  template <class MetAll>
+  BWGEMM_DEVICE void multiply_tile(Accumulators<config>& accumulators, int k_blocks, Trace& trace,
+                                   MetAll met_all) {
     std::uint32_t previous = 0;
     for (int block = 0; block < k_blocks; ++block) {
       trace(TraceEvent::wait_full, block);
@@ -75,6 +85,7 @@ class OperandReader {
       previous = at_.stage;
       at_.advance(config.stages);
     }
+    met_all();
     ptx::wgmma_wait_group<0>();  // the last block's reads, and all accumulators before their use
     keep_behind_wait(accumulators);
     if (k_blocks > 0) release(previous);
@@ -134,6 +145,41 @@ requires(config.output == Output::scattered) struct TileWriterOf<config> {
 template <KernelConfig config>
 using TileWriter = typename TileWriterOf<config>::type;
 
+// The turns of two warpgroups that multiply one after the other; of others nothing. The parities of
+// the ring tell a slot's fills apart only for one who has met all but the last ring of them: so who
+// comes next waits until the other has met all slots of its tile.
+template <KernelConfig config>
+class Turns {
+ public:
+  BWGEMM_DEVICE Turns(int warpgroup, int k_blocks, OperandReader<config>& operands)
+      : mine_(1 + warpgroup),
+        others_(2 - warpgroup),
+        k_blocks_(k_blocks),
+        is_first_(warpgroup == 0) {
+    if (!is_first_) pass(operands);
+  }
+  BWGEMM_DEVICE void wait() {
+    if constexpr (config.takes_turns) {
+      if (!is_first_) ptx::barrier_sync(mine_, threads);
+      is_first_ = false;
+    }
+  }
+  BWGEMM_DEVICE void hand_over(bool is_awaited) const {
+    if constexpr (config.takes_turns)
+      if (is_awaited) ptx::barrier_arrive(others_, threads);
+  }
+  // The tile of the other one.
+  BWGEMM_DEVICE void pass(OperandReader<config>& operands) const {
+    if constexpr (config.takes_turns) operands.pass(k_blocks_);
+  }
+
+ private:
+  static constexpr int threads = 2 * 128;
+  int mine_, others_;  // barriers
+  int k_blocks_;
+  bool is_first_;  // nobody multiplies before this tile
+};
+
 template <KernelConfig config>
 BWGEMM_DEVICE void run_consumer(const Params<config>& params, const Cta<config>& cta, int warpgroup,
                                 const Scaling& scaling, int k_blocks) {
@@ -143,17 +189,28 @@ BWGEMM_DEVICE void run_consumer(const Params<config>& params, const Cta<config>&
   OperandReader<config> operands(cta, warpgroup);
   const PartialSums<config> partials(params, cta.rank, warpgroup);
   TileWriter<config> writer(params, cta, warpgroup, scaling);
-  for (Tiles tiles(params, cta.cluster_size, params.splits); tiles.valid(); tiles.advance()) {
+  Turns<config> turns(warpgroup, k_blocks, operands);
+  for (Tiles tiles = cta.tiles(params, warpgroup); tiles.valid(); tiles.advance()) {
     const KSlice slice = k_slice(params, tiles, k_blocks);
     if (slice.first == slice.end) clear<config>(accumulators);
-    operands.multiply_tile(accumulators, slice.end - slice.first, trace);
+    turns.wait();
+    operands.multiply_tile(accumulators, slice.end - slice.first, trace,
+                           [&] { turns.hand_over(tiles.has_tile_between()); });
+    turns.pass(operands);
     trace(TraceEvent::epilogue);
     const bool has_sums = params.splits == 1 || partials.sum(params, tiles, accumulators);
     if constexpr (config.output == Output::scattered) {
       if (has_sums) writer.write_tile(accumulators, cta, tiles.at(params));
     } else {
       if (params.splits > 1) writer.announce(has_sums);
-      if (has_sums) writer.write_tile(accumulators);
+      if (!has_sums) continue;
+      if (params.fused.has(operation::any)) {
+        const TileIndex tile = tiles.at(params);
+        writer.write_fused(accumulators, cta.row(tile) + cta.first_row(warpgroup), cta.column(tile),
+                           tile.batch);
+      } else {
+        writer.write_tile(accumulators);
+      }
     }
   }
 }

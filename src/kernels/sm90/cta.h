@@ -32,8 +32,9 @@ struct Cta {
   // CTAs that one CTA's slots are filled by, and that its loads go to: those in its row of the
   // cluster, which share A, and in its column, which share B.
   static constexpr int sharers = config.cluster.m + config.cluster.n - 1;
-  // One lane of every consumer warp of every such CTA.
-  static constexpr int empty_arrivals = consumer_warpgroups(config) * warps_per_warpgroup * sharers;
+  // One lane of every warp, of every such CTA, that multiplies the slot.
+  static constexpr int empty_arrivals =
+      (config.takes_turns ? 1 : consumer_warpgroups(config)) * warps_per_warpgroup * sharers;
 
   std::uint32_t shared;  // 1024-aligned start of dynamic shared memory
   std::uint32_t rank;    // in the cluster
@@ -45,6 +46,15 @@ struct Cta {
   }
   BWGEMM_DEVICE int column(const TileIndex& tile) const {
     return (tile.n * config.cluster.n + cluster_n()) * config.tile.n;
+  }
+
+  // What a consumer warpgroup works on: tiles, and its first row of each.
+  BWGEMM_DEVICE static Tiles tiles(const KernelParams& params, int warpgroup) {
+    const Tiles all(params, cluster_size, params.splits);
+    return config.takes_turns ? all.every_second(warpgroup) : all;
+  }
+  BWGEMM_DEVICE static constexpr int first_row(int warpgroup) {
+    return config.takes_turns ? 0 : warpgroup * warpgroup_rows(config);
   }
 
   BWGEMM_DEVICE std::uint32_t a(std::uint32_t stage) const {
@@ -78,8 +88,10 @@ struct Cta {
     return shared + offsets.staging_messages + 4 * warpgroup * staging_depth(config);
   }
 
-  BWGEMM_DEVICE OutputWindow window(int warpgroup, Dtype d_type) const {
-    const int rows = cluster_m() * config.tile.m + warpgroup * warpgroup_rows(config);
+  // With a gate two columns of the tile are one of D.
+  BWGEMM_DEVICE OutputWindow window(int warpgroup, Dtype d_type, bool has_gate) const {
+    const int per_column = has_gate ? 2 : 1;
+    const int rows = cluster_m() * config.tile.m + first_row(warpgroup);
     const int columns = cluster_n() * config.tile.n;
     const int slice_inner = staging_line_bytes(config) / size_bytes(d_type);
     constexpr int tile_m = config.cluster.m * config.tile.m;
@@ -96,11 +108,11 @@ struct Cta {
               .slice_outer = staging_lines(config)};
     else
       return {.inner_is_m = false,
-              .tile_inner = tile_n,
+              .tile_inner = tile_n / per_column,
               .tile_outer = tile_m,
-              .inner = columns,
+              .inner = columns / per_column,
               .outer = rows,
-              .inner_extent = config.tile.n,
+              .inner_extent = config.tile.n / per_column,
               .outer_extent = warpgroup_rows(config),
               .slice_inner = slice_inner,
               .slice_outer = staging_lines(config)};

@@ -17,6 +17,9 @@
 //                                slices: wait staging full -> combine -> write -> fence -> arrive
 //                      output    slices: offer buffer (load C) ... wait written -> TMA store
 //
+// takes_turns: both consumers have tiles of their own, every second of the CTA's. One multiplies
+// while the other stores: barriers 1 and 2 pass the tensor cores on. A slot is one consumer's.
+//
 // Output::scattered: operands that start anywhere. All of warpgroup 0 is the producer, and moves
 // what has landed (residue_producer.h). Consumers store D themselves (scatter.h); no output role.
 #pragma once
@@ -76,8 +79,10 @@ template <KernelConfig config>
 BWGEMM_DEVICE void run_output(const KernelParams& params, const Cta<config>& cta, int warpgroup,
                               bool reads_c) {
   const bool is_split = params.splits > 1;
-  OutputRole output(params, cta.staging(warpgroup), cta.window(warpgroup, params.d_type), reads_c);
-  for (Tiles tiles(params, cta.cluster_size, params.splits); tiles.valid(); tiles.advance()) {
+  const bool has_gate = can_gate(config) && params.fused.has(operation::gate);
+  OutputRole output(params, cta.staging(warpgroup), cta.window(warpgroup, params.d_type, has_gate),
+                    reads_c);
+  for (Tiles tiles = cta.tiles(params, warpgroup); tiles.valid(); tiles.advance()) {
     if (is_split && output.read_message(cta.has_sums(warpgroup)) == 0) continue;
     output.store(params, is_split ? tiles.alone() : tiles);
     if (!is_split) break;
@@ -97,7 +102,7 @@ BWGEMM_DEVICE void run_warpgroup0(const Params<config>& params, const Cta<config
   if (warp == producer_warp) {
     run_producer(params, cta, k_blocks_to_run(params, scaling));
   } else if (warp <= consumer_warpgroups(config)) {
-    run_output(params, cta, warp - 1, scaling.reads_c());
+    run_output(params, cta, warp - 1, scaling.reads_c() && !params.fused.has(operation::loads_c));
   }
 }
 

@@ -50,6 +50,21 @@ BWGEMM_DEVICE void load_operand(const TensorMap& map, const OperandPart& part,
   }
 }
 
+// The same part of a K-major operand whose columns a gate reorders: see FusedParams::columns.
+template <OperandTile tile>
+BWGEMM_DEVICE void load_gated(const TensorMap& map, const OperandPart& part,
+                              std::uint32_t destination, int n, int k, int batch,
+                              std::uint32_t barrier) {
+  constexpr int group = 16;  // x and y
+  static_assert(tile.part() % group == 0 && tile.box() == tile.part());
+  const std::uint32_t to = destination + part.first * swizzle_row_bytes;
+  const int first = (n + part.first) / group;
+  if constexpr (tile.sharers == 1)
+    ptx::cp_async_bulk_tensor_5d(to, map, k, 0, 0, first, batch, barrier);
+  else
+    ptx::cp_async_bulk_tensor_5d_multicast(to, map, k, 0, 0, first, batch, barrier, part.mask);
+}
+
 template <KernelConfig config>
 BWGEMM_DEVICE void run_producer(const KernelParams& params, const Cta<config>& cta, int k_blocks) {
   constexpr OperandTile a{config.a, operand_rows(config.a, config.tile.m), config.cluster.n,
@@ -79,7 +94,14 @@ BWGEMM_DEVICE void run_producer(const KernelParams& params, const Cta<config>& c
       ptx::mbarrier_arrive_expect_tx(full, cta.offsets.stage_bytes);
       const int k = block * k_block;
       load_operand<a>(params.a_map, a_part, cta.a(at.stage), row, k, a_batch, full);
-      load_operand<b>(params.b_map, b_part, cta.b(at.stage), column, k, b_batch, full);
+      if constexpr (can_gate(config)) {
+        if (params.fused.has(operation::gate))
+          load_gated<b>(params.b_map, b_part, cta.b(at.stage), column, k, b_batch, full);
+        else
+          load_operand<b>(params.b_map, b_part, cta.b(at.stage), column, k, b_batch, full);
+      } else {
+        load_operand<b>(params.b_map, b_part, cta.b(at.stage), column, k, b_batch, full);
+      }
       at.advance(config.stages);
     }
   }

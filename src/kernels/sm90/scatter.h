@@ -5,7 +5,7 @@
 // (kernels/residues.h).
 #pragma once
 
-#include "kernels/epilogue.h"
+#include "kernels/fused.h"
 #include "kernels/ptx/global_memory.h"
 #include "kernels/ptx/shared_memory.h"
 #include "kernels/residues.h"
@@ -23,14 +23,10 @@ class Scatter {
 
   BWGEMM_DEVICE void write_tile(const Accumulators<config>& accumulators, const Cta<config>& cta,
                                 const TileIndex& tile) const {
-    const bool columns_by_class = config.b == Major::k && params_.residues_b.by_class;
-#pragma unroll
+#pragma unroll 1
     for (int segment = 0; segment < segments; ++segment) {
       __syncwarp();  // all lanes' reads of the last segment before any lane's writes of this one
-      if (columns_by_class)
-        stage_by_class(accumulators[0], segment);
-      else
-        stage_in_order(accumulators[0], segment);
+      stage<segments - 1>(accumulators[0], segment);
       __syncwarp();  // and all writes before the reads
       store_rows(cta.row(tile), cta.column(tile) + segment * segment_columns, tile.batch);
     }
@@ -62,6 +58,17 @@ class Scatter {
   // elements for one word of D.
   BWGEMM_DEVICE static std::uint32_t unit(const Own& own, int row, int index) {
     return own.staging + row * row_bytes + (index ^ index >> 3 ^ (row & 3) << 1) * unit_bytes;
+  }
+
+  // One of its branches runs: registers have no index.
+  template <int candidate>
+  BWGEMM_DEVICE void stage(const float (&sums)[config.tile.n / 2], int segment) const {
+    if constexpr (candidate > 0)
+      if (segment != candidate) return stage<candidate - 1>(sums, segment);
+    if (config.b == Major::k && params_.residues_b.by_class)
+      stage_by_class(sums, candidate);
+    else
+      stage_in_order(sums, candidate);
   }
 
   // A thread has two times eight neighbours of the segment: those of line i of each class, and of
@@ -153,11 +160,53 @@ class Scatter {
       part.row = tile_row + (by_class ? line_at(position, config.tile.m) : position);
       const std::int64_t rows = (params_.m - part.row + part.row_step - 1) / part.row_step;
       part.count = static_cast<int>(min(rows, std::int64_t{rows_at_once}));
-      if (params_.d_type == Dtype::f32)
+      if (params_.fused.has(operation::any))
+        store_fused(part);
+      else if (params_.d_type == Dtype::f32)
         store_some<true>(part);
       else
         store_some<false>(part);
     }
+  }
+
+  // Two neighbouring columns of the same rows.
+  struct Patch {
+    static constexpr int rows = rows_at_once, pairs = 1;
+    static constexpr bool is_single = false;
+    static constexpr bool in_pairs = false;
+
+    const KernelParams& params;
+    const Part& part;
+    int column, batch;  // column: of the segment
+
+    BWGEMM_DEVICE int row(int i) const { return part.row + i * part.row_step; }
+    BWGEMM_DEVICE int first(int) const { return part.column + column; }
+    BWGEMM_DEVICE int second(int) const { return part.column + column + 1; }
+    BWGEMM_DEVICE bool has_row(int i) const { return i < part.count; }
+    BWGEMM_DEVICE bool has_first(int) const { return column < part.left; }
+    BWGEMM_DEVICE bool has_second(int) const { return column + 1 < part.left; }
+    BWGEMM_DEVICE static constexpr Dtype type16() { return Scatter::type16; }
+    BWGEMM_DEVICE static constexpr bool is_exchanged() { return false; }
+    BWGEMM_DEVICE const StridedMatrix& c() const { return params.c; }
+  };
+
+  BWGEMM_DEVICE void store_fused(const Part& part) const {
+    const Own own = this->own();
+    const Patch patch{params_, part, own.lane * 2, part.batch};
+    const Fused<Patch> fused(params_, operations_of(params_), scaling_, patch);
+    Pair values[rows_at_once];
+#pragma unroll
+    for (int i = 0; i < rows_at_once; ++i)
+      values[i] = {staged(own, part.first + i, patch.column),
+                   staged(own, part.first + i, patch.column + 1)};
+    fused.add_operands(values, [](Pair(&c)[rows_at_once]) {
+      for (Pair& pair : c) pair = {};  // it loads C itself
+    });
+    if (fused.has(operation::reads_aux))
+      fused.differentiate(values);
+    else
+      fused.bend(values);
+    fused.store(params_.d, params_.d_type == Dtype::f32, values);
   }
 
   template <bool is_f32>

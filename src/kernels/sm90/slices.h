@@ -8,6 +8,7 @@
 #include "kernels/ptx/shared_memory.h"
 #include "kernels/ptx/sync.h"
 #include "kernels/sm90/cta.h"
+#include "kernels/sm90/patch.h"
 #include "kernels/sm90/split.h"
 #include "kernels/sm90/staging.h"
 
@@ -18,7 +19,8 @@ class SliceWriter {
  public:
   BWGEMM_DEVICE SliceWriter(const KernelParams& params, const Cta<config>& cta, int warpgroup,
                             const Scaling& scaling)
-      : staging_(cta.staging(warpgroup)),
+      : params_(params),
+        staging_(cta.staging(warpgroup)),
         has_sums_(cta.has_sums(warpgroup)),
         scaling_(scaling),
         is_f32_(params.d_type == Dtype::f32),
@@ -44,8 +46,125 @@ class SliceWriter {
     }
   }
 
+  // The same with fused operations. The warpgroup's rows begin at (row, column) of the product.
+  BWGEMM_DEVICE void write_fused(const Accumulators<config>& accumulators, int row, int column,
+                                 int batch) {
+    int written = 0;  // pairs of the slice
+#pragma unroll 1
+    for (int part = 0; part < parts; ++part) {
+      // Nothing that follows from these is computed before the loop and kept.
+      const std::uint32_t operations = operations_of(params_);
+      const int lane = computed_here(lane_), warp = computed_here(warp_);
+      const Patch<config> patch{
+          params_, row + part / parts_of_rows * staging_rows + warp * 16 + lane / 4,
+          column + part % parts_of_rows * patch_columns(config) + lane % 4 * 2, batch};
+      const Fused<Patch<config>> fused(params_, operations, scaling_, patch);
+      const Staged16<config> staged16(warp, lane);
+      const Staged32<config> staged32(warp, lane);
+      Pair x[part_pairs];
+      take(accumulators, part, x);
+      if (written == 0) begin_slice();
+      const std::uint32_t buffer = staging_.buffer(at_);
+      fused.add_operands(x, [&](Pair(&c)[part_pairs]) {
+        is_f32_ ? staged32.read(buffer, c, written) : staged16.read(buffer, c, written);
+        __syncwarp();  // every lane's reads of C before any lane's stmatrix over them
+      });
+      const bool has_gate = can_gate && fused.has(operation::gate);
+      finish(fused, has_gate, x);
+      auto write = [&](const auto& values) {
+        is_f32_ ? staged32.write(buffer, values, written) : staged16.write(buffer, values, written);
+      };
+      if constexpr (can_gate) {
+        if (has_gate) {
+          Pair gated[part_pairs / 2];
+#pragma unroll
+          for (int i = 0; i < part_pairs / 2; ++i)
+            gated[i] = {__fmul_rn(x[i].low, x[i + part_pairs / 2].low),
+                        __fmul_rn(x[i].high, x[i + part_pairs / 2].high)};
+          write(gated);
+        } else {
+          write(x);
+        }
+      } else {
+        write(x);
+      }
+      written += has_gate ? part_pairs / 2 : part_pairs;
+      if (written < (is_f32_ ? Staged32<config>::pairs : Staged16<config>::pairs)) continue;
+      end_slice();
+      written = 0;
+    }
+  }
+
  private:
   static constexpr int pairs = config.tile.n / 4;  // of a thread in 64 rows
+
+  // Of fused epilogues.
+  static constexpr int part_pairs = patch_columns(config) / 4;
+  static constexpr int parts_of_rows = config.tile.n / patch_columns(config);
+  static constexpr int parts = parts_of_rows * warpgroup_rows(config) / staging_rows;
+  static constexpr bool can_gate = sm90::can_gate(config);
+
+  // alpha * A * B of a part. One of its branches runs: registers have no index.
+  BWGEMM_DEVICE void take(const Accumulators<config>& accumulators, int part,
+                          Pair (&x)[part_pairs]) const {
+    take_from<parts - 1>(accumulators, part, x);
+  }
+  template <int candidate>
+  BWGEMM_DEVICE void take_from(const Accumulators<config>& accumulators, int part,
+                               Pair (&x)[part_pairs]) const {
+    if constexpr (candidate > 0)
+      if (part != candidate) return take_from<candidate - 1>(accumulators, part, x);
+    const float* const from =
+        &accumulators[candidate / parts_of_rows][candidate % parts_of_rows * 2 * part_pairs];
+#pragma unroll
+    for (int i = 0; i < part_pairs; ++i)
+      x[i] = {ptx::mul_rn_here(scaling_.alpha, from[2 * i]),
+              ptx::mul_rn_here(scaling_.alpha, from[2 * i + 1])};
+  }
+
+  // The curve. With a gate x comes first and y, which stays as it is, behind it.
+  BWGEMM_DEVICE static void finish(const Fused<Patch<config>>& fused, bool has_gate,
+                                   Pair (&x)[part_pairs]) {
+    if (fused.has(operation::reads_aux)) {
+      fused.differentiate(x);
+      return;
+    }
+    if constexpr (can_gate) {
+      static_assert(part_pairs == 8);
+      if (has_gate) {
+#pragma unroll
+        for (int i = 2; i < 4; ++i) {  // groups of 8 columns are x, y, x, y: two pairs each
+          const Pair y = x[i];
+          x[i] = x[i + 2];
+          x[i + 2] = y;
+        }
+      }
+      fused.template bend<0, part_pairs / 2>(x);
+      if (!has_gate) fused.template bend<part_pairs / 2, part_pairs>(x);
+    } else {
+      fused.bend(x);
+    }
+  }
+
+  // A slice may be staged in two buffers, for 32 rows each: each warp writes one and passes on the
+  // other.
+  BWGEMM_DEVICE bool is_in_two() const {
+    return Staged32<config>::slices_of_rows == 2 && is_f32_;
+  }
+  BWGEMM_DEVICE void begin_slice() {
+    if (is_in_two() && warp_ / 2 == 1) pass_on();
+    staging_.ring.wait_full(at_);  // stores have left the buffer, TMA writes of C have landed
+  }
+  BWGEMM_DEVICE void end_slice() {
+    // This thread's writes and reads of C before the TMA store's reads and the next C's writes.
+    ptx::fence_proxy_async_shared();
+    hand_over();
+    if (is_in_two() && warp_ / 2 == 0) pass_on();
+  }
+  BWGEMM_DEVICE void pass_on() {
+    staging_.ring.wait_full(at_);
+    hand_over();
+  }
 
   template <class Staged>
   BWGEMM_DEVICE void write_slices(const Staged& staged,
@@ -95,6 +214,7 @@ class SliceWriter {
     at_.advance(staging_.count);
   }
 
+  const KernelParams& params_;
   StagingBuffers staging_;
   std::uint32_t has_sums_;
   Scaling scaling_;

@@ -38,32 +38,34 @@ class Staged16 {
                     : (warp * 16 + lane % 16) * line_bytes + lane / 16 * 16,
             line_bytes)) {}
 
-  BWGEMM_DEVICE void read(std::uint32_t buffer, Pair (&values)[pairs]) const {
+  template <int count>
+  BWGEMM_DEVICE void read(std::uint32_t buffer, Pair (&values)[count], int first = 0) const {
 #pragma unroll
-    for (int i = 0; i < pairs; i += 4) {
+    for (int i = 0; i < count; i += 4) {
       std::uint32_t packed[4];
       if constexpr (!columns) {
-        ptx::ldmatrix_m8n8_x4(address(buffer, i), packed);
-      } else if (i + 4 <= pairs) {
-        ptx::ldmatrix_m8n8_x4_trans(address(buffer, i), packed);
+        ptx::ldmatrix_m8n8_x4(address(buffer, first + i), packed);
+      } else if (i + 4 <= count) {
+        ptx::ldmatrix_m8n8_x4_trans(address(buffer, first + i), packed);
       } else {
         std::uint32_t half[2];
-        ptx::ldmatrix_m8n8_x2_trans(address(buffer, i), half);
+        ptx::ldmatrix_m8n8_x2_trans(address(buffer, first + i), half);
         packed[0] = half[0];
         packed[1] = half[1];
       }
 #pragma unroll
       for (int j = 0; j < 4; ++j)
-        if (i + j < pairs) values[i + j] = unpack(type, packed[j]);
+        if (i + j < count) values[i + j] = unpack(type, packed[j]);
     }
   }
 
-  BWGEMM_DEVICE void write(std::uint32_t buffer, const Pair (&values)[pairs]) const {
+  template <int count>
+  BWGEMM_DEVICE void write(std::uint32_t buffer, const Pair (&values)[count], int first = 0) const {
 #pragma unroll
-    for (int i = 0; i < pairs; i += 4) {
-      const std::uint32_t to = address(buffer, i);
+    for (int i = 0; i < count; i += 4) {
+      const std::uint32_t to = address(buffer, first + i);
       const std::uint32_t v0 = pack(type, values[i]), v1 = pack(type, values[i + 1]);
-      if (i + 4 > pairs) {
+      if (i + 4 > count) {
         ptx::stmatrix_m8n8_x2_trans(to, v0, v1);
         return;
       }
@@ -103,23 +105,25 @@ class Staged32Rows {
         offset_(swizzled((warp * 16 + lane / 4) * line_bytes + lane % 4 * 8, line_bytes) ^
                 (swaps_ ? line_bytes / 2 : 0)) {}
 
-  BWGEMM_DEVICE void read(std::uint32_t buffer, Pair (&values)[pairs]) const {
-    Pair met[pairs];
+  template <int count>
+  BWGEMM_DEVICE void read(std::uint32_t buffer, Pair (&values)[count], int first = 0) const {
+    Pair met[count];
 #pragma unroll
-    for (int i = 0; i < pairs; ++i) {
+    for (int i = 0; i < count; ++i) {
       std::uint32_t words[2];
-      ptx::ld_shared_v2(address(buffer, i), words);
+      ptx::ld_shared_v2(address<count>(buffer, first + i), words);
       met[i] = {__uint_as_float(words[0]), __uint_as_float(words[1])};
     }
 #pragma unroll
-    for (int i = 0; i < pairs; ++i) values[i] = in_turn(met, i);
+    for (int i = 0; i < count; ++i) values[i] = in_turn(met, i);
   }
 
-  BWGEMM_DEVICE void write(std::uint32_t buffer, const Pair (&values)[pairs]) const {
+  template <int count>
+  BWGEMM_DEVICE void write(std::uint32_t buffer, const Pair (&values)[count], int first = 0) const {
 #pragma unroll
-    for (int i = 0; i < pairs; ++i) {
+    for (int i = 0; i < count; ++i) {
       const Pair value = in_turn(values, i);
-      ptx::st_shared_v2(address(buffer, i), __float_as_uint(value.low),
+      ptx::st_shared_v2(address<count>(buffer, first + i), __float_as_uint(value.low),
                         __float_as_uint(value.high));
     }
   }
@@ -127,14 +131,17 @@ class Staged32Rows {
  private:
   static constexpr int lines_without_conflict = swizzle_row_bytes / line_bytes;
 
-  // What is accessed i-th, or: when i is accessed.
-  BWGEMM_DEVICE Pair in_turn(const Pair (&of)[pairs], int i) const {
-    const Pair here = of[i], there = of[i ^ pairs / 2];
+  // What is accessed i-th, or: when i is accessed. A part is accessed as it lies.
+  template <int count>
+  BWGEMM_DEVICE Pair in_turn(const Pair (&of)[count], int i) const {
+    if constexpr (count < pairs) return of[i];
+    const Pair here = of[i], there = of[i ^ count / 2];
     return {swaps_ ? there.low : here.low, swaps_ ? there.high : here.high};
   }
+  template <int count>
   BWGEMM_DEVICE std::uint32_t address(std::uint32_t buffer, int pair) const {
-    return buffer + (offset_ ^ pair / 2 * group_columns * 4) +
-           pair % 2 * swizzle_lines * line_bytes;
+    const std::uint32_t offset = count < pairs && swaps_ ? offset_ ^ line_bytes / 2 : offset_;
+    return buffer + (offset ^ pair / 2 * group_columns * 4) + pair % 2 * swizzle_lines * line_bytes;
   }
 
   bool swaps_;
@@ -155,18 +162,20 @@ class Staged32Columns {
   BWGEMM_DEVICE Staged32Columns(int warp, int lane)
       : offset_(swizzled(lane % 4 * 2 * line_bytes + (warp % 2 * 16 + lane / 4) * 4, line_bytes)) {}
 
-  BWGEMM_DEVICE void read(std::uint32_t buffer, Pair (&values)[pairs]) const {
+  template <int count>
+  BWGEMM_DEVICE void read(std::uint32_t buffer, Pair (&values)[count], int first = 0) const {
 #pragma unroll
-    for (int i = 0; i < pairs; ++i)
-      values[i] = {__uint_as_float(ptx::ld_shared(low_address(buffer, i))),
-                   __uint_as_float(ptx::ld_shared(high_address(buffer, i)))};
+    for (int i = 0; i < count; ++i)
+      values[i] = {__uint_as_float(ptx::ld_shared(low_address(buffer, first + i))),
+                   __uint_as_float(ptx::ld_shared(high_address(buffer, first + i)))};
   }
 
-  BWGEMM_DEVICE void write(std::uint32_t buffer, const Pair (&values)[pairs]) const {
+  template <int count>
+  BWGEMM_DEVICE void write(std::uint32_t buffer, const Pair (&values)[count], int first = 0) const {
 #pragma unroll
-    for (int i = 0; i < pairs; ++i) {
-      ptx::st_shared(low_address(buffer, i), __float_as_uint(values[i].low));
-      ptx::st_shared(high_address(buffer, i), __float_as_uint(values[i].high));
+    for (int i = 0; i < count; ++i) {
+      ptx::st_shared(low_address(buffer, first + i), __float_as_uint(values[i].low));
+      ptx::st_shared(high_address(buffer, first + i), __float_as_uint(values[i].high));
     }
   }
 

@@ -157,10 +157,17 @@ double Timeline::global_access(Split& split, const Instruction& instruction, Lan
   const double all = instruction.size * vector * __builtin_popcount(mask);
   const double bytes = std::min(all, lines * line_bytes), part = fresh / std::max(lines, 1.0);
   Sm& of = sm(warp.cta);
-  const double port = lines * line_bytes / constants_.port_bytes_per_cycle;
   const double l2 = bytes * weight_ / constants_.l2_bytes_per_cycle;
   const double hbm = bytes * part * weight_ / constants_.hbm_bytes_per_cycle;
-  double done = std::max(of.port.take(now, port) + port, l2_.take(now, l2) + l2);
+  double done = l2_.take(now, l2) + l2;
+  if (loads) {
+    const double port = lines * line_bytes / constants_.port_bytes_per_cycle;
+    done = std::max(done, of.port.take(now, port) + port);
+  } else {
+    // A line at a time leaves the SM; warps do not run ahead of their stores.
+    const double cycles = std::max(lines, bytes / constants_.store_bytes_per_cycle);
+    split.time = std::max(split.time, of.store.take(now, cycles));
+  }
   if (part > 0) done = std::max(done, hbm_.take(now, hbm) + hbm);
   return done + constants_.global_latency + (loads && part > 0 ? constants_.hbm_latency : 0);
 }

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/algos.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "api/multiply.h"
+#include "api/rules.h"
+#include "kernels/rows.h"
+#include "select/algos.h"
+
+namespace bwgemm {
+namespace {
+
+constexpr std::uint32_t first_size = sizeof(bwgemmMatmulAlgo_t);  // of the first version
+constexpr std::uint32_t last_size = 4096;
+
+bwgemmMatmulAlgo_t in_c(const Algo& algo) {
+  return {.structSize = sizeof(bwgemmMatmulAlgo_t),
+          .kernel = algo.pick.row,
+          .algo = packed(algo.pick),
+          .predictedMicroseconds = algo.predicted_us,
+          .workspaceSize = algo.workspace_bytes,
+          .tileColumns = algo.pick.tile_n,
+          .splits = algo.pick.splits,
+          .raster = static_cast<std::int32_t>(algo.pick.raster),
+          .isDeterministic = 1,
+          .isBatchInvariant = algo.is_batch_invariant ? 1 : 0,
+          .reserved = 0};
+}
+
+}  // namespace
+
+void list_algos(bwgemmHandle_t c_handle, const MatmulArguments& given, bwgemmMatmulAlgo_t* to,
+                std::size_t capacity, std::size_t* count) {
+  const Handle& handle = checked(c_handle);
+  MatmulArguments arguments = given;
+  arguments.desc.algo = -1;
+  const Problem problem = validated(arguments, handle.pointer_mode);
+  require(count != nullptr, "count is null but will be written");
+  require(to != nullptr || capacity == 0, "algos is null but capacity is ", capacity);
+  const std::uint32_t size = capacity > 0 ? to[0].structSize : first_size;
+  require(size >= first_size && size <= last_size, "algos[0].structSize is ", size,
+          " but must be sizeof(bwgemmMatmulAlgo_t), ", first_size, " or a little more");
+  std::vector<Algo> all;
+  if (!problem.empty())
+    all = algos(problem, handle.facts, kernel_rows,
+                handle.select_options(problem, call_settings(handle, arguments)));
+  for (std::size_t i = 0; i < std::min(all.size(), capacity); ++i) {
+    std::byte* const element = reinterpret_cast<std::byte*>(to) + i * size;
+    bwgemmMatmulAlgo_t algo = in_c(all[i]);
+    algo.structSize = size;
+    std::memset(element, 0, size);
+    std::memcpy(element, &algo, sizeof algo);
+  }
+  *count = all.size();
+}
+
+}  // namespace bwgemm

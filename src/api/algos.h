@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// list_algos: what bwgemmMatmulGetAlgos answers.
+#pragma once
+
+#include <cstddef>
+
+#include "api/validate.h"
+
+namespace bwgemm {
+
+void list_algos(bwgemmHandle_t handle, const MatmulArguments& arguments, bwgemmMatmulAlgo_t* to,
+                std::size_t capacity, std::size_t* count);
+
+}  // namespace bwgemm

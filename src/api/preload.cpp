@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/preload.h"
+
+#include <algorithm>
+
+#include "api/multiply.h"
+#include "api/rules.h"
+#include "kernels/rows.h"
+
+namespace bwgemm {
+namespace {
+
+constexpr float one = 1;
+
+// Loads the kernel of one call; returns what its launch needs.
+ScratchNeed loaded(Handle& handle, const MatmulArguments& arguments) {
+  const Problem problem = validated(arguments, handle.pointer_mode);
+  if (problem.empty()) return {};
+  const CallSettings call = call_settings(handle, arguments);
+  const Choice choice = handle.choose(problem, call);
+  handle.kernels.get(choice.row);
+  return handle.need_of(problem, choice, call);
+}
+
+bool may_be_d(const bwgemmMatmulDesc_t& desc) {
+  return desc.Ctype == desc.Dtype && desc.Corder == desc.Dorder && desc.ldc == desc.ldd &&
+         desc.strideC == desc.strideD;
+}
+
+ScratchNeed larger(const ScratchNeed& one, const ScratchNeed& other) {
+  return {std::max(one.partials_bytes, other.partials_bytes),
+          std::max(one.partials_limit, other.partials_limit),
+          std::max(one.arrivals, other.arrivals)};
+}
+
+}  // namespace
+
+void preload(Handle& handle, const bwgemmMatmulDesc_t& desc) {
+  // Stand-ins, which nothing follows; in device mode the scalars are among them.
+  const auto stand_in = [](std::uintptr_t address) { return reinterpret_cast<void*>(address); };
+  void *const a = stand_in(0x1000), *const b = stand_in(0x2000);
+  void *const c = stand_in(0x3000), *const d = stand_in(0x4000);
+  const void* scalar = handle.pointer_mode == BWGEMM_POINTER_MODE_HOST ? &one : stand_in(0x5000);
+  const ContextScope scope(handle.context);
+  ScratchNeed need = loaded(handle, {desc, scalar, a, b, nullptr, nullptr, d});
+  if (desc.ldc != 0 && desc.gate == BWGEMM_GATE_NONE)
+    need = larger(need, loaded(handle, {desc, scalar, a, b, scalar, may_be_d(desc) ? d : c, d}));
+  handle.reserve(need, call_settings(handle, {desc, {}, {}, {}, {}, {}, {}}).workspace.data);
+}
+
+void preload_all(Handle& handle) {
+  const ContextScope scope(handle.context);
+  for (std::size_t row = 0; row < kernel_rows.size(); ++row) {
+    if (kernel_rows[row].arch != handle.facts.arch()) continue;
+    try {
+      handle.kernels.get(static_cast<int>(row));
+    } catch (const Error& error) {
+      // One that does not fit the context is never launched.
+      if (error.status() != BWGEMM_STATUS_NOT_SUPPORTED) throw;
+    }
+  }
+  handle.reserve_all();
+}
+
+}  // namespace bwgemm

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/queries.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "api/multiply.h"
+#include "api/options.h"
+#include "api/rules.h"
+#include "kernels/rows.h"
+
+namespace bwgemm {
+namespace {
+
+// Without a handle: of what a new one would do on the two chips.
+std::string nominal_explanation(const Problem& problem) {
+  const std::string forced_kernel = option_value(Option::force_kernel);
+  const SelectOptions options{.forced_kernel = forced_kernel,
+                              .forced_splits = number_option(Option::force_splits),
+                              .forced_tile_n = number_option(Option::force_tile_n),
+                              .forced_raster = raster_option(Option::force_raster),
+                              .workspace_bytes = ScratchPool::max_partials_bytes};
+  return "Nominal H200\n" + explain(problem, nominal_h200, kernel_rows, options) +
+         "\nNominal B200\n" + explain(problem, nominal_b200, kernel_rows, options);
+}
+
+}  // namespace
+
+std::size_t workspace_wanted(bwgemmHandle_t c_handle, const MatmulArguments& arguments) {
+  const Handle& handle = checked(c_handle);
+  const Problem problem = validated(arguments, handle.pointer_mode);
+  if (problem.empty()) return 0;
+  const SelectOptions options =
+      handle.select_options(problem, call_settings(handle, arguments), SIZE_MAX);
+  const Choice choice = select(problem, handle.facts, kernel_rows, options);
+  return workspace_bytes(problem, kernel_rows[static_cast<std::size_t>(choice.row)], choice);
+}
+
+void explain_to(bwgemmHandle_t c_handle, const MatmulArguments& arguments, char* to,
+                std::size_t size) {
+  const Handle* handle = c_handle != nullptr ? &checked(c_handle) : nullptr;
+  const Problem problem =
+      validated(arguments, handle != nullptr ? handle->pointer_mode : BWGEMM_POINTER_MODE_HOST);
+  require(to != nullptr, "text is null but will be written");
+  require(size > 0, "size is 0 but must be at least 1");
+  const std::string report =
+      problem.empty() ? "nothing to launch: m, n or the batch is 0\n"
+      : handle != nullptr
+          ? explain(problem, handle->facts, kernel_rows,
+                    handle->select_options(problem, call_settings(*handle, arguments)))
+          : nominal_explanation(problem);
+  const std::size_t kept = std::min(report.size(), size - 1);
+  std::memcpy(to, report.data(), kept);
+  to[kept] = '\0';
+}
+
+}  // namespace bwgemm

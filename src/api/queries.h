@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// What may be asked about a product without computing it.
+#pragma once
+
+#include <cstddef>
+
+#include "api/validate.h"
+
+namespace bwgemm {
+
+std::size_t workspace_wanted(bwgemmHandle_t handle, const MatmulArguments& arguments);
+
+// Writes the report, cut to size. The handle may be null.
+void explain_to(bwgemmHandle_t handle, const MatmulArguments& arguments, char* to,
+                std::size_t size);
+
+}  // namespace bwgemm

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rules by which single arguments are judged, and how a broken one is told.
+#pragma once
+
+#include <cstdint>
+
+#include "bwgemm/bwgemm.h"
+#include "core/dtype.h"
+#include "core/error.h"
+#include "core/problem.h"
+#include "core/text.h"
+
+namespace bwgemm {
+
+// Error(INVALID_VALUE) whose text is the parts: the argument, its value, the rule.
+template <class... Parts>
+void require(bool holds, const Parts&... parts) {
+  if (!holds) throw Error(BWGEMM_STATUS_INVALID_VALUE, text(parts...));
+}
+
+template <class... Parts>
+[[noreturn]] void unsupported(const Parts&... parts) {
+  throw Error(BWGEMM_STATUS_NOT_SUPPORTED, text(parts...));
+}
+
+// Of a matrix or a vector that is one of 1.
+struct OperandNames {
+  const char *data, *type, *ld, *stride;
+};
+
+// One matrix of the arguments, as stored.
+struct Operand {
+  OperandNames names;
+  const char* access;  // "written"
+  const void* data;
+  std::int32_t type, order;    // bwgemmDataType_t, bwgemmOrder_t
+  std::int64_t rows, columns;  // before op()
+  std::int64_t ld, stride;
+  bool is_touched, is_array;  // is_array: of pointers; the stride means nothing
+
+  bool is_column_order() const { return order == BWGEMM_ORDER_COL; }
+  std::int64_t contiguous() const { return is_column_order() ? rows : columns; }
+  std::int64_t lines() const { return is_column_order() ? columns : rows; }
+};
+
+const char* enumerator(Dtype type);
+
+void check_not_negative(const char* name, std::int64_t value);
+// Of an enum whose values are 0..last.
+void check_enumerator(const char* name, std::int32_t value, std::int32_t last, const char* type);
+Dtype checked_type(const char* name, std::int32_t value);
+
+// In argument order: pointer, type, leading dimension, stride.
+Dtype check_operand(const Operand& operand, std::int64_t batch);
+// For what is written.
+void check_batches_apart(const Operand& operand, std::int64_t batch);
+
+// What will not be read is dropped, so that equal work is an equal problem.
+Matrix matrix_of(const Operand& operand, Dtype type, Order order, std::int64_t batch);
+
+}  // namespace bwgemm

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/tuning_cache.h"
+
+#include <algorithm>
+#include <bit>
+#include <cctype>
+
+#include "api/log.h"
+#include "api/tuning_file.h"
+#include "bwgemm/bwgemm.h"
+#include "core/text.h"
+#include "kernels/rows.h"
+
+namespace bwgemm {
+namespace {
+
+// Spaces would end a word.
+std::string word(std::string text) {
+  for (char& c : text)
+    if (std::isgraph(static_cast<unsigned char>(c)) == 0) c = '_';
+  return text;
+}
+
+// Of what the library says of itself: version, revision, compiler.
+const std::string& build_class() {
+  static const std::string build = word(bwgemmGetBuildInfo());
+  return build;
+}
+
+// Bytes, up to 128, of which everything that steps through the matrix is a multiple.
+int alignment(const Matrix& matrix, std::int64_t batch, bool is_pointer_array) {
+  const auto bytes = [&](std::int64_t elements) {
+    return static_cast<std::uint64_t>(elements) *
+           static_cast<std::uint64_t>(size_bytes(matrix.type));
+  };
+  std::uint64_t all = 128 | bytes(matrix.ld);
+  if (!is_pointer_array) {
+    all |= reinterpret_cast<std::uintptr_t>(matrix.data);
+    if (batch > 1) all |= bytes(matrix.batch_stride);
+  }
+  return 1 << std::countr_zero(all);
+}
+
+std::string described(const Matrix& matrix, const Problem& problem) {
+  const bool repeats = problem.batch > 1 && matrix.batch_stride == 0 && !problem.is_pointer_array;
+  return text(name(matrix.type), matrix.order == Order::row ? "r" : "c",
+              alignment(matrix, problem.batch, problem.is_pointer_array), repeats ? "x" : "");
+}
+
+std::string described(const Scalar& scalar) {
+  return scalar.device != nullptr ? "d" : scalar.value == 0 ? "0" : "h";
+}
+
+void add_vector(std::string& to, std::string_view letter, const Vector& vector) {
+  if (vector.data != nullptr) to += text(letter, name(vector.type));
+}
+
+std::string described(const Epilogue& epilogue, const Problem& problem) {
+  std::string all = text("e", static_cast<int>(epilogue.activation), "g",
+                         static_cast<int>(epilogue.gate), epilogue.differentiates ? "'" : "");
+  add_vector(all, "R", epilogue.row_scale);
+  add_vector(all, "C", epilogue.column_scale);
+  add_vector(all, "r", epilogue.row_bias);
+  add_vector(all, "c", epilogue.column_bias);
+  if (epilogue.aux.data != nullptr) all += text("x", described(epilogue.aux, problem));
+  return all;
+}
+
+std::optional<Pick> pick_of(const TuningEntry& entry) {
+  Pick pick{-1, entry.tile_n, entry.splits};
+  for (std::size_t row = 0; row < kernel_rows.size(); ++row)
+    if (kernel_name(kernel_rows[row]).view() == entry.kernel) pick.row = static_cast<int>(row);
+  bool has_raster = false;
+  for (const Raster raster : {Raster::grouped, Raster::snake, Raster::hilbert}) {
+    if (entry.raster != name(raster)) continue;
+    pick.raster = raster;
+    has_raster = true;
+  }
+  return pick.row >= 0 && has_raster ? std::optional(pick) : std::nullopt;
+}
+
+}  // namespace
+
+std::string problem_class(const Problem& problem, const SelectOptions& options,
+                          const DeviceFacts& facts) {
+  std::string all =
+      text(problem.m, "x", problem.n, "x", problem.scale_only() ? 0 : problem.k, "x", problem.batch,
+           problem.is_pointer_array ? "p" : "", "/", described(problem.a, problem), "/",
+           described(problem.b, problem), "/", described(problem.d, problem));
+  if (problem.reads_c())
+    all += text("/", described(problem.c, problem), problem.c == problem.d ? "=" : "");
+  all += text("/", described(problem.alpha), described(problem.beta));
+  if (problem.epilogue.any()) all += text("/", described(problem.epilogue, problem));
+  return text(all, "/s", usable_sms(facts, options.sm_count_target),
+              options.batch_invariant ? "/invariant" : "");
+}
+
+std::string device_class(const std::string& name, const DeviceFacts& facts) {
+  return word(text(name, ";", facts.cc_major, ".", facts.cc_minor, ";", facts.sm_count));
+}
+
+void TuningCache::open(const std::string& path) {
+  TuningContent content;
+  if (!path.empty()) content = read_tuning_file(path);
+  int used = 0, stale = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    path_ = path;
+    std::erase_if(known_, [](const auto& known) { return known.second.is_of_file; });
+    for (const TuningEntry& entry : content.entries) {
+      if (entry.device != device_) continue;
+      const std::optional<Pick> pick = entry.build == build_class() ? pick_of(entry) : std::nullopt;
+      stale += !pick.has_value();
+      if (!pick) continue;
+      insert(entry.problem, *pick, true);
+      ++used;
+    }
+    any_.store(!known_.empty(), std::memory_order_release);
+  }
+  if (!content.error.empty())
+    log(Level::warning, text("tuning cache not used: ", content.error));
+  else if (stale > 0 || content.corrupt > 0)
+    log(Level::warning, text("tuning cache ", path, ": ", used, " entries used; ignored: ", stale,
+                             " of other builds, ", content.corrupt, " corrupt"));
+  else if (used > 0)
+    log(Level::info, text("tuning cache ", path, ": ", used, " entries used"));
+}
+
+std::optional<Pick> TuningCache::find(const std::string& problem) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = known_.find(problem);
+  return found != known_.end() ? std::optional(found->second.pick) : std::nullopt;
+}
+
+void TuningCache::remember(const std::string& problem, const Pick& pick) {
+  std::string path;
+  {
+    const std::lock_guard lock(mutex_);
+    insert(problem, pick, false);
+    any_.store(true, std::memory_order_release);
+    path = path_;
+  }
+  if (path.empty()) return;
+  const KernelName kernel = kernel_name(kernel_rows[static_cast<std::size_t>(pick.row)]);
+  const TuningEntry entry{build_class(),
+                          device_,
+                          problem,
+                          std::string(kernel.view()),
+                          pick.tile_n,
+                          pick.splits,
+                          std::string(name(pick.raster))};
+  const std::string error = add_to_tuning_file(path, {&entry, 1});
+  if (!error.empty()) log(Level::warning, text("tuning cache not written: ", error));
+}
+
+// In place of the oldest where there are too many. What a file says never replaces own results.
+void TuningCache::insert(const std::string& problem, const Pick& pick, bool is_of_file) {
+  const auto found = known_.find(problem);
+  if (found != known_.end() && is_of_file && !found->second.is_of_file) return;
+  if (found == known_.end() && known_.size() >= max_tuning_entries)
+    known_.erase(std::min_element(known_.begin(), known_.end(), [](const auto& a, const auto& b) {
+      return a.second.age < b.second.age;
+    }));
+  known_.insert_or_assign(problem, Known{pick, is_of_file, next_age_++});
+}
+
+}  // namespace bwgemm

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// TuningCache: what was found fastest, by class of problem: of the handle's own autotuning and,
+// where it has a file, of anybody's with the same device and the same build of the library. What
+// is found is a proposal; whether it can serve a call, selection judges.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "core/device_facts.h"
+#include "core/problem.h"
+#include "select/select.h"
+
+namespace bwgemm {
+
+// All of a problem, and of the settings of a call, on which the fastest choice may depend: sizes,
+// types, orders, alignments of what is read and written, what is fused. Not addresses, and not the
+// values of scalars unless zero. A word.
+std::string problem_class(const Problem& problem, const SelectOptions& options,
+                          const DeviceFacts& facts);
+
+// A word. `name` is the driver's.
+std::string device_class(const std::string& name, const DeviceFacts& facts);
+
+class TuningCache {
+ public:
+  explicit TuningCache(std::string device) : device_(std::move(device)) {}
+
+  // Reads the file, in place of what an earlier one said, and keeps to it; "": none. One line of
+  // the log tells what could not be used.
+  void open(const std::string& path);
+
+  // False as long as find() finds nothing.
+  bool any() const { return any_.load(std::memory_order_acquire); }
+  std::optional<Pick> find(const std::string& problem) const;
+
+  // In the file too, if there is one; the log tells if that fails.
+  void remember(const std::string& problem, const Pick& pick);
+
+ private:
+  struct Known {
+    Pick pick;
+    bool is_of_file;
+    std::uint64_t age;
+  };
+  void insert(const std::string& problem, const Pick& pick, bool is_of_file);
+
+  const std::string device_;
+  mutable std::mutex mutex_;
+  std::string path_;
+  std::unordered_map<std::string, Known> known_;
+  std::uint64_t next_age_ = 0;
+  std::atomic<bool> any_{false};
+};
+
+}  // namespace bwgemm

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Patch: the part of the tile that a consumer thread handles at a time where the epilogue is fused
+// (kernels/fused.h): so many columns that latencies overlap, and no more, since their code is there
+// once. The thread has two rows of it, 8 apart, and two neighbours of every 8 columns.
+#pragma once
+
+#include "kernels/fused.h"
+#include "kernels/sm90/cta.h"
+
+namespace bwgemm::sm90 {
+
+template <KernelConfig config>
+struct Patch {
+  static constexpr int rows = 2, pairs = patch_columns(config) / 8;
+  static constexpr bool is_single = false;
+  static constexpr bool in_pairs = config.output == Output::rows;
+
+  const KernelParams& params;
+  int first_row, first_column;  // of the kernel
+  int batch;
+
+  BWGEMM_DEVICE int row(int i) const { return first_row + 8 * i; }
+  BWGEMM_DEVICE static constexpr int column_offset(int i) { return 8 * i; }
+  BWGEMM_DEVICE int column(int i = 0) const { return first_column + column_offset(i); }
+  // Rows: groups of 16 columns may be x and y of a gate.
+  BWGEMM_DEVICE int first(int i) const {
+    if constexpr (config.output == Output::columns) return column(i);
+    const GateColumns& columns = params.fused.columns;
+    return first_column / 16 * columns.block + first_column % 8 * columns.step +
+           i / 2 * columns.block + i % 2 * columns.half;
+  }
+  BWGEMM_DEVICE int second(int i) const {
+    return first(i) + (config.output == Output::columns ? 1 : params.fused.columns.step);
+  }
+  BWGEMM_DEVICE bool has_row(int i) const { return row(i) < static_cast<int>(params.m); }
+  BWGEMM_DEVICE bool has_first(int i) const { return column(i) < static_cast<int>(params.n); }
+  // Rows end with a pair: TMA stores whole units of 16 bytes.
+  BWGEMM_DEVICE bool has_second(int i) const {
+    return config.output == Output::columns ? column(i) + 1 < static_cast<int>(params.n)
+                                            : has_first(i);
+  }
+  BWGEMM_DEVICE static constexpr Dtype type16() {
+    return config.input == Input::bf16 ? Dtype::bf16 : Dtype::f16;
+  }
+  BWGEMM_DEVICE static constexpr bool is_exchanged() { return config.output == Output::columns; }
+  BWGEMM_DEVICE const StridedMatrix& c() const { return params.c; }
+};
+
+}  // namespace bwgemm::sm90

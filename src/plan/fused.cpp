@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/fused.h"
+
+#include <algorithm>
+
+#include "core/tiling.h"
+#include "kernels/fusing.h"
+
+namespace bwgemm {
+namespace {
+
+constexpr std::int32_t group = 8;  // columns of x, and of y, that lie together
+
+GateColumns gate_columns(const Problem& problem) {
+  switch (problem.epilogue.gate) {
+    case Gate::none: break;
+    case Gate::interleaved: return {.block = 2 * group, .half = 1, .step = 2};
+    case Gate::stacked:
+      return {.block = group, .half = static_cast<std::int32_t>(problem.n / 2), .step = 1};
+  }
+  return {.block = 2 * group, .half = group, .step = 1};
+}
+
+// x * sigmoid(x * P): P of silu is 1, that of gelu 2 * sqrt(2 / pi) * (1 + 0.044715 * x^2). Kernels
+// want it times -log2(e).
+void fill_curve(Activation activation, FusedParams& fused) {
+  constexpr double minus_log2e = -1.4426950408889634, gelu = 2 * 0.7978845608028654;
+  const auto sigmoid = [&](double slope, double cubic) {
+    fused.operations |= operation::sigmoid;
+    fused.slope = static_cast<float>(minus_log2e * slope);
+    fused.cubic = static_cast<float>(minus_log2e * cubic);
+  };
+  switch (activation) {
+    case Activation::none: break;
+    case Activation::relu: fused.operations |= operation::relu; break;
+    case Activation::gelu_tanh: sigmoid(gelu, gelu * 0.044715); break;
+    case Activation::gelu_erf: fused.operations |= operation::erf; break;
+    case Activation::silu: sigmoid(1, 0); break;
+  }
+}
+
+std::uint32_t f32_bit(Dtype type, std::uint32_t operation) {
+  return type == Dtype::f32 ? operation : 0;
+}
+
+FusedVector filled(const Vector& vector, std::uint32_t operation, std::uint32_t if_f32,
+                   FusedParams& fused) {
+  if (vector.data == nullptr) return {};
+  fused.operations |= operation | f32_bit(vector.type, if_f32);
+  return {vector.data, vector.batch_stride};
+}
+
+bool steps_through_batch(const Matrix& matrix, std::int64_t batch) {
+  return batch > 1 && matrix.batch_stride != 0;
+}
+
+}  // namespace
+
+StridedMatrix strided(const Matrix& matrix, bool inner_is_contiguous, std::int64_t batch) {
+  return {matrix.data, inner_is_contiguous ? matrix.ld : 1, inner_is_contiguous ? 1 : matrix.ld,
+          steps_through_batch(matrix, batch) ? matrix.batch_stride : 0};
+}
+
+void fill_fused(const Problem& problem, const KernelConfig& config, bool is_transposed,
+                KernelParams& params) {
+  const Epilogue& epilogue = problem.epilogue;
+  if (!is_fused(problem, config)) return;
+  FusedParams& fused = params.fused;
+  fused.operations = operation::any;
+  fused.scales_exchanged = is_transposed;
+  fused.columns = gate_columns(problem);
+  fill_curve(epilogue.activation, fused);
+  fused.row_scale = filled(epilogue.row_scale, operation::row_scale, 0, fused);
+  fused.column_scale = filled(epilogue.column_scale, operation::column_scale, 0, fused);
+  fused.row_bias = filled(epilogue.row_bias, operation::row_bias, operation::row_bias_f32, fused);
+  fused.column_bias =
+      filled(epilogue.column_bias, operation::column_bias, operation::column_bias_f32, fused);
+  if (problem.reads_c() && !stages_c(problem, config)) {
+    fused.operations |= operation::loads_c | f32_bit(problem.c.type, operation::c_f32);
+    if (config.output != Output::scattered)  // where it is filled like the operands
+      params.c = strided(problem.c, problem.c.order == Order::row, problem.batch);
+  }
+  if (epilogue.aux.data != nullptr) {
+    fused.operations |= (epilogue.differentiates ? operation::reads_aux : operation::writes_aux) |
+                        f32_bit(epilogue.aux.type, operation::aux_f32);
+    fused.aux = strided(epilogue.aux, epilogue.aux.order == Order::row, problem.batch);
+  }
+  if (epilogue.gate != Gate::none) fused.operations |= operation::gate;
+  if (config.family != Family::direct || epilogue.gate == Gate::none) return;
+  // It computes D's columns, of x first, then of y.
+  params.n = problem.n / 2;
+  fused.b_to_y = fused.columns.half * params.b.outer_stride;
+  params.b.outer_stride *= fused.columns.step;
+}
+
+TensorMapKey gated_key(const Problem& problem, const KernelShape& shape) {
+  TensorMapKey key = tensor_map_key(problem.b, {problem.k, problem.n, problem.batch},
+                                    {shape.operand_box_columns, shape.b_box_rows});
+  const GateColumns columns = gate_columns(problem);
+  const std::uint64_t column_bytes = key.strides[0];
+  const auto bytes = [&](std::int64_t step) {
+    return static_cast<std::uint64_t>(step) * column_bytes;
+  };
+  key.rank = 5;
+  key.dims[4] = key.dims[2];
+  key.strides[3] = key.strides[1];
+  key.dims[1] = group;  // k, columns of a group, x and y, groups, batches
+  key.dims[2] = 2;
+  key.dims[3] = static_cast<std::uint64_t>(problem.n / (2 * group));
+  key.strides[0] = bytes(columns.step);
+  key.strides[1] = bytes(columns.half);
+  key.strides[2] = bytes(columns.block);
+  key.box[1] = group;
+  key.box[2] = 2;
+  key.box[3] = static_cast<std::uint32_t>(shape.b_box_rows) / (2 * group);
+  key.box[4] = 1;
+  return key;
+}
+
+}  // namespace bwgemm

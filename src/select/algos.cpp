@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "select/algos.h"
+
+#include <algorithm>
+
+#include "core/tiling.h"
+#include "kernels/rows.h"
+#include "kernels/shape.h"
+#include "select/candidate.h"
+#include "select/cost.h"
+
+namespace bwgemm {
+namespace {
+
+// Bits of an algo value, from the least; above them is the mark that no value of cuBLAS has.
+constexpr int tile_n_bits = 12, splits_bits = 16, raster_bits = 2, row_bits = 12, table_bits = 20;
+constexpr int splits_at = tile_n_bits, raster_at = splits_at + splits_bits;
+constexpr int row_at = raster_at + raster_bits, table_at = row_at + row_bits;
+constexpr int mark_at = table_at + table_bits;
+static_assert(mark_at == 62);
+static_assert(kernel_rows.size() <= std::size_t{1} << row_bits);
+
+constexpr std::uint64_t table_mark() {
+  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a over all names
+  for (const KernelConfig& row : kernel_rows) {
+    const KernelName name = kernel_name(row);
+    for (const char c : name.view()) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+    hash = (hash ^ '\n') * 0x100000001b3;
+  }
+  return (hash ^ hash >> 40) & ((std::uint64_t{1} << table_bits) - 1);
+}
+constexpr std::uint64_t mark = (std::uint64_t{1} << mark_at) | (table_mark() << table_at);
+
+constexpr int field(std::uint64_t value, int at, int bits) {
+  return static_cast<int>(value >> at & ((std::uint64_t{1} << bits) - 1));
+}
+
+// A single row or column of tiles has one order.
+bool has_several_orders(const Problem& seen, const KernelConfig& config, int tile_n) {
+  if (!uses_tensor_memory(config)) return false;
+  const TileCounts tiles = cluster_tiles(seen, config, kernel_shape(config, tile_n, seen.d.type));
+  return tiles.m > 1 && tiles.n > 1;
+}
+
+// All picks of one row that can serve.
+void add_row(const Problem& given, const DeviceFacts& usable, std::span<const KernelConfig> rows,
+             int row, const SelectOptions& options, std::vector<Algo>& all) {
+  const KernelConfig& config = rows[static_cast<std::size_t>(row)];
+  if (row_rejects(given, usable, config, options) != nullptr) return;
+  const Problem problem = seen_by(config, given);
+  const bool adds_alike = batch_invariance_rejects(given, config) == nullptr;
+  for_each_tile_n(config, problem, [&](int tile_n) {
+    const Splits splits = splits_to_try(problem, usable, config, options.workspace_bytes,
+                                        options.batch_invariant ? 1 : 0, tile_n);
+    for (int i = 0; i < splits.count; ++i) {
+      const int number = splits.number[i];
+      if (std::find(splits.number, splits.number + i, number) != splits.number + i) continue;
+      const double us = predicted_us(problem, usable, config, tile_n, number);
+      const Choice choice{row, tile_n, number, 0, us};
+      const std::size_t bytes = workspace_bytes(given, config, choice);
+      all.push_back({{row, tile_n, number, Raster::grouped}, us, bytes, adds_alike && number == 1});
+      if (!has_several_orders(problem, config, tile_n)) continue;
+      for (const Raster raster : {Raster::snake, Raster::hilbert})
+        all.push_back({{row, tile_n, number, raster}, us, bytes, all.back().is_batch_invariant});
+    }
+  });
+}
+
+}  // namespace
+
+std::int64_t packed(const Pick& pick) {
+  const auto shifted = [](auto value, int at) { return static_cast<std::uint64_t>(value) << at; };
+  return static_cast<std::int64_t>(mark | shifted(pick.row, row_at) |
+                                   shifted(pick.raster, raster_at) |
+                                   shifted(pick.splits, splits_at) | shifted(pick.tile_n, 0));
+}
+
+std::optional<Pick> unpacked(std::int64_t algo) {
+  const auto value = static_cast<std::uint64_t>(algo);
+  if (value >> table_at != mark >> table_at) return std::nullopt;
+  const int raster = field(value, raster_at, raster_bits);
+  const Pick pick{field(value, row_at, row_bits), field(value, 0, tile_n_bits),
+                  field(value, splits_at, splits_bits), static_cast<Raster>(raster)};
+  const bool is_known = static_cast<std::size_t>(pick.row) < kernel_rows.size() &&
+                        raster <= static_cast<int>(Raster::hilbert) && pick.splits >= 1;
+  return is_known ? std::optional(pick) : std::nullopt;
+}
+
+std::vector<Algo> algos(const Problem& problem, const DeviceFacts& facts,
+                        std::span<const KernelConfig> rows, const SelectOptions& given) {
+  SelectOptions options = given;
+  options.pick.reset();
+  options.forced_kernel = {};
+  const DeviceFacts usable = limited(facts, options);
+  std::vector<Algo> all;
+  for (std::size_t row = 0; row < rows.size(); ++row)
+    add_row(problem, usable, rows, static_cast<int>(row), options, all);
+  std::stable_sort(all.begin(), all.end(), [](const Algo& one, const Algo& other) {
+    return one.predicted_us < other.predicted_us;
+  });
+  return all;
+}
+
+}  // namespace bwgemm

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Algos: everything that could compute a problem, best prediction first, and the number by which a
+// caller names one of them. The number holds row, tile, slices and order of tiles, and a mark of
+// the table of kernels, so that one of another build is known as such.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "select/select.h"
+
+namespace bwgemm {
+
+struct Algo {
+  Pick pick;
+  double predicted_us;
+  std::size_t workspace_bytes;
+  bool is_batch_invariant;
+};
+
+// Of kernel_rows. Never one of the values that cuBLAS has.
+std::int64_t packed(const Pick& pick);
+
+// Nothing if it is no number that packed() of this table made.
+std::optional<Pick> unpacked(std::int64_t algo);
+
+// Every pick that can serve the problem with these options, whatever is forced in them; of splits
+// those worth predicting, of orders of tiles the different ones, but no kernels that only show a
+// technique. Equal predictions: in the order of the rows, then narrow tiles first, then few splits.
+std::vector<Algo> algos(const Problem& problem, const DeviceFacts& facts,
+                        std::span<const KernelConfig> rows, const SelectOptions& options);
+
+}  // namespace bwgemm

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is fused to a product: every operation, on the kernel that serves everything and, forced, on
+// one kernel of every kind. Results are judged against float64, and those of exact sums bit by bit
+// against those of the first kernel.
+#include <algorithm>
+#include <gtest/gtest.h>
+#include <tuple>
+
+#include "gpu/row_problems.h"
+#include "kernels/rows.h"
+#include "support/matmul_case.h"
+#include "support/variable.h"
+
+namespace bwgemm::test {
+namespace {
+
+constexpr bwgemmActivation_t activations[] = {BWGEMM_ACTIVATION_NONE, BWGEMM_ACTIVATION_RELU,
+                                              BWGEMM_ACTIVATION_GELU_TANH,
+                                              BWGEMM_ACTIVATION_GELU_ERF, BWGEMM_ACTIVATION_SILU};
+
+// Sums between about -8 and 8.
+MatmulCase exact_case(Dtype input, std::uint64_t seed) {
+  MatmulCase matmul;
+  GemmCase& gemm = matmul.gemm;
+  gemm.transa = BWGEMM_OP_T;  // K-major in the kernels' terms, like N of B
+  gemm.m = 80, gemm.n = 72, gemm.k = 40;
+  gemm.input = gemm.output = input;
+  gemm.ld_multiple = 8;
+  gemm.alpha = 0x1p-4f;
+  gemm.fill = Fill::integers;
+  gemm.seed = seed;
+  return matmul;
+}
+
+// All that any kernel of tensor maps can do without a gate.
+std::vector<MatmulCase> fused_cases(Dtype input) {
+  std::vector<MatmulCase> cases;
+  auto add = [&]() -> MatmulCase& {
+    return cases.emplace_back(exact_case(input, cases.size() + 1));
+  };
+  for (const bwgemmActivation_t activation : activations) {
+    MatmulCase& forward = add();
+    forward.fusing.activation = activation;
+    forward.fusing.bias = activation % 2 == 0 ? Bias::along_m : Bias::along_n;
+    forward.fusing.bias_type = activation % 3 == 0 ? Dtype::f32 : input;
+    forward.gemm.output = activation % 4 == 1 ? Dtype::f32 : input;
+    if (activation == BWGEMM_ACTIVATION_NONE) continue;
+    MatmulCase& backward = add();
+    backward.fusing.activation = activation;
+    backward.fusing.aux = BWGEMM_AUX_DERIVATIVE;
+    backward.fusing.aux_type = activation % 2 == 0 ? Dtype::f32 : input;
+    backward.fusing.aux_extra = 8;
+  }
+  MatmulCase& scaled = add();
+  scaled.fusing.row_scale = scaled.fusing.column_scale = true;
+  scaled.fusing.activation = BWGEMM_ACTIVATION_SILU;
+  scaled.fusing.aux = BWGEMM_AUX_STORE;
+  scaled.fusing.aux_type = input;
+  scaled.gemm.beta = -0.5f;  // C is D
+  scaled.gemm.m = 136;
+  MatmulCase& residual = add();
+  residual.gemm.beta = 2;
+  residual.gemm.batch = 2;
+  residual.fusing.c_apart = true;
+  residual.fusing.c = Dtype::f32;
+  residual.fusing.bias = Bias::along_m;
+  residual.fusing.aux = BWGEMM_AUX_STORE;
+  MatmulCase& apart = add();
+  apart.gemm.beta = 1;
+  apart.gemm.output = Dtype::f32;
+  apart.gemm.n = 200;
+  apart.fusing.c_apart = true;
+  apart.fusing.c = input;
+  apart.fusing.activation = BWGEMM_ACTIVATION_RELU;
+  MatmulCase& staged = add();
+  staged.gemm.beta = 1;
+  staged.fusing.c_apart = true;
+  staged.fusing.c = input;
+  staged.fusing.row_scale = true;
+  return cases;
+}
+
+std::vector<MatmulCase> gated_cases(Dtype input) {
+  std::vector<MatmulCase> cases;
+  for (const bwgemmGate_t gate : {BWGEMM_GATE_INTERLEAVED, BWGEMM_GATE_STACKED})
+    for (const bool to_f32 : {false, true}) {
+      MatmulCase& matmul = cases.emplace_back(exact_case(input, cases.size() + 50));
+      matmul.gemm.output = to_f32 ? Dtype::f32 : input;
+      matmul.gemm.m = to_f32 ? 272 : 144;  // D has half of it, in whole units of 16 bytes
+      matmul.gemm.batch = to_f32 ? 1 : 2;
+      matmul.gemm.k = 72;
+      matmul.fusing.gate = gate;
+      matmul.fusing.activation = to_f32 ? BWGEMM_ACTIVATION_GELU_ERF : BWGEMM_ACTIVATION_SILU;
+      matmul.fusing.bias = Bias::along_m;
+      matmul.fusing.row_scale = to_f32;
+      matmul.fusing.column_scale = true;
+    }
+  return cases;
+}
+
+// What only the kernel that serves everything must do.
+std::vector<MatmulCase> odd_cases() {
+  std::vector<MatmulCase> cases;
+  auto add = [&]() -> MatmulCase& {
+    MatmulCase& matmul = cases.emplace_back(exact_case(Dtype::f16, cases.size() + 80));
+    matmul.gemm.ld_multiple = 1;
+    matmul.gemm.m = 66, matmul.gemm.n = 33, matmul.gemm.k = 21;
+    matmul.gemm.lda_extra = 1, matmul.gemm.ldb_extra = 2, matmul.gemm.ldc_extra = 3;
+    matmul.gemm.a_displacement = 3, matmul.gemm.c_displacement = 1;
+    return matmul;
+  };
+  for (const bwgemmGate_t gate : {BWGEMM_GATE_INTERLEAVED, BWGEMM_GATE_STACKED})
+    for (const bwgemmOperation_t transa : {BWGEMM_OP_N, BWGEMM_OP_T}) {
+      MatmulCase& gated = add();
+      gated.gemm.transa = transa;
+      gated.gemm.m = 134;
+      gated.fusing.gate = gate;
+      gated.fusing.activation = BWGEMM_ACTIVATION_GELU_TANH;
+      gated.fusing.aux = BWGEMM_AUX_STORE;
+      gated.fusing.aux_type = Dtype::f16;
+      gated.fusing.aux_displacement = 1;
+      gated.fusing.bias = Bias::along_n;
+    }
+  MatmulCase& rows = add();
+  rows.gemm.beta = -1;
+  rows.fusing.c_apart = rows.fusing.c_in_rows = true;
+  rows.fusing.c_displacement = 1;
+  rows.fusing.bias = Bias::along_m;
+  MatmulCase& pointers = add();
+  pointers.gemm.batch = 3;
+  pointers.gemm.beta = 1;
+  pointers.fusing.pointer_array = true;
+  MatmulCase& all = add();
+  all.gemm.batch = 2;
+  all.gemm.repeat_b = true;
+  all.gemm.beta = 0.5f;
+  all.fusing = pointers.fusing;
+  all.fusing.c_apart = true;
+  all.fusing.activation = BWGEMM_ACTIVATION_SILU;
+  all.fusing.aux = BWGEMM_AUX_DERIVATIVE;
+  all.fusing.aux_type = Dtype::f16;
+  MatmulCase& nothing = add();
+  nothing.gemm.k = 0;
+  nothing.gemm.beta = 1;
+  nothing.fusing.bias = Bias::along_n;
+  nothing.fusing.activation = BWGEMM_ACTIVATION_GELU_ERF;
+  MatmulCase& zero = add();
+  zero.gemm.alpha = 0;
+  zero.fusing.bias = Bias::along_m;
+  MatmulCase& split = add();
+  split.gemm.k = 2000;
+  split.gemm.alpha = 0x1p-7f;
+  split.fusing.activation = BWGEMM_ACTIVATION_GELU_ERF;
+  return cases;
+}
+
+class Matmul : public GpuTest {
+ protected:
+  void SetUp() override {
+    GpuTest::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    arch_ = device_attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) == 9 ? Arch::sm90
+                                                                                : Arch::sm100;
+  }
+
+  std::string direct() const {
+    for (const KernelConfig& row : kernel_rows)
+      if (row.arch == arch_ && row.family == Family::direct)
+        return std::string(kernel_name(row).view());
+    return "";
+  }
+
+  // What the code of an epilogue depends on.
+  static auto kind(const KernelConfig& row) {
+    const bool is_sm90 = row.family == Family::cooperative;
+    return std::tuple(row.family, row.output, row.cluster.m, row.cluster.n,
+                      is_sm90 ? sm90::warpgroup_rows(row) : row.tile.m,
+                      is_sm90 ? sm90::patch_columns(row) : 0, is_sm90 && sm90::can_gate(row),
+                      is_sm90 ? sm90::staging_lines(row) : 0);
+  }
+
+  // One row for each kind of epilogue, with operands as the cases have them.
+  std::vector<KernelConfig> kinds() const {
+    std::vector<KernelConfig> rows;
+    for (const KernelConfig& row : kernel_rows) {
+      if (row.arch != arch_ || row.family == Family::direct || row.family == Family::dot ||
+          row.choices != Sm100Choices{} || row.a == Major::mn || row.b == Major::mn ||
+          row.input == Input::f16)
+        continue;
+      const auto is_alike = [&](const KernelConfig& other) { return kind(row) == kind(other); };
+      const auto known = std::find_if(rows.begin(), rows.end(), is_alike);
+      if (known == rows.end())
+        rows.push_back(row);
+      else if (row.tile.m * row.tile.n < known->tile.m * known->tile.n)
+        *known = row;
+    }
+    return rows;
+  }
+
+  Arch arch_ = Arch::sm90;
+};
+
+// True if the handle's kernel serves the case.
+bool run(bwgemmHandle_t handle, MatmulOperands& operands) {
+  const bwgemmStatus_t status = operands.call(handle);
+  if (status == BWGEMM_STATUS_NOT_SUPPORTED) return false;
+  EXPECT_TRUE(succeeds(status));
+  operands.expect_result();
+  return true;
+}
+
+TEST_F(Matmul, DirectServesEverything) {
+  const Variable kernel("BWGEMM_FORCE_KERNEL", direct());
+  const Handle handle;
+  for (const auto& cases : {fused_cases(Dtype::bf16), gated_cases(Dtype::f16), odd_cases()})
+    for (const MatmulCase& matmul : cases) {
+      MatmulOperands operands(matmul);
+      EXPECT_TRUE(run(handle.get(), operands)) << matmul << bwgemmGetLastErrorString();
+    }
+}
+
+TEST_F(Matmul, EveryKindOfKernelGivesTheSameBits) {
+  std::vector<KernelConfig> rows = kinds();
+  for (const KernelConfig& row : rows) {
+    const std::string name(kernel_name(row).view());
+    SCOPED_TRACE(name);
+    const Dtype input = inputs(row.input).front();
+    std::vector<MatmulCase> cases = fused_cases(input);
+    for (const MatmulCase& gated : gated_cases(input)) cases.push_back(gated);
+    const std::string kernels[] = {direct(), name};
+    std::unique_ptr<Handle> handles[2];
+    for (int i = 0; i < 2; ++i) {
+      const Variable kernel("BWGEMM_FORCE_KERNEL", kernels[i]);
+      const Variable splits("BWGEMM_FORCE_SPLITS", "1");
+      handles[i] = std::make_unique<Handle>();
+    }
+    int served = 0;
+    for (const MatmulCase& matmul : cases) {
+      MatmulOperands operands(matmul);
+      if (!run(handles[1]->get(), operands)) continue;
+      ++served;
+      const std::vector<std::byte> bits = operands.bytes_of_d();
+      operands.restore();
+      EXPECT_TRUE(run(handles[0]->get(), operands));
+      EXPECT_EQ(bits, operands.bytes_of_d()) << matmul;
+    }
+    const bool can_gate = row.family == Family::cooperative && sm90::can_gate(row);
+    const std::size_t least = cases.size() - (can_gate ? 0 : gated_cases(input).size());
+    EXPECT_GE(served, static_cast<int>(least));
+  }
+}
+
+}  // namespace
+}  // namespace bwgemm::test

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// What plans say of fused operations, and which kernels can do them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <string>
+
+#include "fake_driver.h"
+#include "kernels/fusing.h"
+#include "kernels/rows.h"
+#include "plan/plan.h"
+#include "problems.h"
+#include "select/rejects.h"
+
+namespace bwgemm {
+namespace {
+
+using test::address, test::kk, test::kn, test::problem_of;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr std::string_view rows_kernel = "bwgemm_sm90_bf16_kk_128x256x64_2x1_s4_coop";
+constexpr std::string_view columns_kernel = "bwgemm_sm90_bf16_kk_64x8x64_s24_t_coop";
+constexpr std::string_view direct90 = "bwgemm_sm90_b16_64x64x32_direct";
+constexpr std::string_view dot90 = "bwgemm_sm90_b16_8x16x1024_dot";
+constexpr std::string_view pair_kernel = "bwgemm_sm100_b16_256xNx64_2x1_pair";
+
+const KernelConfig& row_named(std::string_view kernel) {
+  for (const KernelConfig& row : kernel_rows)
+    if (kernel_name(row).view() == kernel) return row;
+  throw std::runtime_error("no such row");
+}
+
+std::string reason(const Problem& problem, std::string_view kernel) {
+  const KernelConfig& row = row_named(kernel);
+  const char* text = rejects(problem, row.arch == Arch::sm90 ? nominal_h200 : nominal_b200, row);
+  return text != nullptr ? text : "";
+}
+
+KernelParams params_of(const Problem& problem, std::string_view kernel) {
+  TensorMapCache maps(test::fake_encode);
+  SelectOptions options;
+  options.forced_kernel = kernel;
+  PlanContext context;
+  context.facts = nominal_h200;
+  context.resident_clusters = 66;
+  context.maps = &maps;
+  const Choice choice = select(problem, context.facts, kernel_rows, options);
+  return make_plan(problem, row_named(kernel), choice, context).params;
+}
+
+Problem gated(Gate gate, std::int64_t m, std::int64_t n, std::int64_t k) {
+  Problem problem = problem_of(m, n, k);
+  problem.epilogue.gate = gate;
+  problem.epilogue.activation = Activation::silu;
+  problem.d.ld = problem.c.ld = n / 2;
+  return problem;
+}
+
+TEST(Fused, NothingIsZero) {
+  const KernelParams params = params_of(problem_of(256, 256, 256), rows_kernel);
+  EXPECT_EQ(params.fused.operations, 0u);
+  EXPECT_EQ(params.fused.row_bias.data, nullptr);
+}
+
+TEST(Fused, VectorsAuxAndCurve) {
+  Problem problem = problem_of(256, 512, 256, kk, {}, 3);
+  problem.epilogue.activation = Activation::silu;
+  problem.epilogue.row_bias = {address(0x10), Dtype::bf16, 256};
+  problem.epilogue.column_scale = {address(0x20), Dtype::f32, 0};
+  problem.epilogue.aux = {address(0x400), Dtype::f32, Order::row, 520, 520 * 256};
+  const FusedParams fused = params_of(problem, rows_kernel).fused;
+  EXPECT_EQ(fused.operations, operation::any | operation::sigmoid | operation::row_bias |
+                                  operation::column_scale | operation::writes_aux |
+                                  operation::aux_f32);
+  EXPECT_EQ(fused.row_bias.data, address(0x10));
+  EXPECT_EQ(fused.row_bias.batch_stride, 256);
+  EXPECT_EQ(fused.aux.outer_stride, 520);
+  EXPECT_EQ(fused.aux.batch_stride, 520 * 256);
+  EXPECT_FLOAT_EQ(fused.slope, -1.442695f);
+  EXPECT_EQ(fused.cubic, 0);
+  problem.epilogue.differentiates = true;
+  EXPECT_TRUE(params_of(problem, rows_kernel).fused.has(operation::reads_aux));
+}
+
+// Kernels that see the problem transposed have the row's vectors along their columns.
+TEST(Fused, IsTransposedWithTheProblem) {
+  Problem problem = problem_of(8, 256, 256);
+  problem.epilogue.row_bias = {address(0x10), Dtype::f32, 0};
+  const FusedParams fused = params_of(problem, columns_kernel).fused;
+  EXPECT_TRUE(fused.has(operation::column_bias));
+  EXPECT_FALSE(fused.has(operation::row_bias));
+  EXPECT_EQ(fused.column_bias.data, address(0x10));
+}
+
+TEST(Fused, CIsStagedWhereItLooksLikeD) {
+  Problem problem = problem_of(256, 256, 256);
+  problem.epilogue.activation = Activation::relu;
+  problem.beta.value = 1;
+  problem.c.data = address(0x400000000);
+  EXPECT_FALSE(params_of(problem, rows_kernel).fused.has(operation::loads_c));
+  problem.c.type = Dtype::f32;
+  const KernelParams params = params_of(problem, rows_kernel);
+  EXPECT_TRUE(params.fused.has(operation::loads_c));
+  EXPECT_TRUE(params.fused.has(operation::c_f32));
+  EXPECT_EQ(params.c.data, problem.c.data);
+  EXPECT_EQ(params.c.outer_stride, 256);
+  problem.c.type = Dtype::bf16;
+  EXPECT_TRUE(params_of(problem, direct90).fused.has(operation::loads_c));
+}
+
+TEST(Fused, GatesReorderB) {
+  const KernelParams stacked = params_of(gated(Gate::stacked, 256, 512, 320), rows_kernel);
+  EXPECT_EQ(stacked.n, 512);
+  const test::FakeMap b = test::fake_map(stacked.b_map);
+  EXPECT_EQ(b.rank, 5u);
+  EXPECT_THAT(b.dims, ElementsAre(320, 8, 2));
+  EXPECT_THAT(b.more_dims, ElementsAre(32, 1));
+  EXPECT_THAT(b.strides, ElementsAre(640, 256 * 640));
+  EXPECT_EQ(b.more_strides[0], 8u * 640);
+  EXPECT_THAT(b.box, ElementsAre(64, 8, 2));
+  EXPECT_THAT(b.more_box, ElementsAre(8, 1));
+  EXPECT_EQ(test::fake_map(stacked.d_map).dims[0], 256u);
+  const KernelParams interleaved = params_of(gated(Gate::interleaved, 256, 512, 320), rows_kernel);
+  EXPECT_THAT(test::fake_map(interleaved.b_map).strides, ElementsAre(2 * 640, 640));
+  EXPECT_EQ(test::fake_map(interleaved.b_map).more_strides[0], 16u * 640);
+}
+
+// It computes D's columns twice: of x, then of y.
+TEST(Fused, DirectTakesGatesApart) {
+  const KernelParams params = params_of(gated(Gate::interleaved, 100, 258, 32), direct90);
+  EXPECT_EQ(params.n, 129);
+  EXPECT_EQ(params.tiles_n, 3);
+  EXPECT_EQ(params.b.outer_stride, 2 * 32);
+  EXPECT_EQ(params.fused.b_to_y, 32);
+  EXPECT_EQ(params_of(gated(Gate::stacked, 100, 258, 32), direct90).fused.b_to_y, 129 * 32);
+  EXPECT_EQ(params.splits, 1);
+}
+
+TEST(Fused, PointersHaveNoStrides) {
+  Problem problem = problem_of(64, 64, 64, kk, {}, 5);
+  problem.is_pointer_array = true;
+  const KernelParams params = params_of(problem, direct90);
+  EXPECT_TRUE(params.is_pointer_array);
+  EXPECT_EQ(params.a.batch_stride, 0);
+  EXPECT_EQ(params.d.batch_stride, 0);
+  EXPECT_THAT(reason(problem, rows_kernel), HasSubstr("arrays of pointers"));
+  EXPECT_THAT(reason(problem_of(8, 64, 64), dot90), "");
+}
+
+TEST(Fused, WhatKernelsRefuse) {
+  const Problem problem = gated(Gate::stacked, 256, 512, 256);
+  EXPECT_EQ(reason(problem, rows_kernel), "");
+  EXPECT_EQ(reason(problem, direct90), "");
+  EXPECT_THAT(reason(problem, pair_kernel), HasSubstr("a gate needs"));
+  EXPECT_THAT(reason(gated(Gate::stacked, 8, 512, 256), dot90), HasSubstr("has no gate"));
+  Problem odd = gated(Gate::stacked, 256, 504, 256);
+  odd.d.ld = 256;
+  EXPECT_THAT(reason(odd, rows_kernel), HasSubstr("whole groups of 16 columns"));
+  Problem aux = problem_of(256, 256, 256);
+  aux.epilogue.aux = {address(0x402), Dtype::f32, Order::row, 256, 0};
+  EXPECT_THAT(reason(aux, rows_kernel), HasSubstr("aux is not in aligned pairs"));
+  EXPECT_EQ(reason(aux, direct90), "");
+}
+
+}  // namespace
+}  // namespace bwgemm

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/tuning_cache.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <gtest/gtest.h>
+#include <set>
+
+#include "api/tuning_file.h"
+#include "bwgemm/bwgemm.h"
+#include "kernels/rows.h"
+#include "problems.h"
+
+namespace bwgemm {
+namespace {
+
+namespace fs = std::filesystem;
+using test::problem_of;
+
+std::string class_of(const Problem& problem, const SelectOptions& options = {}) {
+  return problem_class(problem, options, nominal_h200);
+}
+
+TEST(ProblemClass, HoldsAllThatTheFastestChoiceMayDependOn) {
+  const std::vector<std::function<void(Problem&)>> changes = {
+      [](Problem&) {},
+      [](Problem& p) { p.m = 512; },
+      [](Problem& p) { p.n = 512; },
+      [](Problem& p) { p.k = 512; },
+      [](Problem& p) { p.batch = 2; },
+      [](Problem& p) { p.batch = 2, p.a.batch_stride = 0; },
+      [](Problem& p) { p.a.order = Order::column; },
+      [](Problem& p) { p.b.order = Order::row; },
+      [](Problem& p) { p.a.type = p.b.type = Dtype::f16; },
+      [](Problem& p) { p.d.type = p.c.type = Dtype::f32; },
+      [](Problem& p) { p.a.data = test::address(0x100000002); },
+      [](Problem& p) { p.b.ld += 1; },
+      [](Problem& p) { p.d.data = test::address(0x300000010); },
+      [](Problem& p) { p.beta.value = 2; },
+      [](Problem& p) { p.beta.value = 2, p.c.data = test::address(0x400000000); },
+      [](Problem& p) { p.beta.device = reinterpret_cast<const float*>(16); },
+      [](Problem& p) { p.alpha.value = 0; },
+      [](Problem& p) { p.is_pointer_array = true; },
+      [](Problem& p) { p.epilogue.activation = Activation::relu; },
+      [](Problem& p) { p.epilogue.activation = Activation::silu, p.epilogue.gate = Gate::stacked; },
+      [](Problem& p) { p.epilogue.row_bias = {test::address(16)}; },
+      [](Problem& p) { p.epilogue.column_bias = {test::address(16)}; },
+      [](Problem& p) {
+        p.epilogue.column_bias = {test::address(16), Dtype::bf16};
+      },
+      [](Problem& p) { p.epilogue.row_scale = {test::address(16)}; },
+      [](Problem& p) { p.epilogue.aux = p.d; },
+      [](Problem& p) { p.epilogue.aux = p.d, p.epilogue.differentiates = true; },
+  };
+  std::set<std::string> classes;
+  for (const auto& change : changes) {
+    Problem problem = problem_of(256, 256, 256);
+    change(problem);
+    EXPECT_TRUE(classes.insert(class_of(problem)).second) << class_of(problem);
+    EXPECT_EQ(class_of(problem).find(' '), std::string::npos);
+  }
+  const Problem problem = problem_of(256, 256, 256);
+  EXPECT_TRUE(classes.insert(class_of(problem, {.batch_invariant = true})).second);
+  EXPECT_TRUE(classes.insert(class_of(problem, {.sm_count_target = 7})).second);
+}
+
+TEST(ProblemClass, HoldsNeitherAddressesNorScalars) {
+  const Problem problem = problem_of(256, 256, 256);
+  Problem other = problem;
+  other.a.data = test::address(0x700000000);
+  other.alpha.value = -3;
+  other.a.batch_stride = 1;  // of one batch
+  other.b.ld = 1024;         // aligned alike
+  EXPECT_EQ(class_of(problem), class_of(other));
+  EXPECT_EQ(class_of(problem), class_of(problem, {.sm_count_target = 1000}));
+}
+
+class TuningCaches : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "bwgemm_tuning_XXXXXX").string();
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+  std::string path() const { return folder_ / "cache"; }
+
+  static constexpr Pick pick{0, 256, 1};
+  static constexpr Pick other{1, 256, 2};
+
+ private:
+  fs::path folder_;
+};
+
+TEST_F(TuningCaches, KnowWhatTheyRemember) {
+  TuningCache cache("device");
+  EXPECT_FALSE(cache.any());
+  EXPECT_EQ(cache.find("problem"), std::nullopt);
+  cache.remember("problem", pick);
+  EXPECT_TRUE(cache.any());
+  EXPECT_EQ(cache.find("problem"), pick);
+  EXPECT_EQ(cache.find("another"), std::nullopt);
+}
+
+TEST_F(TuningCaches, ShareAFileAmongEqualDevices) {
+  TuningCache first("device"), second("device"), elsewhere("another");
+  first.open(path());
+  first.remember("problem", pick);
+  second.open(path());
+  EXPECT_EQ(second.find("problem"), pick);
+  elsewhere.open(path());
+  EXPECT_EQ(elsewhere.find("problem"), std::nullopt);
+  elsewhere.remember("problem", other);
+  second.open(path());
+  EXPECT_EQ(second.find("problem"), pick) << "of the other device";
+}
+
+TEST_F(TuningCaches, PreferTheirOwnResults) {
+  TuningCache writer("device"), cache("device");
+  writer.open(path());
+  writer.remember("problem", pick);
+  writer.remember("second", pick);
+  cache.remember("problem", other);
+  cache.open(path());
+  EXPECT_EQ(cache.find("problem"), other);
+  EXPECT_EQ(cache.find("second"), pick);
+  cache.open("");
+  EXPECT_EQ(cache.find("problem"), other);
+  EXPECT_EQ(cache.find("second"), std::nullopt) << "the file's are forgotten with it";
+}
+
+TEST_F(TuningCaches, IgnoreOtherBuildsAndUnknownKernels) {
+  const std::string kernel(kernel_name(kernel_rows[0]).view());
+  TuningCache writer("device");
+  writer.open(path());
+  writer.remember("good", pick);
+  TuningEntry entry = read_tuning_file(path()).entries.at(0);
+  std::vector<TuningEntry> stale(3, entry);
+  stale[0].problem = "build", stale[0].build += "x";
+  stale[1].problem = "kernel", stale[1].kernel = "bwgemm_sm90_gone";
+  stale[2].problem = "raster", stale[2].raster = "spiral";
+  ASSERT_EQ(add_to_tuning_file(path(), stale), "");
+  TuningCache cache("device");
+  cache.open(path());
+  EXPECT_EQ(cache.find("good"), pick);
+  for (const TuningEntry& ignored : stale) EXPECT_EQ(cache.find(ignored.problem), std::nullopt);
+  EXPECT_EQ(read_tuning_file(path()).entries.size(), 4u) << "they may be of use to others";
+}
+
+TEST_F(TuningCaches, GoOnWithoutAFileThatCannotBeUsed) {
+  TuningCache cache("device");
+  cache.open("/nonexistent/folder/cache");
+  cache.remember("problem", pick);
+  EXPECT_EQ(cache.find("problem"), pick);
+}
+
+TEST_F(TuningCaches, AreOfBoundedSize) {
+  TuningCache cache("device");
+  for (std::size_t i = 0; i < max_tuning_entries + 5; ++i) cache.remember(std::to_string(i), pick);
+  EXPECT_EQ(cache.find("4"), std::nullopt) << "the oldest go";
+  EXPECT_EQ(cache.find("5"), pick);
+}
+
+}  // namespace
+}  // namespace bwgemm

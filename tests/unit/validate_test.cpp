@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+// What bwgemmMatmul's arguments become: every member has its place in the Problem, in the canonical
+// form that has D in row order; and the keys of plans tell apart what plans depend on.
+#include "api/validate.h"
+
+#include <cstring>
+#include <functional>
+#include <gtest/gtest.h>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "api/bench_command.h"
+#include "api/plan_cache.h"
+#include "core/error.h"
+#include "support/matmul_call.h"
+
+namespace bwgemm::test {
+namespace {
+
+MatmulArguments arguments_of(const MatmulCall& call) {
+  return {known_desc(&call.desc), call.alpha, call.a, call.b, call.beta, call.c, call.d};
+}
+
+Problem problem_of(const MatmulCall& call, bwgemmPointerMode_t mode = BWGEMM_POINTER_MODE_HOST) {
+  return validated(arguments_of(call), mode);
+}
+
+MatmulKey key_of(const MatmulCall& call, bwgemmPointerMode_t mode = BWGEMM_POINTER_MODE_HOST) {
+  return plan_key(arguments_of(call), mode).value();
+}
+
+// Everything differs, so that nothing can be mistaken for something else. D in row order.
+MatmulCall odd_one() {
+  MatmulCall call = MatmulCall::batched();
+  bwgemmMatmulDesc_t& desc = call.desc;
+  desc.m = 96, desc.n = 64, desc.k = 32;
+  desc.transa = BWGEMM_OP_T, desc.transb = BWGEMM_OP_N;
+  desc.Aorder = BWGEMM_ORDER_ROW, desc.Border = BWGEMM_ORDER_COL;
+  desc.Corder = BWGEMM_ORDER_COL, desc.Dorder = BWGEMM_ORDER_ROW;
+  desc.Atype = desc.Btype = BWGEMM_R_16F;
+  desc.Ctype = BWGEMM_R_32F, desc.Dtype = BWGEMM_R_16F;
+  desc.lda = 100, desc.ldb = 101, desc.ldc = 102, desc.ldd = 103;
+  desc.strideA = 10001, desc.strideB = 10002, desc.strideC = 10003, desc.strideD = 10004;
+  desc.activation = BWGEMM_ACTIVATION_GELU_ERF;
+  desc.bias = made_up(0x1000), desc.biasType = BWGEMM_R_16F, desc.strideBias = 201;
+  desc.biasDim = BWGEMM_DIM_M;
+  desc.rowScale = static_cast<const float*>(made_up(0x2000)), desc.strideRowScale = 202;
+  desc.columnScale = static_cast<const float*>(made_up(0x3000)), desc.strideColumnScale = 203;
+  desc.auxMode = BWGEMM_AUX_STORE, desc.aux = made_up(0x4000), desc.auxType = BWGEMM_R_32F;
+  desc.ldaux = 104, desc.strideAux = 10005;
+  call.alpha = &MatmulCall::one, call.beta = &MatmulCall::one;
+  return call;
+}
+
+TEST(Validate, EveryMemberHasItsPlace) {
+  const MatmulCall call = odd_one();
+  const Problem problem = problem_of(call);
+  EXPECT_EQ(problem.m, 96);
+  EXPECT_EQ(problem.n, 64);
+  EXPECT_EQ(problem.k, 32);
+  EXPECT_EQ(problem.batch, 3);
+  EXPECT_FALSE(problem.is_pointer_array);
+  EXPECT_EQ(problem.a, (Matrix{call.a, Dtype::f16, Order::column, 100, 10001}));  // row order, T
+  EXPECT_EQ(problem.b, (Matrix{call.b, Dtype::f16, Order::column, 101, 10002}));
+  EXPECT_EQ(problem.c, (Matrix{call.c, Dtype::f32, Order::column, 102, 10003}));
+  EXPECT_EQ(problem.d, (Matrix{call.d, Dtype::f16, Order::row, 103, 10004}));
+  EXPECT_EQ(problem.alpha, (Scalar{1, nullptr}));
+  EXPECT_EQ(problem.beta, (Scalar{1, nullptr}));
+  const Epilogue& epilogue = problem.epilogue;
+  EXPECT_EQ(epilogue.activation, Activation::gelu_erf);
+  EXPECT_EQ(epilogue.gate, Gate::none);
+  EXPECT_FALSE(epilogue.differentiates);
+  EXPECT_EQ(epilogue.row_bias, (Vector{made_up(0x1000), Dtype::f16, 201}));
+  EXPECT_EQ(epilogue.column_bias, Vector{});
+  EXPECT_EQ(epilogue.row_scale, (Vector{made_up(0x2000), Dtype::f32, 202}));
+  EXPECT_EQ(epilogue.column_scale, (Vector{made_up(0x3000), Dtype::f32, 203}));
+  EXPECT_EQ(epilogue.aux, (Matrix{made_up(0x4000), Dtype::f32, Order::row, 104, 10005}));
+}
+
+// The same product with D^T written for D: all rows become columns.
+TEST(Validate, AColumnOrderDIsTheRowOrderTransposedOne) {
+  const MatmulCall rows = odd_one();
+  MatmulCall columns = rows;
+  const bwgemmMatmulDesc_t& from = rows.desc;
+  bwgemmMatmulDesc_t& desc = columns.desc;
+  const auto flip = [](std::int32_t& order) { order = 1 - order; };
+  std::swap(desc.m, desc.n);
+  std::swap(columns.a, columns.b);
+  desc.transa = from.transb, desc.transb = from.transa;
+  desc.Aorder = from.Border, desc.Border = from.Aorder;
+  flip(desc.Aorder), flip(desc.Border), flip(desc.Corder), flip(desc.Dorder);
+  desc.lda = from.ldb, desc.ldb = from.lda;
+  desc.strideA = from.strideB, desc.strideB = from.strideA;
+  desc.biasDim = BWGEMM_DIM_N;
+  desc.rowScale = from.columnScale, desc.columnScale = from.rowScale;
+  desc.strideRowScale = from.strideColumnScale, desc.strideColumnScale = from.strideRowScale;
+  EXPECT_EQ(problem_of(columns), problem_of(rows));
+}
+
+TEST(Validate, ABiasRunsAlongItsDimension) {
+  MatmulCall call = odd_one();
+  call.desc.biasDim = BWGEMM_DIM_N;
+  EXPECT_EQ(problem_of(call).epilogue.row_bias, Vector{});
+  EXPECT_EQ(problem_of(call).epilogue.column_bias, (Vector{made_up(0x1000), Dtype::f16, 201}));
+}
+
+TEST(Validate, AGemmIsAMatmulWhoseDIsC) {
+  MatmulCall call = MatmulCall::batched();
+  call.c = call.d, call.beta = &MatmulCall::one;
+  call.desc.strideC = call.desc.strideD = 65537;
+  const GemmArguments gemm{BWGEMM_OP_T,
+                           BWGEMM_OP_N,
+                           256,
+                           256,
+                           256,
+                           call.alpha,
+                           call.a,
+                           BWGEMM_R_16BF,
+                           256,
+                           65536,
+                           call.b,
+                           BWGEMM_R_16BF,
+                           256,
+                           65536,
+                           call.beta,
+                           call.d,
+                           BWGEMM_R_16BF,
+                           256,
+                           65537,
+                           3,
+                           BWGEMM_COMPUTE_32F,
+                           99};
+  EXPECT_EQ(validated(gemm, BWGEMM_POINTER_MODE_HOST), problem_of(call));
+  EXPECT_EQ(addresses(gemm), addresses(arguments_of(call)));
+}
+
+TEST(Validate, WhatIsNotReadIsDropped) {
+  MatmulCall call = MatmulCall::batched(1);
+  call.c = made_up(1);  // misaligned, and of no leading dimension
+  call.desc.ldc = 0;
+  Problem problem = problem_of(call);
+  EXPECT_EQ(problem.c, problem.d);
+  EXPECT_EQ(problem.a.batch_stride, 0) << "of one batch";
+  call.beta = nullptr;
+  EXPECT_EQ(problem_of(call), problem) << "a null beta is 0";
+  EXPECT_TRUE(problem_of(call, BWGEMM_POINTER_MODE_DEVICE).beta.known_zero());
+  call.desc.k = 0;
+  call.a = call.b = nullptr;
+  problem = problem_of(call);
+  EXPECT_EQ(problem.a.data, nullptr);
+  call.desc.activation = BWGEMM_ACTIVATION_RELU;
+  EXPECT_EQ(problem_of(call).epilogue.activation, Activation::relu) << "applied to a product of 0";
+}
+
+TEST(Validate, NothingOfAnEmptyProblemIsLookedAt) {
+  for (MatmulCall call : {MatmulCall::with_bias(), MatmulCall::with_aux(), MatmulCall::gated()}) {
+    call.desc.n = 0;
+    call.a = call.b = call.c = call.d = nullptr;
+    call.alpha = call.beta = nullptr;
+    call.desc.bias = made_up(1);
+    const Problem problem = problem_of(call);
+    EXPECT_TRUE(problem.empty());
+    EXPECT_EQ(problem.d.data, nullptr);
+    EXPECT_EQ(problem.epilogue.row_bias.data, nullptr);
+    EXPECT_EQ(problem.epilogue.aux.data, nullptr);
+  }
+}
+
+TEST(Validate, AGateHalvesDAlongItsContiguousDimension) {
+  for (const bwgemmGate_t gate : {BWGEMM_GATE_INTERLEAVED, BWGEMM_GATE_STACKED}) {
+    MatmulCall call = MatmulCall::gated(gate);
+    call.desc.m = 6, call.desc.n = 7, call.desc.ldd = 3;
+    EXPECT_EQ(static_cast<int>(problem_of(call).epilogue.gate), static_cast<int>(gate));
+    EXPECT_EQ(problem_of(call).n, 6) << "the product's, in the canonical form";
+    call.desc.ldd = 2;
+    EXPECT_THROW(problem_of(call), Error);
+    call.desc.Dorder = BWGEMM_ORDER_ROW;
+    call.desc.ldd = 7;
+    EXPECT_THROW(problem_of(call), Error) << "n is odd";
+    call.desc.n = 8, call.desc.ldd = 4;
+    EXPECT_EQ(problem_of(call).n, 8);
+    call.desc.ldd = 3;
+    EXPECT_THROW(problem_of(call), Error);
+  }
+}
+
+TEST(Validate, ArraysOfPointersHaveNoStrides) {
+  MatmulCall call = MatmulCall::with_arrays();
+  call.a = made_up(8), call.b = made_up(16), call.d = made_up(24);
+  call.desc.strideA = call.desc.strideD = -1;
+  const Problem problem = problem_of(call);
+  EXPECT_TRUE(problem.is_pointer_array);
+  EXPECT_EQ(problem.b.data, made_up(8));
+  EXPECT_EQ(problem.d.batch_stride, 0);
+  call.a = made_up(12);
+  EXPECT_THROW(problem_of(call), Error) << "not aligned to a pointer";
+}
+
+TEST(BenchCommand, SaysInACommentWhatTheBenchCannot) {
+  const auto comment = [](const MatmulCall& call) {
+    const std::string command = bench_command(problem_of(call));
+    const std::size_t at = command.find("  # with ");
+    return at == std::string::npos ? "" : command.substr(at + 9);
+  };
+  EXPECT_EQ(comment({}), "");
+  EXPECT_EQ(comment(odd_one()),
+            "C f32 column ld 102 apart from D, scale f32 for each row, scale f32 for each column, "
+            "bias f16 for each row, aux f32 ld 104 written, gelu_erf");
+  EXPECT_EQ(comment(MatmulCall::gated()), "silu, interleaved gate");
+  EXPECT_EQ(comment(MatmulCall::with_arrays()), "arrays of pointers");
+  EXPECT_EQ(comment(MatmulCall::with_aux(BWGEMM_AUX_DERIVATIVE)),
+            "aux bf16 ld 256 read, derivative of relu");
+}
+
+struct Change {
+  const char* name;
+  std::function<void(MatmulCall&)> make;
+};
+
+// Of every member and argument, to another legal value or another alignment.
+std::vector<Change> changes() {
+  return {
+      {"computeType", [](auto& c) { c.desc.computeType = 70; }},
+      {"transa", [](auto& c) { c.desc.transa = BWGEMM_OP_N; }},
+      {"transb", [](auto& c) { c.desc.transb = BWGEMM_OP_C; }},
+      {"m", [](auto& c) { c.desc.m = 95; }},
+      {"n", [](auto& c) { c.desc.n = 63; }},
+      {"k", [](auto& c) { c.desc.k = 31; }},
+      {"Atype", [](auto& c) { c.desc.Atype = BWGEMM_R_16BF; }},
+      {"Btype", [](auto& c) { c.desc.Btype = BWGEMM_R_16BF; }},
+      {"Ctype", [](auto& c) { c.desc.Ctype = BWGEMM_R_16F; }},
+      {"Dtype", [](auto& c) { c.desc.Dtype = BWGEMM_R_32F; }},
+      {"Aorder", [](auto& c) { c.desc.Aorder ^= 1; }},
+      {"Border", [](auto& c) { c.desc.Border ^= 1; }},
+      {"Corder", [](auto& c) { c.desc.Corder ^= 1; }},
+      {"Dorder", [](auto& c) { c.desc.Dorder ^= 1; }},
+      {"lda", [](auto& c) { ++c.desc.lda; }},
+      {"ldb", [](auto& c) { ++c.desc.ldb; }},
+      {"ldc", [](auto& c) { ++c.desc.ldc; }},
+      {"ldd", [](auto& c) { ++c.desc.ldd; }},
+      {"batchCount", [](auto& c) { ++c.desc.batchCount; }},
+      {"strideA", [](auto& c) { ++c.desc.strideA; }},
+      {"strideB", [](auto& c) { ++c.desc.strideB; }},
+      {"strideC", [](auto& c) { ++c.desc.strideC; }},
+      {"strideD", [](auto& c) { ++c.desc.strideD; }},
+      {"batchMode", [](auto& c) { c.desc.batchMode = BWGEMM_BATCH_MODE_POINTER_ARRAY; }},
+      {"activation", [](auto& c) { c.desc.activation = BWGEMM_ACTIVATION_SILU; }},
+      {"gate", [](auto& c) { c.desc.gate = BWGEMM_GATE_STACKED; }},
+      {"biasDim", [](auto& c) { c.desc.biasDim = BWGEMM_DIM_N; }},
+      {"biasType", [](auto& c) { c.desc.biasType = BWGEMM_R_32F; }},
+      {"auxMode", [](auto& c) { c.desc.auxMode = BWGEMM_AUX_DERIVATIVE; }},
+      {"auxType", [](auto& c) { c.desc.auxType = BWGEMM_R_16F; }},
+      {"bias", [](auto& c) { c.desc.bias = made_up(0x1010); }},
+      {"no bias", [](auto& c) { c.desc.bias = nullptr; }},
+      {"strideBias", [](auto& c) { ++c.desc.strideBias; }},
+      {"no rowScale", [](auto& c) { c.desc.rowScale = nullptr; }},
+      {"strideRowScale", [](auto& c) { ++c.desc.strideRowScale; }},
+      {"no columnScale", [](auto& c) { c.desc.columnScale = nullptr; }},
+      {"strideColumnScale", [](auto& c) { ++c.desc.strideColumnScale; }},
+      {"aux", [](auto& c) { c.desc.aux = made_up(0x4010); }},
+      {"no aux", [](auto& c) { c.desc.aux = nullptr; }},
+      {"ldaux", [](auto& c) { ++c.desc.ldaux; }},
+      {"strideAux", [](auto& c) { ++c.desc.strideAux; }},
+      {"algo", [](auto& c) { c.desc.algo = 7; }},
+      {"workspace", [](auto& c) { c.desc.workspace = made_up(0x10000); }},
+      {"workspaceSize", [](auto& c) { c.desc.workspaceSize = 4096; }},
+      {"A", [](auto& c) { c.a = made_up(0x7f0000000010); }},
+      {"B", [](auto& c) { c.b = made_up(0x7f0000000010); }},
+      {"C", [](auto& c) { c.c = made_up(0x7f0000000010); }},
+      {"C that is D", [](auto& c) { c.c = c.d; }},
+      {"D", [](auto& c) { c.d = made_up(0x7f0000000010); }},
+      {"alpha of 0", [](auto& c) { c.alpha = &MatmulCall::zero; }},
+      {"beta of 0", [](auto& c) { c.beta = &MatmulCall::zero; }},
+  };
+}
+
+TEST(PlanKeys, TellApartEveryMember) {
+  const MatmulKey key = key_of(odd_one());
+  std::set<std::array<std::uint64_t, std::tuple_size_v<decltype(key.words)>>> seen{key.words};
+  for (const Change& change : changes()) {
+    MatmulCall call = odd_one();
+    change.make(call);
+    EXPECT_TRUE(seen.insert(key_of(call).words).second)
+        << change.name << " is not in the key, or has the place of another";
+  }
+  EXPECT_TRUE(seen.insert(key_of(odd_one(), BWGEMM_POINTER_MODE_DEVICE).words).second);
+}
+
+// Each word of the struct is in the key, also those that a later version appends.
+TEST(PlanKeys, HoldTheWholeStruct) {
+  const MatmulCall call = odd_one();
+  const MatmulArguments arguments = arguments_of(call);
+  const MatmulKey key = key_of(call);
+  for (std::size_t byte = offsetof(bwgemmMatmulDesc_t, computeType); byte < sizeof call.desc;
+       ++byte) {
+    MatmulArguments other = arguments;
+    reinterpret_cast<unsigned char*>(&other.desc)[byte] ^= 1;
+    // Of an address only its alignment is.
+    const std::size_t word = byte / 8 * 8;
+    const bool is_address = byte != word && (word == offsetof(bwgemmMatmulDesc_t, bias) ||
+                                             word == offsetof(bwgemmMatmulDesc_t, rowScale) ||
+                                             word == offsetof(bwgemmMatmulDesc_t, columnScale) ||
+                                             word == offsetof(bwgemmMatmulDesc_t, aux) ||
+                                             word == offsetof(bwgemmMatmulDesc_t, workspace));
+    if (!is_address) {
+      EXPECT_NE(plan_key(other, BWGEMM_POINTER_MODE_HOST), key) << "byte " << byte;
+    }
+  }
+}
+
+TEST(PlanKeys, AreTheSameForOtherAddressesAndScalars) {
+  const MatmulKey key = key_of(odd_one());
+  MatmulCall call = odd_one();
+  const float two = 2;
+  call.alpha = call.beta = &two;
+  call.a = made_up(0x7f1100000000), call.b = made_up(0x7f1200000000);
+  call.c = made_up(0x7f1300000000), call.d = made_up(0x7f1400000000);
+  call.desc.bias = made_up(0x7f1500000000), call.desc.aux = made_up(0x7f1600000000);
+  EXPECT_EQ(key_of(call), key);
+}
+
+TEST(PlanKeys, NoneForWhatLaunchesNothingOrLacksAlpha) {
+  MatmulCall call;
+  call.alpha = nullptr;
+  EXPECT_FALSE(plan_key(arguments_of(call), BWGEMM_POINTER_MODE_HOST).has_value());
+  call = {};
+  call.desc.m = 0;
+  EXPECT_FALSE(plan_key(arguments_of(call), BWGEMM_POINTER_MODE_HOST).has_value());
+}
+
+}  // namespace
+}  // namespace bwgemm::test
