@@ -106,7 +106,7 @@ TensorMapKey gated_key(const Problem& problem, const KernelShape& shape) {
   key.strides[3] = key.strides[1];
   key.dims[1] = group;  // k, columns of a group, x and y, groups, batches
   key.dims[2] = 2;
-  key.dims[3] = static_cast<std::uint64_t>(problem.n / (2 * group));
+  key.dims[3] = static_cast<std::uint64_t>(problem.n / group / 2);
   key.strides[0] = bytes(columns.step);
   key.strides[1] = bytes(columns.half);
   key.strides[2] = bytes(columns.block);

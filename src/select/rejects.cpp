@@ -187,7 +187,8 @@ bool has_pairs(const Matrix& matrix, std::int64_t batch) {
 const char* gate_rejects(const Problem& problem, const KernelConfig& config) {
   constexpr std::int64_t group = 16;  // columns: x, then their y
   if (problem.epilogue.gate == Gate::none) return nullptr;
-  if (config.family != Family::cooperative || config.output != Output::rows || config.b != Major::k)
+  if (uses_tensor_memory(config)) return "has no gate";
+  if (config.output != Output::rows || config.b != Major::k)
     return "a gate needs columns of B contiguous along k, and D in rows";
   if (problem.n % group != 0) return "with a gate the product must have whole groups of 16 columns";
   if (problem.epilogue.aux.data != nullptr) return "stores no aux of a gate";

@@ -77,7 +77,6 @@ std::vector<RowProblem> operations(const KernelConfig& row, Dtype input) {
 
 std::vector<RowProblem> fused_problems(const KernelConfig& row) {
   std::vector<RowProblem> problems;
-  if (row.family == Family::direct) return problems;  // matmul_test.cpp
   for (const Dtype input : inputs(row.input)) {
     for (const RowProblem& problem : operations(row, input)) problems.push_back(problem);
     if (row.family != Family::dot) continue;
@@ -87,7 +86,9 @@ std::vector<RowProblem> fused_problems(const KernelConfig& row) {
     tall.gemm.transb = row.b == Major::k ? BWGEMM_OP_N : BWGEMM_OP_T;
     tall.fusing->row_scale = tall.fusing->column_scale = true;
   }
-  if (row.family == Family::cooperative && sm90::can_gate(row))
+  const bool can_gate =
+      row.family == Family::direct || (row.family == Family::cooperative && sm90::can_gate(row));
+  if (can_gate)
     for (const bool to_f32 : {false, true}) {
       RowProblem& problem = problems.emplace_back(one_tile(row, inputs(row.input).front(), to_f32));
       problem.gemm.m += unit;  // whole groups of x and y

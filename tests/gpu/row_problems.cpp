@@ -117,6 +117,13 @@ void add_scalars(RowProblem& problem, float alpha, float beta) {
   problem.gemm.fill_c = beta == 0 ? Fill::poison : Fill::normal;
 }
 
+// Fused epilogues ask anew where their tile lies, but in rows that store by elements.
+void fuse(const KernelConfig& row, RowProblem& problem) {
+  if (row.output == Output::scattered && !uses_tensor_memory(row)) return;
+  problem.fusing.emplace();
+  problem.fusing->activation = BWGEMM_ACTIVATION_RELU;
+}
+
 struct Direction {
   Major a, b;
 };
@@ -348,6 +355,7 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
                               input, to_f32, width);
       split.splits_k = true;
       add_scalars(split, 2, beta);
+      if (to_f32) fuse(row, split);
     }
   for (const Raster raster : {Raster::grouped, Raster::snake})
     for (const float beta : {0.0f, -0.5f}) {
@@ -359,6 +367,7 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
       problem.tile_n = forced_tile(row, widest(row), direction(row, 3).b);
       problem.raster = raster;
       add_scalars(problem, 2, beta);
+      if (beta != 0) fuse(row, problem);
     }
   for (const RowProblem& wanted : orders_and_slices(row)) {
     RowProblem& problem =
@@ -366,6 +375,10 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
     const GemmCase gemm = problem.gemm;
     problem = wanted;
     problem.gemm = gemm;
+    if (gemm.input != inputs(row.input).front() || gemm.output != gemm.input) continue;
+    RowProblem fused = problem;  // with a writer of its own
+    fuse(row, fused);
+    problems.push_back(fused);
   }
   if (moves_lines(row)) {  // so many tiles for a cluster that it moves one while it loads another
     GemmCase gemm = several_bands(row).gemm;

@@ -46,25 +46,31 @@ class FusedTile {
     for (int row = ptx::tid_x() / 32; row < tile_rows; row += threads / 32) {
       // Nothing that follows from these is computed before the loop and kept.
       const int batch = computed_here(at_.batch), column = computed_here(ptx::tid_x()) % 32 * 2;
-      const PairPatch patch{params, first_row(at_) + computed_here(row), first_column(at_) + column,
-                            0, batch};
-      if (!patch.has_row(0)) return;
+      const std::int64_t at_row = first_row(at_) + computed_here(row);
+      const std::int64_t at_column = first_column(at_) + column;
+      if (at_row >= params.m) return;
       const std::uint32_t operations = operations_of(params);
       const bool has_gate = (operations & operation::gate) != 0;
-      Pair x[1];
-      fill(params, operations, scaling, patch, has_gate ? gated : products, row, column, x);
-      const Fused<PairPatch> fused(params, operations, scaling, patch);
-      if (fused.has(operation::reads_aux))
-        fused.differentiate(x);
-      else
-        fused.bend(x);
-      if (has_gate) {
-        PairPatch of_y{params, patch.at_row, patch.d_column, params.fused.columns.half, batch};
-        Pair y[1];
-        fill(params, operations, scaling, of_y, products, row, column, y);
-        x[0] = {__fmul_rn(x[0].low, y[0].low), __fmul_rn(x[0].high, y[0].high)};
+      Pair d{};
+#pragma unroll 1
+      for (bool is_x = has_gate;; is_x = false) {
+        const std::int64_t y = has_gate && !is_x ? params.fused.columns.half : 0;
+        const PairPatch patch{params, at_row, at_column, y, batch};
+        Pair x[1];
+        fill(params, operations, scaling, patch, is_x ? gated : products, row, column, x);
+        const Fused<PairPatch> fused(params, operations, scaling, patch);
+        if (fused.has(operation::reads_aux))
+          fused.differentiate(x);
+        else if (is_x || !has_gate)
+          fused.bend(x);
+        if (has_gate && !is_x)
+          d = {__fmul_rn(d.low, x[0].low), __fmul_rn(d.high, x[0].high)};
+        else
+          d = x[0];
+        if (!is_x) break;
       }
-      store(params, matrix_of_batch(params, params.d, batch), patch, x[0]);
+      const PairPatch patch{params, at_row, at_column, 0, batch};
+      store(params, matrix_of_batch(params, params.d, batch), patch, d);
     }
   }
 

@@ -77,7 +77,7 @@ class FusedWriter {
   };
 
   BWGEMM_DEVICE int bytes() const {
-    return size_bytes(params_.d_type);
+    return is_f32() ? 4 : 2;
   }
   BWGEMM_DEVICE bool is_f32() const {
     return params_.d_type == Dtype::f32;

@@ -69,6 +69,7 @@ void Timeline::end(const Cta& cta) {
   for (const auto& warp : cta.warps) warp->timing->end = std::max(warp->timing->end, now);
   Sm& of = sm(cta);
   of.last_end = std::max(of.last_end, now);
+  last_ = std::max(last_, now);  // a warp that ends alone waits for no event
 }
 
 Timeline::Event Timeline::pop() {

@@ -127,6 +127,24 @@ TEST(Timing, ProductsTakeTheirColumnsOrTheirOperands) {
   EXPECT_EQ(test.cycles(products(8, 64)) - test.cycles(products(4, 64)), 4 * 64);
 }
 
+// A warp's lanes each write a word, `stride` bytes apart.
+std::string stores(int count, std::uint64_t to, int stride) {
+  std::string text = joined({"mul.wide.u32 %rd2, %r0, ", std::to_string(stride),
+                             "; add.s64 %rd2, %rd2, ", std::to_string(to), ";"});
+  for (int i = 0; i < count; ++i) text += "st.global.u32 [%rd2], %r0;";
+  return text;
+}
+
+TEST(Timing, StoresOfThreadsLeaveALineAtATime) {
+  TimedCase test;
+  test.threads = 32;
+  const auto cycles = [&](int count, int stride) {
+    return test.cycles(stores(count, test.map.address, stride));
+  };
+  EXPECT_EQ(cycles(8, 128) - cycles(4, 128), 4 * 32);
+  EXPECT_EQ(cycles(8, 4) - cycles(4, 4), 4);
+}
+
 TEST(Timing, AGridTakesItsWaves) {
   TimedCase test;
   test.ctas = 8;
