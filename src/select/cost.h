@@ -9,8 +9,8 @@
 //   compute = waves * (k blocks of a slice * block + fill) + epilogues that nothing hides + merge;
 //             waves of tiles * slices, the last of which may be smaller and has more power for
 //             each SM
-//   merge   = where k is split: handing over, all partial sums through L2, and those of a tile, which
-//             the last CTA reads back
+//   merge   = where k is split: handing over, all partial sums through L2, and those of a tile,
+//             slice by slice, which the last CTA reads back
 //   block   = pace of the tile's shape (kernels/rows.h) * max(time of the tensor cores, delivery,
 //             active SMs * energy of products and deliveries / power, a floor); CTAs that share an
 //             SM take turns
