@@ -11,14 +11,17 @@ namespace {
 
 constexpr int unit = 8;  // elements that always fill 16 bytes
 
-// One tile of a cluster, less a unit of columns and of depth, in the kernel's own terms.
+// One tile of a cluster, less some columns and a unit of depth, in the kernel's own terms.
 RowProblem one_tile(const KernelConfig& row, Dtype input, bool to_f32) {
   const int tile_n = row.tile.n != 0 ? row.tile.n : 32;
   const KernelShape shape = kernel_shape(row, tile_n, input);
   const std::int64_t m = std::max(shape.cluster_tile_m, row.tile.m);
   const std::int64_t n = std::max(shape.cluster_tile_n, tile_n);
-  RowProblem problem{gemm_of(row, m, std::max<std::int64_t>(n - unit, unit), row.tile.k - unit,
-                             majors(row.a).front(), majors(row.b).front())};
+  // Rows of D end at 16 bytes; columns, of which some tiles have few, may end anywhere.
+  const std::int64_t columns =
+      row.output == Output::columns ? n - 1 : std::max<std::int64_t>(n - unit, unit);
+  RowProblem problem{
+      gemm_of(row, m, columns, row.tile.k - unit, majors(row.a).front(), majors(row.b).front())};
   if (row.tile.n == 0) problem.tile_n = tile_n;
   GemmCase& gemm = problem.gemm;
   gemm.input = input;

@@ -42,13 +42,21 @@ TEST(Problem, ColumnOrderBecomesTheTransposedProduct) {
 }
 
 TEST(Problem, TransposingTwiceRestores) {
-  const Problem problem = column_order_problem();
+  Problem problem = column_order_problem();
+  const float bias = 0, scale = 0;
+  problem.epilogue.row_bias.data = &bias;
+  problem.epilogue.column_scale.data = &scale;
   Problem canonical = with_row_order_d(problem);
+  EXPECT_EQ(canonical.epilogue.column_bias.data, &bias);
+  EXPECT_EQ(canonical.epilogue.row_scale.data, &scale);
   // Calling D column-order by hand asks for the other transposition.
-  for (Matrix* matrix : {&canonical.a, &canonical.b, &canonical.c, &canonical.d})
+  Epilogue& epilogue = canonical.epilogue;
+  for (Matrix* matrix : {&canonical.a, &canonical.b, &canonical.c, &canonical.d, &epilogue.aux})
     matrix->order = flipped(matrix->order);
   std::swap(canonical.m, canonical.n);
   std::swap(canonical.a, canonical.b);
+  std::swap(epilogue.row_bias, epilogue.column_bias);
+  std::swap(epilogue.row_scale, epilogue.column_scale);
   EXPECT_EQ(canonical, problem);
 }
 

@@ -34,7 +34,7 @@ class Blocks {
   // To the first block of the next tile that has any.
   BWGEMM_DEVICE void locate(const KernelParams& params, const Cta<config>& cta) {
     for (; tiles_.valid(); tiles_.advance()) {
-      slice_ = k_slice(params, tiles_, k_blocks_);
+      slice_ = k_slice(params, tiles_, params.splits, k_blocks_);
       if (slice_.first < slice_.end) break;
     }
     if (!tiles_.valid()) return;

@@ -191,18 +191,18 @@ BWGEMM_DEVICE void run_consumer(const Params<config>& params, const Cta<config>&
   TileWriter<config> writer(params, cta, warpgroup, scaling);
   Turns<config> turns(warpgroup, k_blocks, operands);
   for (Tiles tiles = cta.tiles(params, warpgroup); tiles.valid(); tiles.advance()) {
-    const KSlice slice = k_slice(params, tiles, k_blocks);
+    const KSlice slice = k_slice(params, tiles, cta.splits(params), k_blocks);
     if (slice.first == slice.end) clear<config>(accumulators);
     turns.wait();
     operands.multiply_tile(accumulators, slice.end - slice.first, trace,
                            [&] { turns.hand_over(tiles.has_tile_between()); });
     turns.pass(operands);
     trace(TraceEvent::epilogue);
-    const bool has_sums = params.splits == 1 || partials.sum(params, tiles, accumulators);
+    const bool has_sums = cta.splits(params) == 1 || partials.sum(params, tiles, accumulators);
     if constexpr (config.output == Output::scattered) {
       if (has_sums) writer.write_tile(accumulators, cta, tiles.at(params));
     } else {
-      if (params.splits > 1) writer.announce(has_sums);
+      if (cta.splits(params) > 1) writer.announce(has_sums);
       if (!has_sums) continue;
       if (params.fused.has(operation::any)) {
         const TileIndex tile = tiles.at(params);

@@ -78,7 +78,7 @@ BWGEMM_DEVICE void set_up(const Params<config>& params, const Cta<config>& cta, 
 template <KernelConfig config>
 BWGEMM_DEVICE void run_output(const KernelParams& params, const Cta<config>& cta, int warpgroup,
                               bool reads_c) {
-  const bool is_split = params.splits > 1;
+  const bool is_split = cta.splits(params) > 1;
   const bool has_gate = can_gate(config) && params.fused.has(operation::gate);
   OutputRole output(params, cta.staging(warpgroup), cta.window(warpgroup, params.d_type, has_gate),
                     reads_c);

@@ -17,8 +17,9 @@ struct KSlice {
   int first, end;
 };
 
-BWGEMM_DEVICE KSlice k_slice(const KernelParams& params, const Tiles& tiles, int k_blocks) {
-  if (params.splits == 1) return {0, k_blocks};
+BWGEMM_DEVICE KSlice k_slice(const KernelParams& params, const Tiles& tiles, std::uint32_t splits,
+                             int k_blocks) {
+  if (splits == 1) return {0, k_blocks};
   const int blocks = params.k_per_split / k_block;
   const int first = min(static_cast<int>(tiles.split()) * blocks, k_blocks);
   return {first, min(first + blocks, k_blocks)};
