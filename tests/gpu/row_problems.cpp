@@ -380,12 +380,16 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
     fuse(row, fused);
     problems.push_back(fused);
   }
-  if (moves_lines(row)) {  // so many tiles for a cluster that it moves one while it loads another
+  // So many tiles for a cluster that it moves one while it loads another, or that both of its
+  // warpgroups have several.
+  for (const float beta : {0.0f, -0.5f}) {
+    if (!row.takes_turns && (!moves_lines(row) || beta != 0)) continue;
     GemmCase gemm = several_bands(row).gemm;
     gemm.batch = 3;
-    RowProblem& problem = add(gemm, inputs(row.input).back(), false, moved);
+    RowProblem& problem =
+        add(gemm, inputs(row.input).back(), false, moves_lines(row) ? moved : aligned);
     problem.clusters = 3;
-    add_scalars(problem, 2, 0);
+    add_scalars(problem, 2, beta);
   }
   for (RowProblem& problem : problems) problem = within(row, problem);
   return problems;
