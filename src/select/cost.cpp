@@ -45,7 +45,7 @@ struct ArchCosts {
   DirectStep direct_narrow;      // others
   double direct_tile_us;         // output of a direct CTA
   double direct_merge_us;        // adding one slice of one tile
-  double dot_launch_us;          // launch and first loads of kernels without tensor maps
+  double unmapped_launch_us;     // launch and first loads of kernels without tensor maps
   double dot_bytes_per_us;       // what dot kernels stream, whole chip
   double dot_cta_bytes_per_us;   // weights that the loads in flight of one CTA bring
   double dot_tile_us;            // sums of the warps, output
@@ -81,7 +81,7 @@ constexpr ArchCosts h200_costs = {
     .direct_narrow = {1.56, 0.437},
     .direct_tile_us = 0.62,
     .direct_merge_us = 0.31,
-    .dot_launch_us = 2.22,
+    .unmapped_launch_us = 2.22,
     .dot_bytes_per_us = 4.45e6,        // of 4.64 TB/s that a kernel which only reads gets
     .dot_cta_bytes_per_us = 29.7e3,
     .dot_tile_us = 0.05,               // by hand: the fits gave 0
@@ -115,7 +115,7 @@ constexpr ArchCosts b200_costs = {
     .direct_narrow = h200_costs.direct_narrow,
     .direct_tile_us = h200_costs.direct_tile_us,
     .direct_merge_us = h200_costs.direct_merge_us,
-    .dot_launch_us = h200_costs.dot_launch_us,
+    .unmapped_launch_us = h200_costs.unmapped_launch_us,
     .dot_bytes_per_us = 7.0e6,         // as memory_bytes_per_us
     .dot_cta_bytes_per_us = h200_costs.dot_cta_bytes_per_us,
     .dot_tile_us = h200_costs.dot_tile_us,
@@ -127,6 +127,13 @@ constexpr const ArchCosts& costs_of(Arch arch) {
 }
 
 constexpr int min_steps_per_split = 4;
+
+// Tiles in turn take equally many slots of the ring; a gated direct kernel has no room for partial
+// sums of x and y both.
+bool can_split(const KernelConfig& config, const Problem& problem) {
+  return !config.takes_turns &&
+         !(config.family == Family::direct && problem.epilogue.gate != Gate::none);
+}
 
 // Clocks between two tcgen05.mma of a CTA pair with 256 rows and 16 of k: published measurements on
 // a GB300 at 64, 128 and 256 columns, joined by straight lines. Below 64 columns nothing is gained.
@@ -365,19 +372,15 @@ Splits splits_to_try(const Problem& problem, const DeviceFacts& facts, const Ker
   Splits splits;
   const KernelShape shape = kernel_shape(config, tile_n, problem.d.type);
   const std::int64_t steps = k_steps(problem, config);
-  if (steps == 0 || shape.cluster_tile_n == 0 || config.takes_turns) return splits;
-  // It has no room for partial sums of x and y both.
-  const bool is_gated_direct =
-      config.family == Family::direct && problem.epilogue.gate != Gate::none;
+  if (steps == 0 || shape.cluster_tile_n == 0 || !can_split(config, problem)) return splits;
   const std::int64_t tiles = cluster_tiles(problem, config, shape).total();
   const std::size_t slice_bytes = sizeof(float) * static_cast<std::size_t>(shape.cluster_tile_m) *
                                   static_cast<std::size_t>(shape.cluster_tile_n) *
                                   static_cast<std::size_t>(tiles);
   const std::int64_t most =
-      is_gated_direct ? 0
-                      : std::min({resident_clusters(facts, config) / tiles,
-                                  steps / (config.family == Family::dot ? 1 : min_steps_per_split),
-                                  static_cast<std::int64_t>(workspace_bytes / slice_bytes)});
+      std::min({resident_clusters(facts, config) / tiles,
+                steps / (config.family == Family::dot ? 1 : min_steps_per_split),
+                static_cast<std::int64_t>(workspace_bytes / slice_bytes)});
   const auto normalized = [&](std::int64_t wanted) {
     return static_cast<int>(ceil_div(steps, ceil_div(steps, wanted)));  // none is empty
   };
@@ -405,12 +408,12 @@ double predicted_us(const Problem& problem, const DeviceFacts& facts, const Kern
   const ArchCosts& costs = costs_of(config.arch);
   const double memory = memory_us(problem, costs);
   if (config.family == Family::dot)
-    return costs.dot_launch_us +
+    return costs.unmapped_launch_us +
            std::max(memory, dot_compute_us(problem, facts, config, splits, costs));
   const bool is_direct = config.family == Family::direct;
   const double compute = is_direct ? direct_compute_us(problem, facts, config, splits, costs)
                                    : tma_compute_us(problem, facts, config, tile_n, splits, costs);
-  const double launch = is_direct ? costs.dot_launch_us : costs.launch_us;
+  const double launch = is_direct ? costs.unmapped_launch_us : costs.launch_us;
   return launch + (config.cluster.size() > 1 ? costs.cluster_us : 0) + std::max(compute, memory) +
          costs.overlap_loss * std::min(compute, memory);
 }

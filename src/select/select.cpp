@@ -157,7 +157,8 @@ Candidate judged(const Problem& given, const DeviceFacts& usable, const KernelCo
   const int forced = config.tile.n == 0 ? options.forced_tile_n : 0;
   // A width that a kernel cannot take is refused only where that kernel is forced, too.
   bool is_fixed = forced > 0 && !options.forced_kernel.empty();
-  for_each_tile_n(config, problem, [&](int tile_n) { is_fixed |= forced == tile_n; });
+  if (forced > 0)
+    for_each_tile_n(config, problem, [&](int tile_n) { is_fixed |= forced == tile_n; });
   for_each_tile_n(config, problem, [&](int tile_n) {
     if (!is_fixed || forced == tile_n) consider(tile_n);
   });
