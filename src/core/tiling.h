@@ -29,6 +29,13 @@ constexpr Major b_major(const Problem& problem) {
   return problem.b.order == Order::column ? Major::k : Major::mn;
 }
 
+// Whether pieces of 128 bytes of its rows or columns lie in two lines of L2 each.
+inline bool straddles(const Matrix& matrix) {
+  constexpr std::int64_t line_bytes = 128;
+  return reinterpret_cast<std::uintptr_t>(matrix.data) % line_bytes != 0 ||
+         matrix.ld * size_bytes(matrix.type) % line_bytes != 0;
+}
+
 // With a gate two columns of the product are one of D.
 constexpr std::int64_t d_columns(const Problem& problem) {
   return problem.epilogue.gate == Gate::none ? problem.n : problem.n / 2;

@@ -93,9 +93,10 @@ void fill_fused(const Problem& problem, const KernelConfig& config, bool is_tran
   params.b.outer_stride *= fused.columns.step;
 }
 
-TensorMapKey gated_key(const Problem& problem, const KernelShape& shape) {
-  TensorMapKey key = tensor_map_key(problem.b, {problem.k, problem.n, problem.batch},
-                                    {shape.operand_box_columns, shape.b_box_rows});
+TensorMapKey gated_key(const Problem& problem, const KernelShape& shape, Promotion promotion) {
+  TensorMapKey key =
+      tensor_map_key(problem.b, {problem.k, problem.n, problem.batch},
+                     {shape.operand_box_columns, shape.b_box_rows}, matrix_map_rank, promotion);
   const GateColumns columns = gate_columns(problem);
   const std::uint64_t column_bytes = key.strides[0];
   const auto bytes = [&](std::int64_t step) {

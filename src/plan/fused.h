@@ -16,7 +16,7 @@ void fill_fused(const Problem& problem, const KernelConfig& config, bool is_tran
                 KernelParams& params);
 
 // A K-major B whose columns arrive as FusedParams::columns says.
-TensorMapKey gated_key(const Problem& problem, const KernelShape& shape);
+TensorMapKey gated_key(const Problem& problem, const KernelShape& shape, Promotion promotion);
 
 // A matrix as kernels address it that load or store it by elements: inner is k for A and B, n for
 // the others.

@@ -63,12 +63,19 @@ bool has_c_apart(const Problem& problem) {
 // An operand of the product, loaded in boxes of columns along its rows: of `k_major_rows` rows
 // where it is K-major, of a block of k where it is MN-major.
 TensorMapKey operand_key(const Matrix& matrix, Major major, std::int64_t rows,
-                         const Problem& problem, const KernelShape& shape, int k_major_rows) {
+                         const Problem& problem, const KernelShape& shape, int k_major_rows,
+                         Promotion promotion) {
   if (major == Major::k)
     return tensor_map_key(matrix, {problem.k, rows, problem.batch},
-                          {shape.operand_box_columns, k_major_rows}, shape.map_rank);
+                          {shape.operand_box_columns, k_major_rows}, shape.map_rank, promotion);
   return tensor_map_key(matrix, {rows, problem.k, problem.batch},
-                        {shape.operand_box_columns, k_block}, shape.map_rank);
+                        {shape.operand_box_columns, k_block}, shape.map_rank, promotion);
+}
+
+// Of an operand whose every element so many tiles read. What streams by once, and what would be
+// fetched for two lines at a time, comes faster without (bench/NOTES.md, 2026-11-22).
+Promotion promotion_for(const Matrix& matrix, std::int64_t readers) {
+  return readers == 1 || straddles(matrix) ? Promotion::none : Promotion::l2_256b;
 }
 
 // Extent and box of C and D, contiguous direction first.
@@ -85,11 +92,14 @@ OutputMap output_map(const Problem& problem, const KernelConfig& config, const K
 
 void fill_maps(const Problem& problem, const KernelConfig& config, const KernelShape& shape,
                TensorMapCache& maps, KernelParams& params, Origin& origin) {
-  origin.a = operand_key(problem.a, a_major(problem), problem.m, problem, shape, shape.a_box_rows);
+  const TileCounts tiles = cluster_tiles(problem, config, shape);
+  origin.a = operand_key(problem.a, a_major(problem), problem.m, problem, shape, shape.a_box_rows,
+                         promotion_for(problem.a, tiles.n));
   const bool has_gate = problem.epilogue.gate != Gate::none;
-  origin.b = has_gate ? gated_key(problem, shape)
+  const Promotion promotion = promotion_for(problem.b, tiles.m);
+  origin.b = has_gate ? gated_key(problem, shape, promotion)
                       : operand_key(problem.b, b_major(problem), problem.n, problem, shape,
-                                    shape.b_box_rows);
+                                    shape.b_box_rows, promotion);
   params.a_map = maps.get(origin.a);
   params.b_map = maps.get(origin.b);
   if (config.output == Output::scattered) return;
@@ -103,6 +113,11 @@ void fill_maps(const Problem& problem, const KernelConfig& config, const KernelS
   params.c_map = has_map ? maps.get(output_key(problem.c)) : params.d_map;
 }
 
+// Arrays of pointers to A and B that need not exist.
+bool reads_no_arrays(const Problem& problem) {
+  return problem.is_pointer_array && problem.scale_only();
+}
+
 void fill_strided(const Problem& problem, KernelParams& params) {
   params.a = strided(problem.a, a_major(problem) == Major::k, problem.batch);
   params.b = strided(problem.b, b_major(problem) == Major::k, problem.batch);
@@ -110,6 +125,8 @@ void fill_strided(const Problem& problem, KernelParams& params) {
   if (problem.reads_c())
     params.c = strided(problem.c, problem.c.order == Order::row, problem.batch);
   if (!problem.is_pointer_array) return;
+  // Pointers are read even where nothing is that they point to; the caller's may then be none.
+  if (reads_no_arrays(problem)) params.a.data = params.b.data = params.d.data;
   for (StridedMatrix* matrix : {&params.a, &params.b, &params.c, &params.d})
     matrix->batch_stride = 0;  // the kernel takes each batch from its pointer
 }
@@ -171,7 +188,7 @@ Plan make_plan(const Problem& given, const KernelConfig& config, const Choice& c
   Origin& from = origin != nullptr ? *origin : unused;
   from = {.addresses = {problem.a.data, problem.b.data, problem.d.data},
           .is_transposed = sees_transposed(config, given),
-          .is_movable = !has_residues(config) && !has_c_apart(problem),
+          .is_movable = !has_residues(config) && !has_c_apart(problem) && !reads_no_arrays(problem),
           .a = {},
           .b = {},
           .d = {}};

@@ -59,7 +59,7 @@ std::string described(const TensorMapKey& key) {
 }  // namespace
 
 TensorMapKey tensor_map_key(const Matrix& matrix, const MapExtent& extent, const MapBox& box,
-                            int rank) {
+                            int rank, Promotion promotion) {
   const auto element_bytes = static_cast<std::uint64_t>(size_bytes(matrix.type));
   const bool repeats = extent.batch == 1 || matrix.batch_stride == 0;
   TensorMapKey key{};
@@ -78,7 +78,8 @@ TensorMapKey tensor_map_key(const Matrix& matrix, const MapExtent& extent, const
   key.rank = static_cast<std::uint32_t>(rank);
   key.interleave = CU_TENSOR_MAP_INTERLEAVE_NONE;
   key.swizzle = swizzle_of(key.box[0] * element_bytes);
-  key.promotion = CU_TENSOR_MAP_L2_PROMOTION_L2_256B;
+  key.promotion = promotion == Promotion::none ? CU_TENSOR_MAP_L2_PROMOTION_NONE
+                                               : CU_TENSOR_MAP_L2_PROMOTION_L2_256B;
   key.oob_fill = CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE;
   return key;
 }

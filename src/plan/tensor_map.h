@@ -39,10 +39,13 @@ struct MapBox {
   int inner, outer;
 };
 
+// Whether L2 fetches more from memory than a box asks for, namely what its neighbours will need.
+enum class Promotion { none, l2_256b };
+
 // The swizzle is as wide as a row of the box: 128, 64 or 32 bytes; none for rows of 16. A matrix
 // that repeats over the batch has one batch in its map; a map of two dimensions is of one.
 TensorMapKey tensor_map_key(const Matrix& matrix, const MapExtent& extent, const MapBox& box,
-                            int rank = matrix_map_rank);
+                            int rank = matrix_map_rank, Promotion promotion = Promotion::l2_256b);
 
 std::uint64_t hash(const TensorMapKey& key);
 

@@ -22,7 +22,6 @@ struct ArchCosts {
   double launch_us;            // launch, prologue, first load
   double cluster_us;           // start and end together, of a cluster of more than one CTA
   double memory_bytes_per_us;  // device memory, whole chip
-  double overlap_loss;         // part of the shorter of compute and memory that is not hidden
   double fill_us;              // the ring runs empty between two waves
   double
       sm_flop_per_us;  // tensor cores of one SM with power to spare; unused where clocks are known
@@ -53,35 +52,33 @@ struct ArchCosts {
 
 // clang-format off
 constexpr ArchCosts h200_costs = {
-    // Fitted 2026-11-21 to four sweeps, 13800 times of 472 problems, on an H200 (bench/NOTES.md), unless a
-    // line says otherwise. The fit puts the kernels of a problem into order; its sums are 10 % off in the
-    // median, and the constants are not the chip's: memory hides behind nothing here, at twice its rate.
-    .launch_us = 2.90,
-    .cluster_us = 0.31,
-    .memory_bytes_per_us = 6.96e6,
-    .overlap_loss = 0.95,
-    .fill_us = 0.174,
-    .sm_flop_per_us = 8.06e6,
-    .powered_flop_per_us = 2.45e9,
-    .powered_bytes_per_us = 18.1e6,
+    // Fitted 2026-11-22 to four sweeps, 20000 times of about 500 problems, on an H200 (bench/NOTES.md), unless
+    // a line says otherwise. The fit puts the kernels of a problem into order; its sums are 9 % off in the median.
+    .launch_us = 2.50,
+    .cluster_us = 0.29,
+    .memory_bytes_per_us = 3.72e6,
+    .fill_us = 0.130,
+    .sm_flop_per_us = 7.23e6,
+    .powered_flop_per_us = 2.57e9,
+    .powered_bytes_per_us = 16.2e6,
     .mma_clocks_per_us = 0,            // not used
-    .sm_bytes_per_us = 212e3,
-    .straddling_rows = 1.78,
-    .straddling_lines = 1.94,
-    .outside_row_us = 0.00038,
-    .chip_bytes_per_us = 15.5e6,
-    .block_floor_us = 0.055,
-    .epilogue_bytes_per_us = 44.3e3,
-    .exposed_epilogue = 1.42,          // two CTAs of an SM do not hide each other's: they are in step
-    .merge_us = 1.81,
-    .merge_slice_us = 0.08,            // by hand: what the fit leaves over, whatever the tile
-    .merge_bytes_per_us = 178e3,
-    .partials_bytes_per_us = 3.2e6,
-    .direct_wide = {1.15, 0.345},      // 141 times of the same sweeps, 4 % off in the median
-    .direct_narrow = {1.56, 0.437},
-    .direct_tile_us = 0.62,
+    .sm_bytes_per_us = 169e3,
+    .straddling_rows = 1.79,
+    .straddling_lines = 1.89,
+    .outside_row_us = 0.00049,
+    .chip_bytes_per_us = 13.3e6,
+    .block_floor_us = 0.047,
+    .epilogue_bytes_per_us = 37.1e3,
+    .exposed_epilogue = 1.22,          // two CTAs of an SM do not hide each other's: they are in step
+    .merge_us = 2.39,
+    .merge_slice_us = 0.10,
+    .merge_bytes_per_us = 180e3,
+    .partials_bytes_per_us = 2.63e6,
+    .direct_wide = {1.18, 0.362},      // 141 times of the same sweeps, 4 % off in the median
+    .direct_narrow = {1.45, 0.496},
+    .direct_tile_us = 0.76,
     .direct_merge_us = 0.31,
-    .unmapped_launch_us = 2.22,
+    .unmapped_launch_us = 2.10,
     .dot_bytes_per_us = 4.45e6,        // of 4.64 TB/s that a kernel which only reads gets
     .dot_cta_bytes_per_us = 29.7e3,
     .dot_tile_us = 0.05,               // by hand: the fits gave 0
@@ -93,7 +90,6 @@ constexpr ArchCosts b200_costs = {
     .launch_us = 2.85,                 // what the fit of 2026-11-21 that looked at times alone gave the H200
     .cluster_us = 0,                   // in launch_us: every kernel of pairs has one
     .memory_bytes_per_us = 7.0e6,      // data sheet 7.67 TB/s, less what H200 loses of its own
-    .overlap_loss = 0.05,              // placeholder
     .fill_us = 0.8,                    // TMA latency and first block, 1000-1500 clocks
     .sm_flop_per_us = 0,               // not used
     .powered_flop_per_us = 0,          // unknown: in mma_clocks_per_us
@@ -164,13 +160,6 @@ struct Block {
   double outside;   // rows of its loads that lie outside of the operands, on an average tile
 };
 
-// Whether rows of 128 bytes lie in two lines each.
-bool straddles(const Matrix& matrix) {
-  constexpr std::int64_t line_bytes = 128;
-  return reinterpret_cast<std::uintptr_t>(matrix.data) % line_bytes != 0 ||
-         matrix.ld * size_bytes(matrix.type) % line_bytes != 0;
-}
-
 // TMA makes the zeros of rows outside of an operand, slowly. Chunks of 64 may stick out of a tile.
 Block block_of(const Problem& problem, const ArchCosts& costs, const KernelConfig& config,
                const KernelShape& shape, const TileCounts& tiles) {
@@ -225,8 +214,10 @@ double block_us(const ArchCosts& costs, const KernelConfig& config, const Block&
   const double delivery = std::max(
       sharing * (block.sm_bytes / costs.sm_bytes_per_us + block.outside * costs.outside_row_us),
       active * block.l2_bytes / costs.chip_bytes_per_us);
-  return pace_of_shape * std::max({sharing * mma_us(costs, config, block, tile_n), delivery,
-                                   active * power_us(costs, block), costs.block_floor_us});
+  const double mma = sharing * mma_us(costs, config, block, tile_n);
+  // No pace is beyond the tensor cores' own.
+  return std::max(mma, pace_of_shape * std::max({mma, delivery, active * power_us(costs, block),
+                                                 costs.block_floor_us}));
 }
 
 // For each element of the product.
@@ -291,7 +282,7 @@ double tma_compute_us(const Problem& problem, const DeviceFacts& facts, const Ke
   const std::int64_t units = tiles.total() * splits;
   const std::int64_t resident = resident_clusters(facts, config);
   // With one tile a CTA has no turns to take.
-  const double pace_of_shape = config.takes_turns && units <= resident ? 1.05 : pace(config);
+  const double pace_of_shape = config.takes_turns && units <= resident ? 1.09 : pace(config);
   const auto wave_us = [&](std::int64_t clusters) {
     const double each = moves_lines(config)
                             ? moving_block_us(problem, config)
@@ -408,14 +399,14 @@ double predicted_us(const Problem& problem, const DeviceFacts& facts, const Kern
   const ArchCosts& costs = costs_of(config.arch);
   const double memory = memory_us(problem, costs);
   if (config.family == Family::dot)
-    return costs.unmapped_launch_us +
-           std::max(memory, dot_compute_us(problem, facts, config, splits, costs));
+    return costs.unmapped_launch_us + dot_compute_us(problem, facts, config, splits, costs);
   const bool is_direct = config.family == Family::direct;
   const double compute = is_direct ? direct_compute_us(problem, facts, config, splits, costs)
                                    : tma_compute_us(problem, facts, config, tile_n, splits, costs);
   const double launch = is_direct ? costs.unmapped_launch_us : costs.launch_us;
-  return launch + (config.cluster.size() > 1 ? costs.cluster_us : 0) + std::max(compute, memory) +
-         costs.overlap_loss * std::min(compute, memory);
+  // Each hides much of the other, until they are equal.
+  return launch + (config.cluster.size() > 1 ? costs.cluster_us : 0) +
+         std::sqrt(compute * compute + memory * memory);
 }
 
 }  // namespace bwgemm

@@ -3,7 +3,7 @@
 // constants are a table per architecture, or stand where the measured curve they describe is;
 // whether the kernel can serve at all is judged by rejects.h.
 //
-//   time    = launch + cluster + max(compute, memory) + overlap_loss * min(compute, memory)
+//   time    = launch + cluster + sqrt(compute^2 + memory^2)
 //   cluster = a price of kernels whose clusters have more than one CTA
 //   memory  = bytes of A, B, D (and C), each moved once, at the rate of device memory
 //   compute = waves * (k blocks of a slice * block + fill) + epilogues that nothing hides + merge;

@@ -106,6 +106,20 @@ TEST_F(PlanTest, KMajorMaps) {
   EXPECT_EQ(maps_.counters().misses, 3u);
 }
 
+TEST_F(PlanTest, PromotesWhatManyTilesReadInWholeLines) {
+  constexpr std::uint32_t none = CU_TENSOR_MAP_L2_PROMOTION_NONE;
+  constexpr std::uint32_t promoted = CU_TENSOR_MAP_L2_PROMOTION_L2_256B;
+  const Plan few_rows = planned(problem_of(128, 8192, 512, kk), small_kk);
+  EXPECT_EQ(test::fake_map(few_rows.params.a_map).promotion, promoted);
+  EXPECT_EQ(test::fake_map(few_rows.params.b_map).promotion, none);
+  const Plan more_rows = planned(problem_of(129, 128, 512, kk), small_kk);
+  EXPECT_EQ(test::fake_map(more_rows.params.a_map).promotion, none);
+  EXPECT_EQ(test::fake_map(more_rows.params.b_map).promotion, promoted);
+  const Plan straddling = planned(problem_of(8192, 8192, 520, kk), small_kk);
+  EXPECT_EQ(test::fake_map(straddling.params.a_map).promotion, none);
+  EXPECT_EQ(test::fake_map(straddling.params.b_map).promotion, none);
+}
+
 TEST_F(PlanTest, MnMajorMaps) {
   const Plan plan = planned(problem_of(4096, 8192, 512, mn), big_mn);
   const test::FakeMap a = test::fake_map(plan.params.a_map);
