@@ -78,7 +78,7 @@ void show(const Options& options, const std::vector<BenchProblem>& problems,
       std::printf("%s\n", why.c_str());
       continue;
     }
-    if (problem.batch > 1)
+    if (problem.batch > 1 && !problem.epilogue.any())
       std::printf("one of %lld batches\n", static_cast<long long>(problem.batch));
     for (const std::string& kernel : kernels) {
       force_kernel(kernel);

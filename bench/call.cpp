@@ -55,9 +55,42 @@ std::vector<std::string> kernel_names() {
   return names;
 }
 
+MatmulCall matmul_call(const BenchProblem& p, const Pointers& at) {
+  const BenchEpilogue& epilogue = p.epilogue;
+  bwgemmMatmulDesc_t desc = BWGEMM_MATMUL_DESC_INIT;
+  desc.transa = operation(p.transa), desc.transb = operation(p.transb);
+  desc.m = p.m, desc.n = p.n, desc.k = p.k;
+  desc.Atype = p.a.type, desc.Btype = p.b.type;
+  desc.Ctype = desc.Dtype = p.c.type;
+  desc.lda = p.a.ld, desc.ldb = p.b.ld;
+  desc.ldc = desc.ldd = p.c.ld;
+  desc.batchCount = p.batch;
+  desc.strideA = p.a.stride, desc.strideB = p.b.stride;
+  desc.strideC = desc.strideD = p.c.stride;
+  desc.activation = epilogue.activation;
+  desc.gate = epilogue.gate;
+  if (epilogue.bias) {
+    const BenchMatrix bias = p.bias();
+    desc.bias = at.bias, desc.biasType = bias.type, desc.biasDim = BWGEMM_DIM_M;
+    desc.strideBias = bias.stride;
+  }
+  if (epilogue.derivative) {
+    const BenchMatrix aux = p.aux();
+    desc.auxMode = BWGEMM_AUX_DERIVATIVE;
+    desc.aux = const_cast<void*>(at.aux);  // only written in another mode
+    desc.auxType = aux.type, desc.ldaux = aux.ld, desc.strideAux = aux.stride;
+  }
+  // A gate wants to know on the host that beta is 0.
+  const bool is_gated = epilogue.gate != BWGEMM_GATE_NONE;
+  return {desc, is_gated ? nullptr : at.beta, epilogue.residual ? at.residual : at.c};
+}
+
 void run_bwgemm(bwgemmHandle_t handle, const BenchProblem& p, const Pointers& at) {
   const bwgemmOperation_t transa = operation(p.transa), transb = operation(p.transb);
-  if (p.batch == 1)
+  if (p.epilogue.any()) {
+    const MatmulCall call = matmul_call(p, at);
+    require(bwgemmMatmul(handle, &call.desc, at.alpha, at.a, at.b, call.beta, call.c, at.c));
+  } else if (p.batch == 1)
     require(bwgemmGemmEx(handle, transa, transb, p.m, p.n, p.k, at.alpha, at.a, p.a.type, p.a.ld,
                          at.b, p.b.type, p.b.ld, at.beta, at.c, p.c.type, p.c.ld,
                          BWGEMM_COMPUTE_32F, -1));
@@ -70,6 +103,13 @@ void run_bwgemm(bwgemmHandle_t handle, const BenchProblem& p, const Pointers& at
 
 std::string explain(bwgemmHandle_t handle, const BenchProblem& p, const Pointers& at) {
   std::string text(1 << 16, '\0');
+  if (p.epilogue.any()) {
+    const MatmulCall call = matmul_call(p, at);
+    require(bwgemmMatmulExplain(handle, &call.desc, at.alpha, at.a, at.b, call.beta, call.c, at.c,
+                                text.data(), text.size()));
+    text.resize(text.find('\0'));
+    return text;
+  }
   require(bwgemmExplain(handle, operation(p.transa), operation(p.transb), p.m, p.n, p.k, at.alpha,
                         at.a, p.a.type, p.a.ld, at.b, p.b.type, p.b.ld, at.beta, at.c, p.c.type,
                         p.c.ld, BWGEMM_COMPUTE_32F, -1, text.data(), text.size()));
@@ -81,7 +121,18 @@ Pointers nominal_pointers(const BenchProblem& p) {
   const auto address = [](std::uintptr_t base, const BenchMatrix& matrix) {
     return reinterpret_cast<void*>(base + static_cast<std::uintptr_t>(matrix.displace));
   };
-  return {address(1 << 20, p.a), address(2 << 20, p.b), address(3 << 20, p.c), &p.alpha, &p.beta};
+  const auto address_if = [&](bool is_read, std::uintptr_t base, const BenchMatrix& matrix) {
+    return is_read ? address(base, matrix) : nullptr;
+  };
+  const BenchEpilogue& epilogue = p.epilogue;
+  return {.a = address(1 << 20, p.a),
+          .b = address(2 << 20, p.b),
+          .c = address(3 << 20, p.c),
+          .alpha = &p.alpha,
+          .beta = &p.beta,
+          .residual = address_if(epilogue.residual, 4 << 20, p.residual()),
+          .bias = address_if(epilogue.bias, 5 << 20, p.bias()),
+          .aux = address_if(epilogue.derivative, 6 << 20, p.aux())};
 }
 
 std::string explain_nominally(const BenchProblem& p) {

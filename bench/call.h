@@ -16,7 +16,16 @@ struct Pointers {
   const void *a, *b;
   void* c;
   const void *alpha, *beta;  // in device memory if the problem says so and there is a handle
+  // What the epilogue reads; else null.
+  const void *residual = nullptr, *bias = nullptr, *aux = nullptr;
 };
+
+// What bwgemmMatmul takes besides alpha, A, B and D, for a problem with or without an epilogue.
+struct MatmulCall {
+  bwgemmMatmulDesc_t desc;
+  const void *beta, *c;
+};
+MatmulCall matmul_call(const BenchProblem& problem, const Pointers& pointers);
 
 // bwgemm answered NOT_SUPPORTED.
 struct NotSupported : std::runtime_error {
@@ -47,7 +56,8 @@ std::vector<std::string> kernel_names();
 // Calls bwgemm once. Throws NotSupported or std::runtime_error with the last-error text.
 void run_bwgemm(bwgemmHandle_t handle, const BenchProblem& problem, const Pointers& pointers);
 
-// What bwgemmExplain says, which knows no batches: of one of them. `handle` may be null.
+// What bwgemmExplain says, which knows no batches: of one of them; with an epilogue, what
+// bwgemmMatmulExplain says. `handle` may be null.
 std::string explain(bwgemmHandle_t handle, const BenchProblem& problem, const Pointers& pointers);
 
 // Made up, but aligned as the problem says. Scalars are in host memory.

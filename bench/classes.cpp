@@ -65,6 +65,24 @@ constexpr std::array classes = {
     ProblemClass{"rest", [](const BenchProblem&) { return true; }, 0, 0},
 };
 
+bool is_fused_by_cublaslt(const BenchEpilogue& e) {
+  return e.activation == BWGEMM_ACTIVATION_NONE || e.activation == BWGEMM_ACTIVATION_RELU ||
+         e.activation == BWGEMM_ACTIVATION_GELU_TANH;
+}
+
+// What cuBLASLt fuses comes with its fused epilogues; else it has a kernel behind its GEMM.
+constexpr std::array fused_classes = {
+    ProblemClass{"fused residual", [](const BenchProblem& p) { return p.epilogue.residual; }, 0, 0},
+    ProblemClass{"fused gate: SwiGLU, GeGLU",
+                 [](const BenchProblem& p) { return p.epilogue.gate != BWGEMM_GATE_NONE; }, 1.15,
+                 0},
+    ProblemClass{"fused derivative", [](const BenchProblem& p) { return p.epilogue.derivative; }, 0,
+                 0},
+    ProblemClass{"fused bias, relu, gelu",
+                 [](const BenchProblem& p) { return is_fused_by_cublaslt(p.epilogue); }, 1.05, 0},
+    ProblemClass{"fused silu, gelu by erf", [](const BenchProblem&) { return true; }, 0, 0},
+};
+
 template <class Value>
 double geometric_mean(std::span<const Ratio* const> ratios, const Value& value) {
   double logs = 0;
@@ -102,8 +120,13 @@ std::span<const ProblemClass> problem_classes() {
   return classes;
 }
 
+std::span<const ProblemClass> epilogue_classes() {
+  return fused_classes;
+}
+
 const ProblemClass& class_of(const BenchProblem& problem) {
-  return *std::find_if(classes.begin(), classes.end(),
+  const auto all = problem.epilogue.any() ? epilogue_classes() : problem_classes();
+  return *std::find_if(all.begin(), all.end(),
                        [&](const ProblemClass& one) { return one.holds(problem); });
 }
 
@@ -116,7 +139,7 @@ double least_bytes(const BenchProblem& p) {
     const std::int64_t batches = matrix.stride == 0 ? 1 : p.batch;
     return static_cast<double>(matrix.rows * matrix.columns * size_bytes(matrix.type) * batches);
   };
-  return bytes(p.a) + bytes(p.b) + bytes(p.c) * (p.beta != 0 ? 2 : 1);
+  return bytes(p.a) + bytes(p.b) + bytes(p.c) * (p.beta != 0 ? 2 : 1) + bytes(p.aux());
 }
 
 std::vector<Ratio> ratios_of(const Table& results) {
@@ -131,16 +154,18 @@ std::vector<Ratio> ratios_of(const Table& results) {
 
 std::vector<ClassSummary> summaries(std::span<const Ratio> ratios) {
   std::vector<ClassSummary> all;
-  std::vector<const Ratio*> members;
-  for (const Ratio& ratio : ratios) members.push_back(&ratio);
-  if (!members.empty()) all.push_back(summary("all", 1.12, 1.08, members));
-  for (const ProblemClass& one : classes) {
-    members.clear();
+  const auto add = [&](const char* name, double wanted_first, double wanted_best,
+                       const auto& is_member) {
+    std::vector<const Ratio*> members;
     for (const Ratio& ratio : ratios)
-      if (&class_of(ratio.problem) == &one) members.push_back(&ratio);
-    if (!members.empty())
-      all.push_back(summary(one.name, one.wanted_first, one.wanted_best, members));
-  }
+      if (is_member(ratio.problem)) members.push_back(&ratio);
+    if (!members.empty()) all.push_back(summary(name, wanted_first, wanted_best, members));
+  };
+  add("all", 1.12, 1.08, [](const BenchProblem& problem) { return !problem.epilogue.any(); });
+  for (const auto& group : {problem_classes(), epilogue_classes()})
+    for (const ProblemClass& one : group)
+      add(one.name, one.wanted_first, one.wanted_best,
+          [&](const BenchProblem& problem) { return &class_of(problem) == &one; });
   return all;
 }
 

@@ -13,6 +13,8 @@ extern const char bwgemm_bench_tensor_sm_90a[];
 extern const char bwgemm_bench_memory_sm_90a[];
 extern const char bwgemm_bench_memory_sm_100f[];
 extern const char bwgemm_bench_ladder_sm_100f[];
+extern const char bwgemm_bench_elementwise_sm_90a[];
+extern const char bwgemm_bench_elementwise_sm_100f[];
 }
 
 namespace bwgemm::bench {
@@ -36,6 +38,11 @@ Code Code::tensor(const Gpu& gpu) {
   if (gpu.compute_capability_major() != 9)
     throw std::runtime_error("the ceiling of tensor cores is measured on Hopper only");
   return Code(bwgemm_bench_tensor_sm_90a);
+}
+
+Code Code::elementwise(const Gpu& gpu) {
+  return Code(gpu.compute_capability_major() == 9 ? bwgemm_bench_elementwise_sm_90a
+                                                  : bwgemm_bench_elementwise_sm_100f);
 }
 
 Code Code::ladder(const Gpu& gpu) {

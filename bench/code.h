@@ -12,10 +12,11 @@ namespace bwgemm::bench {
 
 class Code {
  public:
-  // The kernels of bench/kernels that do not need Hopper's instructions, and those that do. Throw
+  // The kernels of bench/kernels for any GPU, those for Hopper, and elementwise.cu. Throw
   // std::runtime_error if there is none for this GPU.
   static Code memory(const Gpu& gpu);
   static Code tensor(const Gpu& gpu);
+  static Code elementwise(const Gpu& gpu);
   // Those of bench/kernels/ladder, which need sm_100's.
   static Code ladder(const Gpu& gpu);
   // A fatbin.

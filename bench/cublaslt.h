@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "call.h"
+#include "elementwise.h"
 #include "gpu.h"
 #include "problem.h"
 
@@ -19,16 +20,18 @@ inline constexpr int cublaslt_results = 8;
 
 class CublasLt;
 
-// One problem's descriptors and the algorithms that the heuristic returned, best guess first.
+// One problem's descriptors and the algorithms that the heuristic returned, best guess first: none
+// if its epilogue cannot be had from cuBLASLt. What it does not fuse is done by a kernel behind it.
 class CublasLtProblem {
  public:
-  CublasLtProblem(const CublasLt& library, const BenchProblem& problem);
+  CublasLtProblem(const CublasLt& library, const Gpu& gpu, const BenchProblem& problem);
   ~CublasLtProblem();
   CublasLtProblem(const CublasLtProblem&) = delete;
   CublasLtProblem& operator=(const CublasLtProblem&) = delete;
 
   int algorithms() const { return static_cast<int>(results_.size()); }
-  void run(int algorithm, const Pointers& pointers, CUstream stream) const;
+  // On the GPU's stream.
+  void run(int algorithm, const Pointers& pointers) const;
 
  private:
   struct Result {  // cublasLtMatmulHeuristicResult_t
@@ -40,9 +43,15 @@ class CublasLtProblem {
   };
 
   void* layout(const BenchMatrix& matrix, std::int64_t batch) const;
+  void describe_epilogue(const BenchProblem& gemm) const;
+  template <class Value>
+  void set(int attribute, const Value& value, const char* what) const;
   void find_algorithms(const BenchProblem& problem);
 
   const CublasLt& library_;
+  const Gpu& gpu_;
+  const BenchEpilogue epilogue_;
+  std::optional<Elementwise> behind_;
   void* operation_ = nullptr;
   void *a_ = nullptr, *b_ = nullptr, *c_ = nullptr;
   std::vector<Result> results_;

@@ -128,8 +128,8 @@ HostPath measure_host_path(const Gpu& gpu, const CublasLt* cublaslt, const Bench
   contest.add(call);
   contest.add([&] { empty(); });
   std::optional<CublasLtProblem> lt;
-  if (cublaslt != nullptr && problem.k > 0) lt.emplace(*cublaslt, problem);
-  if (lt && lt->algorithms() > 0) contest.add([&] { lt->run(0, at, gpu.stream()); });
+  if (cublaslt != nullptr && problem.k > 0) lt.emplace(*cublaslt, gpu, problem);
+  if (lt && lt->algorithms() > 0) contest.add([&] { lt->run(0, at); });
   const std::vector<HostTimes> times = contest.run();
   return {problem, like.name, times[0], times[1], times.size() > 2 ? times[2] : HostTimes{}};
 }

@@ -24,6 +24,8 @@ namespace bwgemm::bench {
 
 namespace {
 
+constexpr int wrong_result = 1;  // an exit status
+
 void write_file(const std::string& path, const std::string& text) {
   if (path.empty()) return;
   std::ofstream file(path);
@@ -63,20 +65,29 @@ void run_host(const Options& options, const Gpu& gpu, const std::vector<BenchPro
   write_file(options.csv, host_path_csv(paths));
 }
 
-void run_price(const Options& options, const Gpu& gpu, const std::vector<BenchProblem>& problems) {
+int run_price(const Options& options, const Gpu& gpu, Priced priced,
+              const std::vector<BenchProblem>& problems) {
   std::vector<Price> prices;
+  bool all_good = true;
   for (const BenchProblem& problem : problems) {
     if (problem.empty() || !problem.unsupported.empty()) continue;
+    if (const std::string why = not_priced(priced, problem); !why.empty()) {
+      std::printf("%-34s not run: %s\n", problem.name.c_str(), why.c_str());
+      continue;
+    }
     try {
-      prices.push_back(measure_price(gpu, problem, options.measure));
+      prices.push_back(measure_price(gpu, priced, problem, options.measure));
       std::fputs(price_line(prices.back()).c_str(), stdout);
+      all_good = all_good && is_good(prices.back());
     } catch (const std::exception& error) {
       std::printf("%s: %s\n", problem.name.c_str(), error.what());
+      all_good = false;
     }
     std::fflush(stdout);
   }
   std::fputs(price_summary(prices).c_str(), stdout);
-  write_file(options.csv, price_csv(prices));
+  write_file(options.csv, price_csv(priced, prices));
+  return all_good ? 0 : wrong_result;
 }
 
 void run_trace(const Options& options, const Gpu& gpu, const Sensors& sensors,
@@ -90,7 +101,7 @@ void run_trace(const Options& options, const Gpu& gpu, const Sensors& sensors,
 }
 
 int run_ladder(const Options& options, const Gpu& gpu, const Sensors& sensors) {
-  constexpr int wrong_result = 1, other_gpu = 3;
+  constexpr int other_gpu = 3;
   if (!Ladder::runs_on(gpu)) {
     std::fprintf(stderr, "bwgemm_bench: the ladder needs sm_100, a B200 or B300; this is a %s\n",
                  gpu.name().c_str());
@@ -128,7 +139,9 @@ int run_instrument(const Options& options, const std::vector<BenchProblem>& prob
     case Mode::ceiling: write_file(options.csv, ceiling_csv(measure_ceilings(gpu, sensors))); break;
     case Mode::ladder: return run_ladder(options, gpu, sensors);
     case Mode::host: run_host(options, gpu, problems); break;
-    case Mode::price: run_price(options, gpu, problems); break;
+    case Mode::batch_invariance_price:
+      return run_price(options, gpu, Priced::batch_invariance, problems);
+    case Mode::epilogue_price: return run_price(options, gpu, Priced::epilogue, problems);
     case Mode::trace: run_trace(options, gpu, sensors, problems.front()); break;
     default: throw std::runtime_error("this mode is none of the instruments");
   }

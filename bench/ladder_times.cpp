@@ -46,13 +46,6 @@ void check_small(const Gpu& gpu, const Ladder& ladder, std::vector<LadderRow>& r
 }
 
 // The result of one call on the first set of operands.
-std::string verify_once(const Gpu& gpu, const Operands& operands, const Call& call) {
-  operands.poison_c(0);
-  call(0);
-  check(driver().cuStreamSynchronize(gpu.stream()), "cuStreamSynchronize");
-  return operands.verify(0);
-}
-
 void sample(const Gpu& gpu, const MeasureOptions& options, std::vector<Contender>& contenders) {
   const Series& warming = *contenders.back().series;
   for (double ms = 0; ms < options.warm_ms;) ms += warming.microseconds(gpu) * warming.calls * 1e-3;
@@ -108,7 +101,7 @@ class Race {
       ladder_.launch(step, {options_.size, options_.size, options_.size, address(at.b),
                             address(at.a), address(at.c)});
     };
-    rows[row].check = verify_once(gpu_, operands_, call);
+    rows[row].check = check_once(gpu_, operands_, call, Precision::of_bwgemm);
     if (rows[row].check == "ok") add(row, call);
   }
 
@@ -120,7 +113,7 @@ class Race {
                   .technique = "what it chooses",
                   .kernel = chosen_kernel(explain(handle_.get(), problem_, operands_.pointers(0))),
                   .reading = {}};
-    row.check = verify_once(gpu_, operands_, call);
+    row.check = check_once(gpu_, operands_, call, Precision::of_bwgemm);
     rows.push_back(row);
     add(rows.size() - 1, call);
   }
@@ -132,11 +125,10 @@ class Race {
       std::printf("without cuBLASLt: %s\n", why_not.c_str());
       return;
     }
-    products_.emplace(*library_, problem_);
+    products_.emplace(*library_, gpu_, problem_);
     if (products_->algorithms() == 0) return;
     rows.push_back({.name = "cuBLASLt", .technique = "first result", .kernel = "", .reading = {}});
-    add(rows.size() - 1,
-        [this](int set) { products_->run(0, operands_.pointers(set), gpu_.stream()); });
+    add(rows.size() - 1, [this](int set) { products_->run(0, operands_.pointers(set)); });
   }
 
   const Gpu& gpu_;

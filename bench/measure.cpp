@@ -98,14 +98,23 @@ void sample(const Gpu& gpu, const Sensors& sensors, const MeasureOptions& option
   result.end = under_load(gpu, sensors, ours);
 }
 
-// The kernel that a call ran, else the one that the library announces.
+}  // namespace
+
 std::string kernel_of(const Series& series, bwgemmHandle_t handle, const BenchProblem& problem,
                       const Pointers& pointers) {
   const std::string kernel = series.graph.kernel("bwgemm_");
   return kernel.empty() ? chosen_kernel(explain(handle, problem, pointers)) : kernel;
 }
 
-}  // namespace
+std::string check_once(const Gpu& gpu, const Operands& operands, const Call& call,
+                       Precision precision) {
+  if (!operands.reads_c()) operands.poison_c(0);
+  call(0);
+  check(driver().cuStreamSynchronize(gpu.stream()), "cuStreamSynchronize");
+  std::string text = operands.verify(0, precision);
+  operands.reset_c(0);
+  return text;
+}
 
 Measurement measure(const Gpu& gpu, const Sensors& sensors, bwgemmHandle_t handle,
                     const CublasLt* cublaslt, const BenchProblem& problem,
@@ -117,13 +126,7 @@ Measurement measure(const Gpu& gpu, const Sensors& sensors, bwgemmHandle_t handl
       handle, problem.device_scalars ? BWGEMM_POINTER_MODE_DEVICE : BWGEMM_POINTER_MODE_HOST);
   const Call ours = [&](int set) { run_bwgemm(handle, problem, operands.pointers(set)); };
 
-  if (options.check) {
-    if (problem.beta == 0) operands.poison_c(0);
-    ours(0);
-    check(driver().cuStreamSynchronize(gpu.stream()), "cuStreamSynchronize");
-    result.check = operands.verify(0);
-    operands.reset_c(0);
-  }
+  if (options.check) result.check = check_once(gpu, operands, ours, Precision::of_bwgemm);
 
   if (!options.time) {
     const Series once(gpu, operands, 1, ours);
@@ -134,12 +137,14 @@ Measurement measure(const Gpu& gpu, const Sensors& sensors, bwgemmHandle_t handl
   const auto our_series = make_series(gpu, operands, options.graph_ms, ours);
   result.kernel = kernel_of(*our_series, handle, problem, operands.pointers(0));
   std::optional<CublasLtProblem> lt;
-  if (cublaslt != nullptr && problem.k > 0) lt.emplace(*cublaslt, problem);
+  if (cublaslt != nullptr && problem.k > 0) lt.emplace(*cublaslt, gpu, problem);
   std::unique_ptr<Series> first, best;
   if (lt && lt->algorithms() > 0) {
     const std::function<Call(int)> call_of = [&](int algorithm) -> Call {
-      return [&, algorithm](int set) { lt->run(algorithm, operands.pointers(set), gpu.stream()); };
+      return [&, algorithm](int set) { lt->run(algorithm, operands.pointers(set)); };
     };
+    if (options.check && problem.epilogue.any())
+      result.first_check = check_once(gpu, operands, call_of(0), Precision::of_others);
     result.algorithms = lt->algorithms();
     result.best_algorithm = fastest(gpu, operands, *lt, call_of);
     first = make_series(gpu, operands, options.graph_ms, call_of(0));

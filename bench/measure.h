@@ -31,6 +31,7 @@ struct Spread {
 struct Measurement {
   std::string kernel;
   std::string check = "not run";
+  std::string first_check = "not run";  // of cuBLASLt's first, where an epilogue is asked for
   double bwgemm_us = 0, first_us = 0, best_us = 0;  // medians per call
   Spread over_first, over_best;  // cuBLASLt's time over ours: above 1 we are faster
   int best_algorithm = 0, algorithms = 0;
@@ -41,6 +42,14 @@ struct Measurement {
 
 // Clock and power while the series is replayed.
 Sensors::Reading under_load(const Gpu& gpu, const Sensors& sensors, const Series& series);
+
+// The kernel that a call ran, else the one that the library announces.
+std::string kernel_of(const Series& series, bwgemmHandle_t handle, const BenchProblem& problem,
+                      const Pointers& pointers);
+
+// Runs a call on the first set and checks it, on a C that was filled with NaN unless it is read.
+std::string check_once(const Gpu& gpu, const Operands& operands, const Call& call,
+                       Precision precision);
 
 // `cublaslt` may be null, and may have no algorithm: then only ours is timed. Throws NotSupported
 // or std::runtime_error.

@@ -8,8 +8,6 @@
 #include <random>
 #include <stdexcept>
 
-#include "verify.h"
-
 namespace bwgemm::bench {
 
 namespace {
@@ -38,9 +36,11 @@ std::size_t bytes_of(const BenchMatrix& matrix, std::int64_t batch) {
   return static_cast<std::size_t>(matrix.span(batch) * size_bytes(matrix.type));
 }
 
-// Where the next matrix may begin, if this one begins at `start`.
-std::size_t behind(std::size_t start, const BenchMatrix& matrix, std::int64_t batch) {
-  return (start + bytes_of(matrix, batch) + 1023) / 1024 * 1024;
+// Where `next` begins, if the matrix before it begins at `start`.
+std::size_t behind(std::size_t start, const BenchMatrix& matrix, std::int64_t batch,
+                   const BenchMatrix& next = {}) {
+  return (start + bytes_of(matrix, batch) + 1023) / 1024 * 1024 +
+         static_cast<std::size_t>(next.displace);
 }
 
 // Copies the pool over and over; each operand starts elsewhere in it.
@@ -99,11 +99,12 @@ struct Operands::Pool {
 Operands::Operands(const Gpu& gpu, const BenchProblem& problem)
     : problem_(problem),
       a_start_(static_cast<std::size_t>(problem.a.displace)),
-      b_start_(behind(a_start_, problem.a, problem.batch) +
-               static_cast<std::size_t>(problem.b.displace)),
-      c_start_(behind(b_start_, problem.b, problem.batch) +
-               static_cast<std::size_t>(problem.c.displace)),
-      set_bytes_(behind(c_start_, problem.c, problem.batch)),
+      b_start_(behind(a_start_, problem.a, problem.batch, problem.b)),
+      c_start_(behind(b_start_, problem.b, problem.batch, problem.c)),
+      residual_start_(behind(c_start_, problem.c, problem.batch, problem.residual())),
+      bias_start_(behind(residual_start_, problem.residual(), problem.batch, problem.bias())),
+      aux_start_(behind(bias_start_, problem.bias(), problem.batch, problem.aux())),
+      set_bytes_(behind(aux_start_, problem.aux(), problem.batch)),
       c_bytes_(bytes_of(problem.c, problem.batch)),
       scalars_(2 * sizeof(float)),
       pool_(Pool::of(problem.a.type)) {
@@ -118,6 +119,10 @@ Operands::Operands(const Gpu& gpu, const BenchProblem& problem)
     const DeviceBuffer& pool = *pool_.device_values;
     fill(memory_->address(offset(set)), c_start_, pool,
          static_cast<std::size_t>(set) * 7919 * 2 % pool.bytes());
+    // What the epilogue reads has the type of C.
+    const std::size_t extras = behind(c_start_, problem.c, problem.batch);
+    fill(memory_->address(offset(set) + extras), set_bytes_ - extras, c_pool(),
+         (static_cast<std::size_t>(set) * 4093 + 1024) * 8 % c_pool().bytes());
     reset_c(set);
   }
   const float scalars[] = {problem.alpha, problem.beta};
@@ -126,8 +131,14 @@ Operands::Operands(const Gpu& gpu, const BenchProblem& problem)
 }
 
 Pointers Operands::pointers(int set) const {
-  Pointers pointers{reinterpret_cast<void*>(a(set)), reinterpret_cast<void*>(b(set)),
-                    reinterpret_cast<void*>(c(set)), &problem_.alpha, &problem_.beta};
+  Pointers pointers{.a = pointer(set, a_start_),
+                    .b = pointer(set, b_start_),
+                    .c = pointer(set, c_start_),
+                    .alpha = &problem_.alpha,
+                    .beta = &problem_.beta};
+  if (problem_.epilogue.residual) pointers.residual = pointer(set, residual_start_);
+  if (problem_.epilogue.bias) pointers.bias = pointer(set, bias_start_);
+  if (problem_.epilogue.derivative) pointers.aux = pointer(set, aux_start_);
   if (problem_.device_scalars) {
     pointers.alpha = scalars_.pointer();
     pointers.beta = scalars_.pointer(sizeof(float));
@@ -136,8 +147,7 @@ Pointers Operands::pointers(int set) const {
 }
 
 void Operands::reset_c(int set) const {
-  fill(c(set), c_bytes_, output_is_f32() ? *pool_.device_values_f32 : *pool_.device_values,
-       c_in_pool);
+  fill(c(set), c_bytes_, c_pool(), c_in_pool);
   wait_for_legacy_stream();
 }
 
@@ -146,14 +156,18 @@ void Operands::poison_c(int set) const {
   wait_for_legacy_stream();
 }
 
-std::string Operands::verify(int set) const {
+const DeviceBuffer& Operands::c_pool() const {
+  return output_is_f32() ? *pool_.device_values_f32 : *pool_.device_values;
+}
+
+std::string Operands::verify(int set, Precision precision) const {
   const auto c_before = [this](std::int64_t index) -> double {
     const auto at = static_cast<std::size_t>(index);
     return output_is_f32()
                ? pool_.values_f32[(at + c_in_pool / 4) % pool_elements]
                : widen(pool_.values[(at + c_in_pool / 2) % pool_elements], problem_.c.type);
   };
-  return bench::verify(problem_, a(set), b(set), c(set), c_before);
+  return bench::verify(problem_, pointers(set), c_before, precision);
 }
 
 }  // namespace bwgemm::bench

@@ -52,7 +52,7 @@ void set_mode(Options& options, Mode mode) {
   if (options.mode != Mode::measure && options.mode != mode)
     throw std::runtime_error(
         "only one of --sweep, --regret, --summary, --random-problems, --ceiling, --ladder, "
-        "--host and --trace");
+        "--host, --batch-invariant, --epilogue-price and --trace");
   options.mode = mode;
 }
 
@@ -65,7 +65,8 @@ Flags flags_of(Options& options) {
       {"--ceiling", [&] { set_mode(options, Mode::ceiling); }},
       {"--ladder", [&] { set_mode(options, Mode::ladder); }},
       {"--host", [&] { set_mode(options, Mode::host); }},
-      {"--batch-invariant", [&] { set_mode(options, Mode::price); }},
+      {"--batch-invariant", [&] { set_mode(options, Mode::batch_invariance_price); }},
+      {"--epilogue-price", [&] { set_mode(options, Mode::epilogue_price); }},
       {"--resume", [&] { options.resume = true; }},
       {"--no-check", [&] { options.measure.check = false; }},
       {"--no-time", [&] { options.measure.time = false; }},
@@ -163,6 +164,8 @@ std::string usage() {
          "                      (4096); on a virtual B200 only checks them\n"
          "  --host              host time of a call, of an empty launch and of cuBLASLt\n"
          "  --batch-invariant   what batch invariance costs: times with it over times without\n"
+         "  --epilogue-price    what epilogues cost, checked: times of the fused call over those\n"
+         "                      of the plain GEMM\n"
          "  --trace FILE.json   timeline of one problem (chrome://tracing, Perfetto)\n"
          "  --explain           run nothing: what would be chosen on an H200 and a B200, and why\n"
          "  --csv FILE          write one row a measurement; --json FILE likewise\n"

@@ -21,7 +21,8 @@ enum class Mode {
   ladder,
   host,
   trace,
-  price
+  batch_invariance_price,
+  epilogue_price
 };
 
 struct Options {

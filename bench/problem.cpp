@@ -14,7 +14,6 @@ namespace {
 
 // Of the lists, and not served yet.
 const std::set<std::string> later_types = {"fp8_e4m3", "fp8_e5m2", "fp8_e4m3_blk128", "mxfp8_e4m3"};
-const std::set<std::string> later_epilogues = {"bias", "bias_gelu_tanh", "residual", "swiglu"};
 
 constexpr std::int64_t base_alignment = 256;
 
@@ -59,14 +58,21 @@ void read_types(const Fields& fields, BenchProblem& problem) {
         std::string("inputs of ") + short_name(input) + " with an output of " + short_name(output);
 }
 
-void read_epilogue(const Fields& fields, BenchProblem& problem) {
-  const std::string epilogue = fields.text("epilogue", "none");
-  if (epilogue == "beta1")
-    problem.beta = 1;
-  else if (later_epilogues.contains(epilogue))
-    problem.unsupported = "epilogue " + epilogue;
-  else if (epilogue != "none")
-    throw std::runtime_error("unknown epilogue '" + epilogue + "'");
+// With beta, which some epilogues are about. `gated`: the size that a gate halves.
+void read_epilogue(const Fields& fields, const char* gated, BenchProblem& problem) {
+  const std::string name = fields.text("epilogue", "none");
+  const bool is_beta1 = name == "beta1";
+  const BenchEpilogue epilogue = parse_epilogue(is_beta1 ? "none" : name, fields.text("gate", ""));
+  problem.epilogue = epilogue;
+  problem.beta = is_beta1 ? 1 : fields.single("beta", epilogue.residual ? 1.0f : 0.0f);
+  if (epilogue.residual && problem.beta == 0)
+    throw std::runtime_error("beta is 0 but epilogue " + name + " adds beta * C");
+  if (epilogue.gate == BWGEMM_GATE_NONE) return;
+  if (problem.beta != 0)
+    throw std::runtime_error("beta is " + fields.text("beta", "") + " but must be 0 with a gate");
+  if (problem.m % 2 != 0)
+    throw std::runtime_error(std::string(gated) + " is " + std::to_string(problem.m) +
+                             " but must be even with a gate");
 }
 
 // Whether indices could exceed what the arithmetic here can hold.
@@ -121,10 +127,9 @@ BenchProblem from_fields(const Fields& fields, bool column_major) {
   problem.transa = is_transposed(fields, "trans" + a);
   problem.transb = is_transposed(fields, "trans" + b);
   problem.alpha = fields.single("alpha", problem.alpha);
-  problem.beta = fields.single("beta", problem.beta);
   problem.device_scalars = in_device_memory(fields);
   read_types(fields, problem);
-  read_epilogue(fields, problem);
+  read_epilogue(fields, column_major ? "m" : "n", problem);
 
   const auto shape = [](BenchMatrix& matrix, bool transposed, std::int64_t rows,
                         std::int64_t columns) {
@@ -133,7 +138,8 @@ BenchProblem from_fields(const Fields& fields, bool column_major) {
   };
   shape(problem.a, problem.transa, problem.m, problem.k);
   shape(problem.b, problem.transb, problem.k, problem.n);
-  shape(problem.c, false, problem.m, problem.n);
+  const bool is_gated = problem.epilogue.gate != BWGEMM_GATE_NONE;
+  shape(problem.c, false, is_gated ? problem.m / 2 : problem.m, problem.n);
   read_storage(fields, a, problem.batch, problem.a);
   read_storage(fields, b, problem.batch, problem.b);
   read_storage(fields, "c", problem.batch, problem.c);
@@ -149,7 +155,7 @@ std::string canonical(const std::string& text) {
 
 const char* const problem_keys =
     "m n k transa transb dtype out batch alpha beta scalars lda ldb ldc stridea strideb stridec "
-    "aligna alignb alignc epilogue name source";
+    "aligna alignb alignc epilogue gate name source";
 
 std::int64_t size_bytes(bwgemmDataType_t type) {
   return type == BWGEMM_R_32F ? 4 : 2;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bwgemm/bwgemm.h"
+#include "epilogue.h"
 #include "table.h"
 
 namespace bwgemm::bench {
@@ -37,10 +38,21 @@ struct BenchProblem {
   std::int64_t m = 0, n = 0, k = 0;
   std::int64_t batch = 1;
   bool transa = false, transb = false;
-  BenchMatrix a, b, c;
+  BenchMatrix a, b;
+  BenchMatrix
+      c;  // what is written: D; what beta times is added, unless the epilogue says otherwise
   float alpha = 1, beta = 0;
   bool device_scalars = false;  // alpha and beta are read from device memory
-  std::string unsupported;      // why it cannot be run yet; empty if it can
+  BenchEpilogue epilogue;
+  std::string unsupported;  // why it cannot be run yet; empty if it can
+
+  // What the epilogue reads; without rows where it reads none.
+  BenchMatrix residual() const { return epilogue.residual ? c : BenchMatrix{}; }
+  BenchMatrix aux() const { return epilogue.derivative ? c : BenchMatrix{}; }
+  BenchMatrix bias() const {
+    if (!epilogue.bias) return {};
+    return {.type = c.type, .rows = m, .columns = 1, .ld = m, .stride = m};
+  }
 
   bool empty() const { return m == 0 || n == 0 || batch == 0; }
   double flop() const {

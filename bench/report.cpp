@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <fstream>
+#include <filesystem>
 #include <stdexcept>
 
 #include "row.h"
@@ -18,6 +18,19 @@ std::FILE* open_file(const std::string& path, const char* mode) {
   std::FILE* file = std::fopen(path.c_str(), mode);
   if (file == nullptr) throw std::runtime_error("cannot write " + path);
   return file;
+}
+
+bool is_wrong(const std::string& check) {
+  return check != "ok" && check != "not run";
+}
+
+// A row of an older file by the columns of today, of which that had fewer: nothing was fused, and
+// cuBLASLt not checked.
+std::string row_of_older(const Table& older, std::size_t row) {
+  std::vector<Cell> cells = row_of({}, {}, {});
+  for (Cell& cell : cells)
+    if (older.has(cell.column)) cell.value = older.text(row, cell.column);
+  return csv_row(cells);
 }
 
 std::string key(const BenchProblem& problem, const std::string& forced_kernel) {
@@ -57,18 +70,19 @@ Report::~Report() {
 // Keeps its complete rows; a row without its end was cut off and is measured again.
 void Report::rewrite_csv(const std::string& csv, const std::string& header) {
   std::vector<std::string> rows;
-  std::ifstream existing(csv);
-  std::string line;
-  if (std::getline(existing, line) && line != header)
-    throw std::runtime_error(csv + " has the columns of another version and cannot be resumed");
-  while (std::getline(existing, line) && !existing.eof()) rows.push_back(line);
-  existing.close();
+  if (std::filesystem::exists(csv)) {
+    const Table existing = Table::read(csv, true);
+    for (const char* column : {"name", "forced", "best_us"})
+      if (existing.rows() > 0 && !existing.has(column))
+        throw std::runtime_error(csv + " has no column " + column + " and cannot be resumed");
+    for (std::size_t row = 0; row < existing.rows(); ++row) {
+      rows.push_back(row_of_older(existing, row));
+      done_.insert(existing.text(row, "name") + "," + existing.text(row, "forced"));
+    }
+  }
   csv_ = open_file(csv, "w");
   std::fprintf(csv_, "%s\n", header.c_str());
-  for (const std::string& row : rows) {
-    std::fprintf(csv_, "%s\n", row.c_str());
-    done_.insert(row.substr(0, row.find(',', row.find(',') + 1)));
-  }
+  for (const std::string& row : rows) std::fprintf(csv_, "%s\n", row.c_str());
   std::fflush(csv_);
 }
 
@@ -106,8 +120,8 @@ void Report::add(const BenchProblem& p, const std::string& forced_kernel, const 
         r.warm.sm_mhz, r.warm.watts, r.end.sm_mhz, r.end.watts);
   std::fflush(stdout);
   lines_.push_back({p.name, r.kernel, r.bwgemm_us, r.over_first.median, r.over_best.median});
-  if (r.check != "ok" && r.check != "not run")
-    wrong_.push_back(p.name + ", " + r.kernel + ": " + r.check);
+  if (is_wrong(r.check)) wrong_.push_back(p.name + ", " + r.kernel + ": " + r.check);
+  if (is_wrong(r.first_check)) wrong_.push_back(p.name + ", cuBLASLt's first: " + r.first_check);
   const std::vector<Cell> row = row_of(p, forced_kernel, r);
   if (csv_ != nullptr) {
     std::fprintf(csv_, "%s\n", csv_row(row).c_str());

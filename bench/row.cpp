@@ -67,6 +67,8 @@ std::vector<Cell> problem_cells(const BenchProblem& p) {
       {"aligna", whole(p.a.displace)},
       {"alignb", whole(p.b.displace)},
       {"alignc", whole(p.c.displace)},
+      {"epilogue", epilogue_name(p.epilogue), true},
+      {"gate", gate_name(p.epilogue), true},
   };
 }
 
@@ -77,6 +79,7 @@ std::vector<Cell> row_of(const BenchProblem& p, const std::string& forced_kernel
   const std::vector<Cell> measured = {
       {"kernel", r.kernel, true},
       {"check", r.check, true},
+      {"first_check", r.first_check, true},
       {"bwgemm_us", fixed(r.bwgemm_us, 3)},
       {"first_us", fixed(r.first_us, 3)},
       {"best_us", fixed(r.best_us, 3)},

@@ -28,6 +28,13 @@ const DeviceFacts& facts_of(NominalDevice device) {
 
 Problem library_problem(const BenchProblem& p) {
   const Pointers at = nominal_pointers(p);
+  const bwgemmPointerMode_t mode =
+      p.device_scalars ? BWGEMM_POINTER_MODE_DEVICE : BWGEMM_POINTER_MODE_HOST;
+  if (p.epilogue.any()) {
+    const MatmulCall call = matmul_call(p, at);
+    return validated(MatmulArguments{call.desc, at.alpha, at.a, at.b, call.beta, call.c, at.c},
+                     mode);
+  }
   const GemmArguments arguments{p.transa ? BWGEMM_OP_T : BWGEMM_OP_N,
                                 p.transb ? BWGEMM_OP_T : BWGEMM_OP_N,
                                 p.m,
@@ -50,8 +57,7 @@ Problem library_problem(const BenchProblem& p) {
                                 p.batch,
                                 BWGEMM_COMPUTE_32F,
                                 -1};
-  return validated(arguments,
-                   p.device_scalars ? BWGEMM_POINTER_MODE_DEVICE : BWGEMM_POINTER_MODE_HOST);
+  return validated(arguments, mode);
 }
 
 Variant variant_of(const KernelConfig& config, int tile_n, int splits) {

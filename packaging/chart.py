@@ -94,10 +94,12 @@ def compared(paths):
 
 
 def least_bytes(row):
-    """Each matrix moved once, C twice if it is read."""
+    """Each matrix moved once, C twice if it is read; a gate leaves half of it."""
     m, n, k, batch = (float(row[key]) for key in ("m", "n", "k", "batch"))
     of = lambda stride: 1 if float(row[stride]) == 0 else batch
     out = 4 if row["out"] == "f32" else 2
+    if row.get("gate", "none") != "none":
+        out /= 2
     return (2 * (m * k * of("stridea") + k * n * of("strideb")) +
             out * m * n * batch * (1 if float(row["beta"]) == 0 else 2))
 

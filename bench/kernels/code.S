@@ -13,4 +13,6 @@ bwgemm_bench_\name:
         embed memory_sm_90a, BWGEMM_MEMORY_SM_90A
         embed memory_sm_100f, BWGEMM_MEMORY_SM_100F
         embed ladder_sm_100f, BWGEMM_LADDER_SM_100F
+        embed elementwise_sm_90a, BWGEMM_ELEMENTWISE_SM_90A
+        embed elementwise_sm_100f, BWGEMM_ELEMENTWISE_SM_100F
         .section .note.GNU-stack, "", @progbits

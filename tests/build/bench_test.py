@@ -15,6 +15,36 @@ BENCH = os.path.join(environment.BUILD, "bin", "bwgemm_bench")
 PROBLEM = ["--problem", "m=512,n=512,k=512,transb=T"]
 NO_DRIVER = {**os.environ, "BWGEMM_LIBCUDA": "/nonexistent/libcuda.so.1"}
 NO_DRIVER.pop("BWGEMM_FORCE_KERNEL", None)
+VIRTUAL = {"BWGEMM_LIBCUDA": os.path.join(environment.BUILD, "lib", "vgpu", "libcuda.so.1"),
+           "BWGEMM_VGPU_INDEX": os.path.join(environment.KERNELS, "kernels.index")}
+
+# Each epilogue, and what the kernels and the check have several ways for.
+EPILOGUES = """\
+name,M,N,K,transB,dtype,out,epilogue,gate,batch,alpha,scalars
+none,64,128,64,T,bf16,bf16,none,,1,1,host
+beta1,64,128,64,T,bf16,bf16,beta1,,1,1,host
+residual,64,128,64,T,bf16,bf16,residual,,1,1,host
+residual.f32,64,128,64,T,bf16,f32,residual,,1,1,device
+bias,64,128,64,T,f16,f16,bias,,1,1,host
+bias.batch,7,37,64,T,f16,f32,bias,,3,0.5,host
+relu,64,128,64,T,bf16,bf16,relu,,1,1,host
+gelu_tanh,64,128,64,T,f16,f16,gelu_tanh,,1,0.125,host
+bias_relu,64,128,64,T,bf16,bf16,bias_relu,,1,1,host
+bias_gelu_tanh,64,128,64,N,f16,f16,bias_gelu_tanh,,1,1,host
+bias_residual,64,128,64,T,f16,f16,bias_residual,,1,1,host
+gelu_erf,64,128,64,T,bf16,bf16,gelu_erf,,1,0.125,host
+bias_gelu_erf,64,128,64,T,f16,f16,bias_gelu_erf,,1,0.125,host
+silu,64,128,64,T,bf16,bf16,silu,,1,0.125,host
+silu.odd,37,53,64,T,bf16,bf16,bias_silu,,3,1,host
+swiglu,64,128,64,T,bf16,bf16,swiglu,,1,0.125,host
+swiglu.stacked,64,128,64,T,f16,f16,swiglu,stacked,1,0.125,device
+swiglu.batch,8,128,64,T,bf16,bf16,bias_swiglu,stacked,3,1,host
+swiglu.odd,7,38,64,T,bf16,bf16,swiglu,interleaved,2,1,host
+geglu,16,256,64,T,f16,f16,bias_geglu,,1,0.125,host
+geglu.odd,7,38,64,T,f16,f16,geglu,stacked,2,0.125,host
+drelu,64,128,64,T,bf16,bf16,drelu,,1,1,host
+dgelu,64,128,64,T,bf16,bf16,dgelu,,1,1,host
+"""
 
 
 def run(*arguments, **variables):
@@ -23,9 +53,11 @@ def run(*arguments, **variables):
 
 
 def built_kernels():
-    """Names in the order of the table, each once: Blackwell kernels have two targets."""
+    """Names in the order of the table, each once: Blackwell kernels have two targets. Those that
+    add up bias gradients are in no table: nothing chooses among them."""
     with open(os.path.join(environment.KERNELS, "kernels.csv"), newline="") as file:
-        return list(dict.fromkeys(row["name"] for row in csv.DictReader(file)))
+        names = dict.fromkeys(row["name"] for row in csv.DictReader(file))
+        return [name for name in names if not name.endswith("_sums")]
 
 
 class Bench(unittest.TestCase):
@@ -79,7 +111,6 @@ class Bench(unittest.TestCase):
 
     def test_what_cannot_run_is_said(self):
         for problem, text in (("m=8,n=8,k=8,dtype=fp8_e4m3", "not supported yet: type fp8_e4m3"),
-                              ("m=8,n=8,k=8,epilogue=swiglu", "not supported yet: epilogue swiglu"),
                               ("m=8,n=0,k=8", "nothing to launch")):
             self.assertIn(text, self.output("--problem", problem))
 
@@ -120,20 +151,19 @@ class Bench(unittest.TestCase):
         self.assertEqual(len(re.findall(r"(?m)^== ", shown)), 20)
 
     def test_the_ladder_computes_on_a_virtual_b200_and_times_nothing(self):
-        virtual = {"BWGEMM_LIBCUDA": os.path.join(environment.BUILD, "lib", "vgpu", "libcuda.so.1")}
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "ladder.csv")
-            text = self.output("--ladder", "--csv", path, BWGEMM_VGPU="b200", **virtual)
+            text = self.output("--ladder", "--csv", path, BWGEMM_VGPU="b200", **VIRTUAL)
             with open(path, newline="", encoding="utf-8") as file:
                 rows = list(csv.DictReader(file))
         steps = ["v1a", "v1b", "v2a", "v2b", "v3", "v4", "v5", "v6", "v7"]
         self.assertEqual([(row["name"], row["check"], float(row["us"])) for row in rows],
                          [(step, "ok", 0) for step in steps])
         self.assertNotIn("TFLOP", text)
-        uneven = run("--ladder", "--size", "300", BWGEMM_VGPU="b200", **virtual)
+        uneven = run("--ladder", "--size", "300", BWGEMM_VGPU="b200", **VIRTUAL)
         self.assertEqual((uneven.returncode, uneven.stdout), (2, ""))
         self.assertIn("--size: step v1a: m must be a multiple", uneven.stderr)
-        refused = run("--ladder", BWGEMM_VGPU="h200", **virtual)
+        refused = run("--ladder", BWGEMM_VGPU="h200", **VIRTUAL)
         self.assertEqual((refused.returncode, refused.stdout), (3, ""))
         self.assertIn("the ladder needs sm_100", refused.stderr)
 
@@ -141,6 +171,72 @@ class Bench(unittest.TestCase):
         text = self.output("--ladder")
         self.assertRegex(text, r"(?m)^v6 +256 x 256 x 64 +2 +7 +2  ")
         self.assertIn("Nothing was computed: ", text)
+
+    def on_epilogues(self, *options, **variables):
+        """{name: row of the CSV} of a run over EPILOGUES on a virtual GPU, and the run."""
+        with tempfile.TemporaryDirectory() as folder:
+            problems, results = os.path.join(folder, "p.csv"), os.path.join(folder, "r.csv")
+            with open(problems, "w", encoding="utf-8") as file:
+                file.write(EPILOGUES)
+            done = run("--list", problems, "--no-time", "--csv", results, *options,
+                       **{**VIRTUAL, "BWGEMM_VGPU": "h200", **variables})
+            with open(results, newline="", encoding="utf-8") as file:
+                return {row["name"]: row for row in csv.DictReader(file)}, done
+
+    def test_every_epilogue_is_computed_on_a_virtual_gpu(self):
+        wanted = {row["name"]: row for row in csv.DictReader(EPILOGUES.splitlines())}
+        for device in ("h200", "b200"):
+            rows, done = self.on_epilogues("--no-cublaslt", BWGEMM_VGPU=device)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+            self.assertEqual({name: row["check"] for name, row in rows.items()},
+                             dict.fromkeys(wanted, "ok"))
+            for name, row in rows.items():
+                epilogue = wanted[name]["epilogue"].replace("beta1", "none")
+                gate = wanted[name]["gate"] or ("interleaved" if "glu" in epilogue else "none")
+                self.assertEqual((row["epilogue"], row["gate"]), (epilogue, gate), name)
+
+    def test_the_kernel_behind_a_gemm_is_checked_with_the_price_of_epilogues(self):
+        for device in ("h200", "b200"):
+            rows, done = self.on_epilogues("--epilogue-price", BWGEMM_VGPU=device)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+            fused = [row["name"] for row in csv.DictReader(EPILOGUES.splitlines())
+                     if row["epilogue"] not in ("none", "beta1")]
+            self.assertEqual({name: row["check"] for name, row in rows.items()},
+                             dict.fromkeys(fused, "ok"))
+            self.assertIn("not run: it has no epilogue", done.stdout)
+
+    def test_epilogues_are_explained(self):
+        text = self.output("--problem", "m=64,n=4096,k=4096,transb=T,epilogue=bias_swiglu,"
+                           "gate=stacked,batch=2")
+        self.assertRegex(text, r"(?m)^with +bias bf16 for each column, silu, stacked gate$")
+        self.assertIn(" batch 2 ", text)
+
+    def test_a_file_without_later_columns_is_resumed(self):
+        problems = "name,M,N,K,transB\nold,64,64,64,T\nnew,64,64,64,T\n"
+        with tempfile.TemporaryDirectory() as folder:
+            path, results = os.path.join(folder, "p.csv"), os.path.join(folder, "r.csv")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(problems)
+            measure = ["--list", path, "--no-time", "--no-cublaslt", "--csv", results]
+            virtual = {**VIRTUAL, "BWGEMM_VGPU": "h200"}
+            self.output(*measure, **virtual)
+            with open(results, newline="", encoding="utf-8") as file:
+                rows = list(csv.DictReader(file))
+            later = ("epilogue", "gate", "first_check")
+            with open(results, "w", newline="", encoding="utf-8") as file:
+                writer = csv.DictWriter(file, [key for key in rows[0] if key not in later],
+                                        extrasaction="ignore", lineterminator="\n")
+                writer.writeheader()
+                writer.writerow({**rows[0], "bwgemm_us": "12.500"})
+            self.output(*measure, "--resume", **virtual)
+            with open(results, newline="", encoding="utf-8") as file:
+                resumed = list(csv.DictReader(file))
+            self.assertEqual(resumed, [{**rows[0], "bwgemm_us": "12.500"}, rows[1]])
+            with open(results, "w", encoding="utf-8") as file:
+                file.write("name,forced,m\nold,,64\n")
+            refused = run(*measure, "--resume", **virtual)
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("has no column best_us and cannot be resumed", refused.stderr)
 
     def test_help(self):
         self.assertIn("--problem TEXT", self.output("--help"))
@@ -164,6 +260,8 @@ class Bench(unittest.TestCase):
                 ([*PROBLEM, "--ladder"], "--problem and --list mean nothing here"),
                 (["--ladder", "--size", "64"], "--size is 64 but must be 256 to 65536"),
                 ([*PROBLEM, "--sweep", "--host"], "only one of --sweep"),
+                ([*PROBLEM, "--batch-invariant", "--epilogue-price"], "only one of --sweep"),
+                (["--problem", "m=8,n=7,k=8,epilogue=swiglu"], "n is 7 but must be even"),
                 (["--summary", "/nonexistent.csv"], "cannot open /nonexistent.csv"),
                 ([*PROBLEM, "--resume"], "--resume needs --csv"),
                 ([*PROBLEM, "--kernel", "cutlass"], "no kernel is called cutlass"),

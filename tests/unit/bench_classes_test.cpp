@@ -42,6 +42,21 @@ TEST(BenchClasses, UnalignedComesFirst) {
   EXPECT_EQ(class_name("m=64,n=64,k=64,batch=8,stridea=4097"), "unaligned, smaller");
 }
 
+TEST(BenchClasses, EpiloguesHaveTheirOwn) {
+  const std::string problem = "m=4096,n=4096,k=4096,transb=T,";
+  EXPECT_EQ(class_name(problem + "epilogue=beta1"), "compute-bound: M, N, K >= 2048");
+  EXPECT_EQ(class_name(problem + "epilogue=residual"), "fused residual");
+  EXPECT_EQ(class_name(problem + "epilogue=bias_residual"), "fused residual");
+  EXPECT_EQ(class_name(problem + "epilogue=swiglu"), "fused gate: SwiGLU, GeGLU");
+  EXPECT_EQ(class_name(problem + "epilogue=bias_geglu,gate=stacked"), "fused gate: SwiGLU, GeGLU");
+  EXPECT_EQ(class_name(problem + "epilogue=dgelu"), "fused derivative");
+  for (const char* fused : {"bias", "relu", "gelu_tanh", "bias_relu", "bias_gelu_tanh"})
+    EXPECT_EQ(class_name(problem + "epilogue=" + fused), "fused bias, relu, gelu");
+  for (const char* apart : {"silu", "gelu_erf", "bias_silu"})
+    EXPECT_EQ(class_name(problem + "epilogue=" + apart), "fused silu, gelu by erf");
+  EXPECT_EQ(class_name("m=1,n=4095,k=4095,epilogue=bias"), "fused bias, relu, gelu");
+}
+
 TEST(BenchClasses, WhatIsReadOnceNeedsNoAlignedDistance) {
   EXPECT_EQ(class_name("m=1,n=4096,k=4096,transb=T,lda=4097"), "decode: M <= 16");
   EXPECT_EQ(class_name("m=128,n=64,k=64,transb=T,stridea=4097"), "M 17..512");
@@ -53,6 +68,12 @@ TEST(BenchClasses, LeastBytes) {
                    2.0 * (64 + 128) + 2 * 4.0 * 32);
   EXPECT_DOUBLE_EQ(least_bytes(parse_problem("m=4,n=8,k=16,batch=3,stridea=0", false)),
                    2.0 * (64 + 3 * 128 + 3 * 32));
+  EXPECT_DOUBLE_EQ(least_bytes(parse_problem("m=4,n=8,k=16,epilogue=swiglu", false)),
+                   2.0 * (64 + 128 + 16));
+  EXPECT_DOUBLE_EQ(least_bytes(parse_problem("m=4,n=8,k=16,epilogue=residual", false)),
+                   2.0 * (64 + 128 + 2 * 32));
+  EXPECT_DOUBLE_EQ(least_bytes(parse_problem("m=4,n=8,k=16,epilogue=dgelu", false)),
+                   2.0 * (64 + 128 + 2 * 32));
 }
 
 TEST(BenchClasses, SummarizesAResultFile) {
@@ -78,6 +99,27 @@ TEST(BenchClasses, SummarizesAResultFile) {
   EXPECT_NE(summary_text(all).find("1.000 <"), std::string::npos);
   EXPECT_NE(summary_csv(all).find("\"decode: M <= 16\",2,1.0000,1.10,0.5000,1.06"),
             std::string::npos);
+}
+
+TEST(BenchClasses, AllAreThoseWithoutEpilogues) {
+  const Table table = Table::parse(
+      "name,m,n,k,beta,epilogue,gate,bwgemm_us,ratio_first,ratio_best\n"
+      "plain,4096,8,4096,0,none,none,10,2.0,1.5\n"
+      "beta,4096,8,4096,1,none,none,10,0.5,0.5\n"
+      "gate,4096,8,4096,0,swiglu,stacked,10,1.2,1.1\n"
+      "bias,4096,8,4096,0,bias,none,10,1.04,1.0\n",
+      "results.csv");
+  const std::vector<Ratio> ratios = ratios_of(table);
+  const std::vector<ClassSummary> all = summaries(ratios);
+  ASSERT_EQ(all.size(), 4u);
+  EXPECT_EQ(all[0].name, "all");
+  EXPECT_EQ(all[0].problems, 2u);
+  EXPECT_NEAR(all[0].mean_first, 1.0, 1e-12);
+  EXPECT_EQ(all[2].name, "fused gate: SwiGLU, GeGLU");
+  EXPECT_EQ(all[2].problems, 1u);
+  EXPECT_EQ(all[3].name, "fused bias, relu, gelu");
+  EXPECT_NE(summary_text(all).find("1.200 ok"), std::string::npos);
+  EXPECT_NE(summary_text(all).find("1.040 <"), std::string::npos);
 }
 
 TEST(BenchRandomProblems, AreTheSameForASeedAndReadable) {

@@ -192,7 +192,7 @@ std::string error_of(const std::string& problem) {
 }
 
 TEST(BenchProblem, ErrorsNameTheKey) {
-  const std::array<std::array<const char*, 2>, 10> cases = {{
+  const std::array<std::array<const char*, 2>, 18> cases = {{
       {"n=8,k=8", "m is missing"},
       {"m=8,n=8,k=8,ldd=9", "unknown key 'ldd'; known are: m n k transa"},
       {"m=8,n=8,k=8,k=9", "'k' is given twice"},
@@ -203,6 +203,14 @@ TEST(BenchProblem, ErrorsNameTheKey) {
       {"m=8,n=8,k=8,aligna=3", "aligna is 3"},
       {"m=8,n=8,k=8,scalars=gpu", "scalars is 'gpu'"},
       {"m=8,n=8,k=8,dtype=int4", "dtype is 'int4'"},
+      {"m=8,n=8,k=8,epilogue=gelu", "epilogue is 'gelu' but must be one of none, beta1, bias, res"},
+      {"m=8,n=8,k=8,epilogue=bias_", "epilogue is 'bias_'"},
+      {"m=8,n=8,k=8,epilogue=bias_dgelu", "epilogue is 'bias_dgelu'"},
+      {"m=8,n=8,k=8,epilogue=silu,gate=stacked", "gate is 'stacked' but epilogue silu has none"},
+      {"m=8,n=8,k=8,epilogue=swiglu,gate=none", "gate is 'none' but must be interleaved or"},
+      {"m=7,n=8,k=8,epilogue=swiglu", "m is 7 but must be even"},
+      {"m=8,n=8,k=8,epilogue=swiglu,beta=2", "beta is 2 but must be 0"},
+      {"m=8,n=8,k=8,epilogue=residual,beta=0", "beta is 0 but epilogue residual adds"},
   }};
   for (const auto& [problem, expected] : cases)
     EXPECT_NE(error_of(problem).find(expected), std::string::npos) << error_of(problem);
