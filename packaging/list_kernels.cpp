@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs when the kernels are configured: writes one <name>.cu per row of kernels/rows.h into the
-// folder given, and prints one line per row for CMake: name, source folder, threads, cluster size,
-// compilation targets (separated by commas). Files whose text is unchanged are not touched, so that
-// a new row compiles only itself.
+// Runs when the kernels are configured: writes one <name>.cu per row of kernels/rows.h, and those
+// of kernels/sums, into the folder given, and prints one line for each for CMake: name, source
+// folder, threads, cluster size, compilation targets (separated by commas). Files whose text is
+// unchanged are not touched, so that a new row compiles only itself.
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -14,6 +14,7 @@
 #include "core/kernel_config.h"
 #include "kernels/rows.h"
 #include "kernels/shape.h"
+#include "kernels/sums/params.h"
 
 namespace {
 
@@ -73,8 +74,8 @@ std::string_view enumerator(Major major) {
 }
 
 // Blackwell kernels twice: the arch-specific image for 10.0 and the family image for 10.3.
-std::string_view targets(const KernelConfig& config) {
-  return config.arch == bwgemm::Arch::sm90 ? "sm_90a" : "sm_100a,sm_100f";
+std::string_view targets(bwgemm::Arch arch) {
+  return arch == bwgemm::Arch::sm90 ? "sm_90a" : "sm_100a,sm_100f";
 }
 
 int threads(const KernelConfig& config) {
@@ -116,11 +117,31 @@ std::string source(const KernelConfig& config) {
   return text.str();
 }
 
+std::string sums_source(bwgemm::Arch arch) {
+  constexpr int ctas_per_sm = 2;  // what hides the latency of loads
+  std::ostringstream text;
+  text << "// Written by packaging/list_kernels.cpp from kernels/sums/params.h.\n"
+       << "#include \"kernels/sums/sums.cuh\"\n\n"
+       << "extern \"C\" __global__ void __launch_bounds__(" << bwgemm::sums::threads << ", "
+       << ctas_per_sm << ")\n    " << bwgemm::sums::kernel_name(arch).view()
+       << "(const __grid_constant__ bwgemm::SumsParams params) {\n"
+       << "  bwgemm::sums::add_up(params);\n}\n";
+  return text.str();
+}
+
 bool write_if_changed(const std::filesystem::path& file, const std::string& text) {
   std::ostringstream present;
   present << std::ifstream(file).rdbuf();
   if (present.str() == text) return true;
   return static_cast<bool>(std::ofstream(file) << text << std::flush);
+}
+
+bool write_source(const std::filesystem::path& folder, const bwgemm::KernelName& kernel,
+                  const std::string& text) {
+  const std::filesystem::path file = folder / (std::string(kernel.view()) + ".cu");
+  if (write_if_changed(file, text)) return true;
+  std::cerr << "list_kernels: cannot write " << file << '\n';
+  return false;
 }
 
 }  // namespace
@@ -131,15 +152,15 @@ int main(int argc, char** argv) {
     return 2;
   }
   for (const KernelConfig& row : bwgemm::kernel_rows) {
-    const bwgemm::KernelName kernel = kernel_name(row);
-    const std::filesystem::path file =
-        std::filesystem::path(argv[1]) / (std::string(kernel.view()) + ".cu");
-    if (!write_if_changed(file, source(row))) {
-      std::cerr << "list_kernels: cannot write " << file << '\n';
-      return 1;
-    }
-    std::cout << kernel.view() << ' ' << folder(row.family) << ' ' << threads(row) << ' '
-              << row.cluster.size() << ' ' << targets(row) << '\n';
+    if (!write_source(argv[1], kernel_name(row), source(row))) return 1;
+    std::cout << kernel_name(row).view() << ' ' << folder(row.family) << ' ' << threads(row) << ' '
+              << row.cluster.size() << ' ' << targets(row.arch) << '\n';
+  }
+  for (const bwgemm::Arch arch : bwgemm::sums::archs) {
+    const bwgemm::KernelName kernel = bwgemm::sums::kernel_name(arch);
+    if (!write_source(argv[1], kernel, sums_source(arch))) return 1;
+    std::cout << kernel.view() << " sums " << bwgemm::sums::threads << " 1 " << targets(arch)
+              << '\n';
   }
   return 0;
 }

@@ -52,20 +52,18 @@ extern "C" {
 /* Values below 100 mean what they mean in cuBLAS (11 and 16 are reserved); ours start at 100. */
 typedef enum bwgemmStatus_t {
   BWGEMM_STATUS_SUCCESS = 0,
-  BWGEMM_STATUS_NOT_INITIALIZED = 1, /* the handle is null or was destroyed */
-  BWGEMM_STATUS_ALLOC_FAILED = 3,    /* host or device memory is exhausted */
-  BWGEMM_STATUS_INVALID_VALUE = 7,   /* an argument breaks its documented rule */
-  BWGEMM_STATUS_ARCH_MISMATCH = 8,   /* the device is neither 9.0 nor 10.x */
-  BWGEMM_STATUS_MAPPING_ERROR = 11,  /* reserved */
-  BWGEMM_STATUS_EXECUTION_FAILED =
-      13,                            /* the CUDA driver refused a launch, or the context is lost */
-  BWGEMM_STATUS_INTERNAL_ERROR = 14, /* a driver call failed that should not */
-  BWGEMM_STATUS_NOT_SUPPORTED = 15,  /* legal arguments, but no kernel serves them */
-  BWGEMM_STATUS_LICENSE_ERROR = 16,  /* reserved */
-  BWGEMM_STATUS_NO_DRIVER = 100,     /* libcuda.so.1 cannot be opened */
-  BWGEMM_STATUS_DRIVER_TOO_OLD =
-      101,                       /* the driver lacks an entry point; needs CUDA 12.8 or newer */
-  BWGEMM_STATUS_NO_DEVICE = 102, /* the driver works but shows no device */
+  BWGEMM_STATUS_NOT_INITIALIZED = 1,   /* the handle is null or was destroyed */
+  BWGEMM_STATUS_ALLOC_FAILED = 3,      /* host or device memory is exhausted */
+  BWGEMM_STATUS_INVALID_VALUE = 7,     /* an argument breaks its documented rule */
+  BWGEMM_STATUS_ARCH_MISMATCH = 8,     /* the device is neither 9.0 nor 10.x */
+  BWGEMM_STATUS_MAPPING_ERROR = 11,    /* reserved */
+  BWGEMM_STATUS_EXECUTION_FAILED = 13, /* the driver refused a launch, or the context is lost */
+  BWGEMM_STATUS_INTERNAL_ERROR = 14,   /* a driver call failed that should not */
+  BWGEMM_STATUS_NOT_SUPPORTED = 15,    /* legal arguments, but no kernel serves them */
+  BWGEMM_STATUS_LICENSE_ERROR = 16,    /* reserved */
+  BWGEMM_STATUS_NO_DRIVER = 100,       /* libcuda.so.1 cannot be opened */
+  BWGEMM_STATUS_DRIVER_TOO_OLD = 101,  /* it lacks an entry point; needs CUDA 12.8 or newer */
+  BWGEMM_STATUS_NO_DEVICE = 102,       /* the driver works but shows no device */
   BWGEMM_STATUS_FORCE_INT = 0x7fffffff
 } bwgemmStatus_t;
 
@@ -91,9 +89,8 @@ typedef enum bwgemmComputeType_t {
 } bwgemmComputeType_t;
 
 typedef enum bwgemmPointerMode_t {
-  BWGEMM_POINTER_MODE_HOST =
-      0, /* alpha and beta point to host memory, read before the call returns */
-  BWGEMM_POINTER_MODE_DEVICE = 1, /* alpha and beta point to device memory, read by the kernel */
+  BWGEMM_POINTER_MODE_HOST = 0,   /* alpha and beta: host memory, read before the call returns */
+  BWGEMM_POINTER_MODE_DEVICE = 1, /* alpha and beta: device memory, read by the kernel */
   BWGEMM_POINTER_MODE_FORCE_INT = 0x7fffffff
 } bwgemmPointerMode_t;
 
@@ -136,6 +133,15 @@ typedef enum bwgemmAuxMode_t {
 /* One element for each row, or for each column, of the product. */
 typedef enum bwgemmDimension_t { BWGEMM_DIM_M = 0, BWGEMM_DIM_N = 1 } bwgemmDimension_t;
 
+/* Whose sums biasGradient receives. */
+typedef enum bwgemmBiasGradient_t {
+  BWGEMM_BIAS_GRADIENT_NONE = 0,
+  BWGEMM_BIAS_GRADIENT_D_ROWS = 1,    /* of each row of D, as it is stored */
+  BWGEMM_BIAS_GRADIENT_D_COLUMNS = 2, /* of each column of D, as it is stored */
+  BWGEMM_BIAS_GRADIENT_A = 3,         /* of each row of op(A), m sums over k */
+  BWGEMM_BIAS_GRADIENT_B = 4          /* of each column of op(B), n sums over k */
+} bwgemmBiasGradient_t;
+
 typedef struct bwgemmContext* bwgemmHandle_t;
 struct CUstream_st; /* what cudaStream_t and CUstream point to */
 
@@ -160,7 +166,7 @@ BWGEMM_API const char* bwgemmGetLastErrorString(void);
 
 /* ---- kernels: callable any time, also without a GPU ------------------------------------------ */
 
-/* Number of kernels in the library, over both architectures. */
+/* Number of kernels of products in the library, over both architectures. */
 BWGEMM_API int bwgemmKernelCount(void);
 
 /* Name of kernel `index` in 0 .. count-1: the symbol that profilers show and that
@@ -224,18 +230,16 @@ BWGEMM_API bwgemmStatus_t bwgemmGetSmCountTarget(bwgemmHandle_t handle, int* smC
 
 /* Which equality of results is promised; new handles: BITWISE. BATCH_INVARIANT promises more:
  * element (i, j) of D depends bitwise on row i of op(A), column j of op(B), k, the scalars, the
- * types and what the epilogue has at (i, j), and on nothing else: not on m, n, the batch, its place
- * in them, transpositions, alignment, workspace, multiprocessors or what else the device does. It
- * does without the kernels and the slices of k that add in other orders, which are the fastest for
- * few rows or long k. On compute capability 10.x it assumes that tcgen05.mma and mma.sync add alike
- * in every bit, as wgmma and mma.sync were measured to do on 9.0. */
+ * types and what the epilogue has at (i, j), and on nothing else: not m, n, the batch, its place in
+ * them, transpositions, alignment, workspace, multiprocessors or other work of the device. It does
+ * without the kernels and slices of k that add in other orders, the fastest for few rows or long k.
+ * On 10.x tcgen05.mma is assumed to add like mma.sync, as wgmma was measured to do on 9.0. */
 BWGEMM_API bwgemmStatus_t bwgemmSetDeterminism(bwgemmHandle_t handle, bwgemmDeterminism_t mode);
 BWGEMM_API bwgemmStatus_t bwgemmGetDeterminism(bwgemmHandle_t handle, bwgemmDeterminism_t* mode);
 
 /* 0 (new handles) or 1: whether kernels may start during the tail of the preceding kernel of the
- * stream, which saves part of the launch latency of small problems that follow each other. Memory
- * is touched only after the preceding kernel has ended, so results and order are the same; captured
- * launches carry the setting into the graph. */
+ * stream, which saves launch latency where small problems follow each other. Memory is touched only
+ * after the preceding kernel has ended: results and order stay. Captured launches keep to it. */
 BWGEMM_API bwgemmStatus_t bwgemmSetProgrammaticLaunch(bwgemmHandle_t handle, int enable);
 BWGEMM_API bwgemmStatus_t bwgemmGetProgrammaticLaunch(bwgemmHandle_t handle, int* enable);
 
@@ -251,8 +255,7 @@ BWGEMM_API bwgemmStatus_t bwgemmGetProgrammaticLaunch(bwgemmHandle_t handle, int
  *   knows that (k = 0, or alpha 0 in host pointer mode), A and B may be null or misaligned. With
  *   k > 0 in device pointer mode they must be legal pointers, since alpha might not be 0, but what
  *   they point to need not be readable if it is. alpha = 0 and beta = 1 rewrites C with itself.
- * - A, B and C may not overlap, except that A and B may be the same memory; results are undefined
- *   otherwise.
+ * - A, B and C may not overlap (results are undefined), but A and B may be the same memory.
  * Types (Atype = Btype): R_16BF or R_16F; Ctype the same type or R_32F; computeType COMPUTE_32F.
  * alpha and beta are float. Other known types: NOT_SUPPORTED; unknown ones: INVALID_VALUE.
  * algo: -1, 0..23 and 99..115 (cuBLAS's values) all mean "choose"; others: INVALID_VALUE.
@@ -274,9 +277,8 @@ BWGEMM_API bwgemmStatus_t bwgemmGemmEx(bwgemmHandle_t handle, bwgemmOperation_t 
                                        bwgemmComputeType_t computeType, int algo);
 
 /* batchCount GEMMs, number i with A + i * strideA, B + i * strideB, C + i * strideC (in elements).
- * Strides are >= 0; strideA = 0 or strideB = 0 uses one matrix for all; strideC = 0 or batches of C
- * that overlap are INVALID_VALUE when batchCount > 1. batchCount 0 succeeds, more than 2^31 - 1 is
- * NOT_SUPPORTED. */
+ * Strides are >= 0; 0 for A or B uses one matrix for all; strideC = 0 or batches of C that overlap
+ * are INVALID_VALUE when batchCount > 1. batchCount 0 succeeds, above 2^31 - 1 is NOT_SUPPORTED. */
 BWGEMM_API bwgemmStatus_t bwgemmGemmStridedBatchedEx(
     bwgemmHandle_t handle, bwgemmOperation_t transa, bwgemmOperation_t transb, int64_t m, int64_t n,
     int64_t k, const void* alpha, const void* A, bwgemmDataType_t Atype, int64_t lda,
@@ -319,8 +321,7 @@ BWGEMM_API bwgemmStatus_t bwgemmGetWorkspaceSize(
  * with these arguments, its launch, its predicted time, and why every other kernel lost or cannot
  * serve. It speaks of the product in row order, C^T = op(B)^T * op(A)^T, which the kernels compute:
  * its A is B of the call, its m is n, and the reverse. Launches nothing. With a null handle it
- * answers for a nominal H200 and a nominal B200 and needs no GPU and no driver; scalars are then
- * host pointers. */
+ * answers for a nominal H200 and B200, without GPU and driver; scalars are then host pointers. */
 BWGEMM_API bwgemmStatus_t bwgemmExplain(
     bwgemmHandle_t handle, bwgemmOperation_t transa, bwgemmOperation_t transb, int64_t m, int64_t n,
     int64_t k, const void* alpha, const void* A, bwgemmDataType_t Atype, int64_t lda, const void* B,
@@ -354,13 +355,17 @@ typedef struct bwgemmMatmulDesc_t {
   int64_t algo;           /* -1: choose; otherwise one that bwgemmMatmulGetAlgos returned */
   void* workspace;        /* as in bwgemmSetWorkspace, for this call; null and a size of 0: the */
   uint64_t workspaceSize; /* handle's; null and a size of 1: none */
+  int32_t biasGradientOf, biasGradientType; /* bwgemmBiasGradient_t, bwgemmDataType_t */
+  void* biasGradient;         /* device vector of the sums; null with BWGEMM_BIAS_GRADIENT_NONE */
+  int64_t strideBiasGradient; /* batches may not overlap */
 } bwgemmMatmulDesc_t;
 
-#define BWGEMM_MATMUL_DESC_INIT                                                                  \
-  {                                                                                              \
-    sizeof(bwgemmMatmulDesc_t), BWGEMM_COMPUTE_32F, 0, 0, 0, 0, 0, BWGEMM_R_16BF, BWGEMM_R_16BF, \
-        BWGEMM_R_16BF, BWGEMM_R_16BF, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0,         \
-        BWGEMM_R_16BF, 0, BWGEMM_R_16BF, 0, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, -1, NULL, 0   \
+#define BWGEMM_MATMUL_DESC_INIT                                                                    \
+  {                                                                                                \
+    sizeof(bwgemmMatmulDesc_t), BWGEMM_COMPUTE_32F, 0, 0, 0, 0, 0, BWGEMM_R_16BF, BWGEMM_R_16BF,   \
+        BWGEMM_R_16BF, BWGEMM_R_16BF, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0,           \
+        BWGEMM_R_16BF, 0, BWGEMM_R_16BF, 0, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, -1, NULL, 0, 0, \
+        BWGEMM_R_32F, NULL, 0                                                                      \
   }
 
 /* D = epilogue(alpha * op(A) * op(B) + beta * C), batchCount times, on the handle's stream,
@@ -376,12 +381,17 @@ typedef struct bwgemmMatmulDesc_t {
  * All kernels do just that; they may differ in the order of the sum, which is 0 if k or alpha is.
  * - beta may be null, which is 0 in either pointer mode. Where the host knows beta to be 0, C is
  *   not looked at. D may be C if types, orders, leading dimensions and strides are equal; what is
- *   read may not overlap D or aux otherwise, which is not checked.
- * - Types: A and B as in bwgemmGemmEx; C, D, bias and aux each that of A or R_32F.
+ *   written may otherwise overlap nothing that is read or written, which is not checked.
+ * - Types: A and B as in bwgemmGemmEx; C, D, bias, aux and biasGradient each that of A or R_32F.
  * - gate: D has half of the product's extent along its contiguous dimension, which is even; bias,
  *   scales and aux have all of it. NOT_SUPPORTED: beta not known to be 0; BWGEMM_AUX_DERIVATIVE.
  * - BWGEMM_BATCH_MODE_POINTER_ARRAY: A, B, C and D are arrays as in bwgemmGemmBatchedEx, and where
- *   D is C, the same array. bias, scales and aux are strided all the same. */
+ *   D is C, the same array. What else there is, is strided all the same.
+ * - biasGradient: added up in float by a second kernel behind the product, then rounded once. A sum
+ *   of L terms is off by at most (150 + L / 2^14) * 2^-24 of the sum of their magnitudes. The order
+ *   of additions follows from L alone: equal terms give equal bits, whatever the layout, alignment,
+ *   batch, workspace, settings or device. Operands are read for it whatever alpha is; k = 0 makes
+ *   their sums 0. Where nothing is launched (m, n or batchCount 0) it is not written. */
 BWGEMM_API bwgemmStatus_t bwgemmMatmul(bwgemmHandle_t handle, const bwgemmMatmulDesc_t* desc,
                                        const void* alpha, const void* A, const void* B,
                                        const void* beta, const void* C, void* D);
@@ -454,9 +464,9 @@ typedef struct bwgemmAutotuneOptions_t {
 #define BWGEMM_AUTOTUNE_OPTIONS_INIT {(uint32_t)sizeof(bwgemmAutotuneOptions_t), 0, 0, 0, 0.0}
 /* clang-format on */
 
-/* Finds the fastest algo for the bwgemmMatmul with these arguments by running it. On return D (and
- * aux) holds what one bwgemmMatmul with *algo puts there; before, D is written many times. Where
- * beta * C is added to D itself, all launches but the last write to other memory of D's size.
+/* Finds the fastest algo for the bwgemmMatmul with these arguments by running it. On return D, aux
+ * and biasGradient hold what one bwgemmMatmul with *algo puts there; D was written many times then.
+ * Where beta * C is added to D itself, all launches but the last write to other memory of D's size.
  * Timed are the best predicted candidates, up to three times the best prediction, in turn on the
  * handle's stream, each launch behind a write of twice the size of L2. Of those whose median lies
  * within the tolerance of the least, the best predicted is chosen: noise does not decide. All obey

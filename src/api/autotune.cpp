@@ -158,7 +158,8 @@ class Tuner {
 
   void launch(Candidate& candidate) const {
     Plan plan = candidate.known.plan;
-    start(handle_, plan, candidate.known.need, call_.workspace.data);
+    SumsPlan sums = candidate.known.sums;
+    start(handle_, plan, sums, candidate.known.need, call_.workspace.data);
   }
 
   KnownPlan planned(const Pick& pick) const {
@@ -279,6 +280,7 @@ std::int64_t autotune(Handle& handle, const MatmulArguments& arguments,
   const CUstream stream = handle.stream.stream();
 
   Problem repeated = problem;
+  repeated.sums = {};  // which take the same time behind every candidate
   std::optional<OtherD> other_d;
   if (problem.reads_c() && problem.c.data == problem.d.data)
     repeated.d.data = other_d.emplace(handle.driver, stream, problem).data();

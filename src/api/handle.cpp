@@ -162,16 +162,25 @@ KnownPlan Handle::plan(const Problem& problem, const Choice& choice, const CallS
                           .maps = &maps_,
                           .scratch = {}},
                          &known.origin);
-  known.need = need_of(problem, choice, call);
+  known.sums = plan_sums(problem, call);
+  known.need = need_of(problem, choice, known.sums, call);
   return known;
 }
 
-ScratchNeed Handle::need_of(const Problem& problem, const Choice& choice,
+SumsPlan Handle::plan_sums(const Problem& problem, const CallSettings& call) const {
+  return make_sums_plan(problem, {facts, sm_count_target, call.workspace.usable()});
+}
+
+ScratchNeed Handle::need_of(const Problem& problem, const Choice& choice, const SumsPlan& sums,
                             const CallSettings& call) const {
   const KernelConfig& config = kernel_rows[static_cast<std::size_t>(choice.row)];
-  return {.partials_bytes = workspace_bytes(problem, config, choice),
-          .partials_limit = call.workspace.usable(),
-          .arrivals = arrival_count(problem, config, choice)};
+  ScratchNeed need{.partials_bytes = workspace_bytes(problem, config, choice),
+                   .partials_limit = call.workspace.usable(),
+                   .arrivals = arrival_count(problem, config, choice)};
+  if (!sums.any()) return need;
+  need.partials_bytes = std::max(need.partials_bytes, sums.workspace_bytes);
+  need.arrivals = std::max(need.arrivals, sums.arrivals);
+  return need;
 }
 
 bool Handle::move_plan(KnownPlan& known, const Addresses& to) {

@@ -54,13 +54,16 @@ class Handle {
   SelectOptions select_options(const Problem& problem, const CallSettings& call,
                                std::size_t workspace_bytes) const;
   Choice choose(const Problem& problem, const CallSettings& call) const;
+  SumsPlan plan_sums(const Problem& problem, const CallSettings& call) const;
   // Plans without scratch. The handle's context must be current, as for the functions below.
   KnownPlan plan(const Problem& problem, const Choice& choice, const CallSettings& call);
   // Whether the plan could be made that of operands at other addresses.
   bool move_plan(KnownPlan& known, const Addresses& to);
-  // What the plan needs, for the next launch on the stream; `memory` is the caller's workspace.
+  // What a plan needs, for the next launches on the stream; `memory` is the caller's workspace.
   Scratch scratch(const ScratchNeed& need, void* memory);
-  ScratchNeed need_of(const Problem& problem, const Choice& choice, const CallSettings& call) const;
+  // Of the product and its sums, which have it one after the other.
+  ScratchNeed need_of(const Problem& problem, const Choice& choice, const SumsPlan& sums,
+                      const CallSettings& call) const;
   // Allocates what a launch on the stream needs, and what a captured one does.
   void reserve(const ScratchNeed& need, void* memory);
   // What any launch may need.

@@ -22,6 +22,11 @@ void trace(const Plan& plan) {
            " threads, ", plan.shape.smem_bytes, " bytes of shared memory"));
 }
 
+void trace(const SumsPlan& plan) {
+  log(Level::trace, text(sums::kernel_name(plan.arch).view(), ", grid ", plan.grid, ", ",
+                         sums::threads, " threads"));
+}
+
 void set_scalar(Scalar& scalar, const void* argument) {
   if (argument == nullptr) return;  // a zero, as it was
   if (scalar.device != nullptr)
@@ -49,6 +54,18 @@ FixedAddresses fixed_addresses(const MatmulArguments& arguments) {
           desc.aux};
 }
 
+// What is summed, and where to.
+void move_sums(SumsPlan&, const GemmArguments&) {}
+
+void move_sums(SumsPlan& sums, const MatmulArguments& arguments) {
+  if (!sums.any()) return;
+  const bwgemmMatmulDesc_t& desc = arguments.desc;
+  sums.params.to = desc.biasGradient;
+  sums.params.matrix = desc.biasGradientOf == BWGEMM_BIAS_GRADIENT_A   ? arguments.a
+                       : desc.biasGradientOf == BWGEMM_BIAS_GRADIENT_B ? arguments.b
+                                                                       : arguments.d;
+}
+
 bool has_fixed_addresses(const KnownPlan&, const GemmArguments&) {
   return true;
 }
@@ -70,11 +87,14 @@ bool start_known(Handle& handle, const Arguments& arguments, const Key& key,
     return false;
   }
   Plan plan = found.known->plan;
+  SumsPlan sums;
+  if (found.known->sums.any()) sums = found.known->sums;
   const ScratchNeed need = found.known->need;
   found.lock.unlock();
   set_scalar(plan.params.alpha, arguments.alpha);
   set_scalar(plan.params.beta, arguments.beta);
-  start(handle, plan, need, workspace_data(handle, arguments));
+  move_sums(sums, arguments);
+  start(handle, plan, sums, need, workspace_data(handle, arguments));
   return true;
 }
 
@@ -101,7 +121,7 @@ void multiply_any(Handle& handle, const Arguments& arguments) {
   const ContextScope scope(handle.context);
   KnownPlan known = handle.plan(problem, choice ? *choice : handle.choose(problem, call), call);
   if (key) remember(handle, arguments, *key, known);
-  start(handle, known.plan, known.need, call.workspace.data);
+  start(handle, known.plan, known.sums, known.need, call.workspace.data);
 }
 
 }  // namespace
@@ -125,15 +145,22 @@ CallSettings call_settings(const Handle& handle, const MatmulArguments& argument
           arguments.is_gemm ? -1 : desc.algo};
 }
 
-void start(Handle& handle, Plan& plan, const ScratchNeed& need, void* memory) {
-  if (plan.params.splits > 1) {
+// The sums' kernel begins when the product is complete: it may have the same scratch.
+void start(Handle& handle, Plan& plan, SumsPlan& sums, const ScratchNeed& need, void* memory) {
+  const LoadedKernel* sums_kernel = sums.any() ? &handle.kernels.get_sums() : nullptr;
+  const bool splits = plan.params.splits > 1, shares = sums.any() && sums.params.parts > 1;
+  if (splits || shares) {
     const Scratch scratch = handle.scratch(need, memory);
-    plan.params.partials = scratch.partials;
-    plan.params.arrivals = scratch.arrivals;
+    if (splits) plan.params.partials = scratch.partials, plan.params.arrivals = scratch.arrivals;
+    if (shares) sums.params.partials = scratch.partials, sums.params.arrivals = scratch.arrivals;
   }
   if (logs(Level::trace)) trace(plan);
-  launch(handle.driver, handle.kernels.get(plan.row), plan, handle.stream.stream(),
-         handle.programmatic_launch != 0);
+  const CUstream stream = handle.stream.stream();
+  const bool overlaps = handle.programmatic_launch != 0;
+  launch(handle.driver, handle.kernels.get(plan.row), plan, stream, overlaps);
+  if (sums_kernel == nullptr) return;
+  if (logs(Level::trace)) trace(sums);
+  launch(handle.driver, *sums_kernel, sums, stream, overlaps);
 }
 
 }  // namespace bwgemm

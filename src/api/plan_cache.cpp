@@ -73,9 +73,9 @@ std::optional<MatmulKey> plan_key(const MatmulArguments& arguments,
                                  *alpha << 20 | *beta << 22 | std::uint64_t{is_c_d} << 24;
   const std::uint64_t fused = traits(desc.bias) | traits(desc.rowScale) << 5 |
                               traits(desc.columnScale) << 10 | traits(desc.aux) << 15 |
-                              traits(desc.workspace) << 20;
+                              traits(desc.workspace) << 20 | traits(desc.biasGradient) << 25;
   desc.bias = desc.rowScale = desc.columnScale = nullptr;
-  desc.aux = desc.workspace = nullptr;
+  desc.aux = desc.workspace = desc.biasGradient = nullptr;
   static_assert(std::has_unique_object_representations_v<bwgemmMatmulDesc_t>);
   MatmulKey key;
   std::memcpy(key.words.data(), &desc, sizeof desc);

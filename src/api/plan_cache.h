@@ -14,6 +14,7 @@
 #include "api/validate.h"
 #include "launch/scratch.h"
 #include "plan/plan.h"
+#include "plan/sums.h"
 
 namespace bwgemm {
 
@@ -39,6 +40,7 @@ using FixedAddresses = std::array<const void*, 5>;
 // which depends on the stream.
 struct KnownPlan {
   Plan plan;
+  SumsPlan sums;  // behind it, with the same scratch
   Choice choice;
   ScratchNeed need;
   Origin origin;

@@ -19,7 +19,9 @@ ScratchNeed loaded(Handle& handle, const MatmulArguments& arguments) {
   const CallSettings call = call_settings(handle, arguments);
   const Choice choice = handle.choose(problem, call);
   handle.kernels.get(choice.row);
-  return handle.need_of(problem, choice, call);
+  const SumsPlan sums = handle.plan_sums(problem, call);
+  if (sums.any()) handle.kernels.get_sums();
+  return handle.need_of(problem, choice, sums, call);
 }
 
 bool may_be_d(const bwgemmMatmulDesc_t& desc) {
@@ -50,6 +52,7 @@ void preload(Handle& handle, const bwgemmMatmulDesc_t& desc) {
 
 void preload_all(Handle& handle) {
   const ContextScope scope(handle.context);
+  handle.kernels.get_sums();
   for (std::size_t row = 0; row < kernel_rows.size(); ++row) {
     if (kernel_rows[row].arch != handle.facts.arch()) continue;
     try {

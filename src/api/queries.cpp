@@ -34,7 +34,10 @@ std::size_t workspace_wanted(bwgemmHandle_t c_handle, const MatmulArguments& arg
   const SelectOptions options =
       handle.select_options(problem, call_settings(handle, arguments), SIZE_MAX);
   const Choice choice = select(problem, handle.facts, kernel_rows, options);
-  return workspace_bytes(problem, kernel_rows[static_cast<std::size_t>(choice.row)], choice);
+  const SumsPlan sums = make_sums_plan(problem, {handle.facts, handle.sm_count_target, SIZE_MAX});
+  return std::max(
+      workspace_bytes(problem, kernel_rows[static_cast<std::size_t>(choice.row)], choice),
+      sums.any() ? sums.workspace_bytes : 0);
 }
 
 void explain_to(bwgemmHandle_t c_handle, const MatmulArguments& arguments, char* to,

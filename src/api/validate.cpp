@@ -2,6 +2,7 @@
 #include "api/validate.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <limits>
 
@@ -13,7 +14,7 @@ namespace bwgemm {
 namespace {
 
 // Of the first version that had the struct, and more than one of any will have.
-constexpr std::uint32_t first_desc_size = sizeof(bwgemmMatmulDesc_t);
+constexpr std::uint32_t first_desc_size = offsetof(bwgemmMatmulDesc_t, biasGradientOf);
 constexpr std::uint32_t last_desc_size = 4096;
 
 void check_operation(const char* name, std::int32_t operation) {
@@ -142,7 +143,8 @@ void check_orders(const bwgemmMatmulDesc_t& desc) {
 bwgemmMatmulDesc_t known_desc(const bwgemmMatmulDesc_t* desc) {
   require(desc != nullptr, "desc is null but must be a struct");
   const std::uint32_t size = desc->structSize;
-  require(size >= first_desc_size && size <= last_desc_size, "structSize is ", size,
+  const bool is_version = size == first_desc_size || size >= sizeof *desc;
+  require(is_version && size <= last_desc_size, "structSize is ", size,
           " but must be the size of a bwgemmMatmulDesc_t, here ", sizeof *desc);
   bwgemmMatmulDesc_t known = BWGEMM_MATMUL_DESC_INIT;
   std::memcpy(&known, desc, std::min<std::size_t>(size, sizeof known));
@@ -194,8 +196,15 @@ Problem validated(const MatmulArguments& arguments, bwgemmPointerMode_t pointer_
   d.is_touched = !problem.empty();
   if (d.is_touched) problem.alpha = checked_scalar("alpha", arguments.alpha, pointer_mode);
   a.is_touched = b.is_touched = d.is_touched && !problem.scale_only();
-  if (problem.alpha.device != nullptr)
-    a.access = b.access = "read unless alpha, which is on the device, is 0";
+  // To be added up, they are read whatever alpha is.
+  const bool adds_up = d.is_touched && problem.k > 0;
+  const bool sums_a = adds_up && desc.biasGradientOf == BWGEMM_BIAS_GRADIENT_A;
+  const bool sums_b = adds_up && desc.biasGradientOf == BWGEMM_BIAS_GRADIENT_B;
+  a.is_touched |= sums_a;
+  b.is_touched |= sums_b;
+  constexpr const char* if_multiplied = "read unless alpha, which is on the device, is 0";
+  if (problem.alpha.device != nullptr && !sums_a) a.access = if_multiplied;
+  if (problem.alpha.device != nullptr && !sums_b) b.access = if_multiplied;
   const auto checked = [&](const Operand& operand, bool is_plain) {
     return matrix_of(operand, check_operand(operand, problem.batch),
                      order_of(operand.order, is_plain), problem.batch);
@@ -218,6 +227,7 @@ Problem validated(const MatmulArguments& arguments, bwgemmPointerMode_t pointer_
   if (!arguments.is_gemm) {
     problem.epilogue = validated_epilogue(desc, problem);
     check_workspace(desc);
+    problem.sums = validated_sums(desc, problem);
   }
   check_compute_type(desc.computeType);
   check_algo(desc.algo, arguments.is_gemm);

@@ -18,21 +18,27 @@ static_assert(static_cast<int>(Gate::none) == BWGEMM_GATE_NONE &&
               static_cast<int>(Gate::interleaved) == BWGEMM_GATE_INTERLEAVED &&
               static_cast<int>(Gate::stacked) == BWGEMM_GATE_STACKED);
 
+// A matrix of one column, of which every legal leading dimension will do.
+Operand vector_operand(const OperandNames& names, const void* data, std::int32_t type,
+                       std::int64_t count, std::int64_t stride) {
+  return {.names = names,
+          .access = "read",
+          .data = data,
+          .type = type,
+          .order = BWGEMM_ORDER_COL,
+          .rows = count,
+          .columns = 1,
+          .ld = std::max<std::int64_t>(1, count),
+          .stride = stride,
+          .is_touched = false,
+          .is_array = false};
+}
+
 // One element for each of `count` rows or columns.
 Vector checked_vector(const OperandNames& names, const void* data, std::int32_t type,
                       std::int64_t count, std::int64_t stride, const Problem& problem) {
-  // A matrix of one column: every leading dimension that is legal will do.
-  const Operand operand{.names = names,
-                        .access = "read",
-                        .data = data,
-                        .type = type,
-                        .order = BWGEMM_ORDER_COL,
-                        .rows = count,
-                        .columns = 1,
-                        .ld = std::max<std::int64_t>(1, count),
-                        .stride = stride,
-                        .is_touched = data != nullptr && !problem.empty(),
-                        .is_array = false};
+  Operand operand = vector_operand(names, data, type, count, stride);
+  operand.is_touched = data != nullptr && !problem.empty();
   const Dtype checked = check_operand(operand, problem.batch);
   const Matrix matrix = matrix_of(operand, checked, Order::column, problem.batch);
   if (matrix.data == nullptr) return {};
@@ -83,6 +89,37 @@ OutputSize checked_output_size(const bwgemmMatmulDesc_t& desc) {
   return is_column_order ? OutputSize{extent / 2, desc.n} : OutputSize{desc.m, extent / 2};
 }
 
+Sums validated_sums(const bwgemmMatmulDesc_t& desc, const Problem& problem) {
+  check_enumerator("biasGradientOf", desc.biasGradientOf, BWGEMM_BIAS_GRADIENT_B,
+                   "bwgemmBiasGradient_t");
+  if (desc.biasGradientOf == BWGEMM_BIAS_GRADIENT_NONE) {
+    require(desc.biasGradient == nullptr, "biasGradient is address ",
+            reinterpret_cast<std::uintptr_t>(desc.biasGradient),
+            " but must be null with biasGradientOf BWGEMM_BIAS_GRADIENT_NONE (0)");
+    checked_type("biasGradientType", desc.biasGradientType);
+    return {};
+  }
+  const OutputSize d = checked_output_size(desc);
+  Sums sums;
+  std::int64_t count = 0;
+  switch (desc.biasGradientOf) {
+    case BWGEMM_BIAS_GRADIENT_A: sums = {Summed::a, true, {}}, count = problem.m; break;
+    case BWGEMM_BIAS_GRADIENT_B: sums = {Summed::b, false, {}}, count = problem.n; break;
+    case BWGEMM_BIAS_GRADIENT_D_ROWS: sums = {Summed::d, true, {}}, count = d.rows; break;
+    default: sums = {Summed::d, false, {}}, count = d.columns; break;
+  }
+  Operand operand =
+      vector_operand({"biasGradient", "biasGradientType", "biasGradient", "strideBiasGradient"},
+                     desc.biasGradient, desc.biasGradientType, count, desc.strideBiasGradient);
+  operand.access = "written";
+  operand.is_touched = !problem.empty();
+  const Dtype type = check_operand(operand, problem.batch);
+  check_batches_apart(operand, problem.batch);
+  if (!operand.is_touched) return {};
+  sums.to = {desc.biasGradient, type, problem.batch > 1 ? desc.strideBiasGradient : 0};
+  return sums;
+}
+
 Epilogue validated_epilogue(const bwgemmMatmulDesc_t& desc, const Problem& problem) {
   check_enumerator("activation", desc.activation, BWGEMM_ACTIVATION_SILU, "bwgemmActivation_t");
   check_enumerator("biasDim", desc.biasDim, BWGEMM_DIM_N, "bwgemmDimension_t");
@@ -113,6 +150,8 @@ void check_epilogue_supported(const bwgemmMatmulDesc_t& desc, const Problem& pro
                               const Epilogue& epilogue) {
   check_supported_type("biasType", desc.bias, checked_type("biasType", desc.biasType), problem);
   check_supported_type("auxType", desc.aux, checked_type("auxType", desc.auxType), problem);
+  check_supported_type("biasGradientType", desc.biasGradient,
+                       checked_type("biasGradientType", desc.biasGradientType), problem);
   if (epilogue.gate == Gate::none) return;
   if (epilogue.differentiates)
     unsupported("auxMode is BWGEMM_AUX_DERIVATIVE (2); with a gate, ", desc.gate,

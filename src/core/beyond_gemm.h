@@ -29,6 +29,16 @@ constexpr const char* name(Gate gate) {
   return "?";
 }
 
+constexpr const char* name(Summed of) {
+  switch (of) {
+    case Summed::nothing: return "nothing";
+    case Summed::d: return "D";
+    case Summed::a: return "A";
+    case Summed::b: return "B";
+  }
+  return "?";
+}
+
 // "arrays of pointers, C f32 apart from D, bias bf16 for each row, relu"; "" for a plain GEMM.
 inline std::string beyond_gemm(const Problem& problem) {
   std::string all;
@@ -55,6 +65,9 @@ inline std::string beyond_gemm(const Problem& problem) {
   if (epilogue.activation != Activation::none)
     add(text(epilogue.differentiates ? "derivative of " : "", name(epilogue.activation)));
   if (epilogue.gate != Gate::none) add(text(name(epilogue.gate), " gate"));
+  if (const Sums& sums = problem.sums; sums.any())
+    add(text("sums ", name(sums.to.type), " of ", sums.of_rows ? "rows" : "columns", " of ",
+             name(sums.of)));
   return all;
 }
 

@@ -76,6 +76,19 @@ struct Epilogue {
   }
 };
 
+// A matrix that is added up beside the product: D, as it is stored, or an operand.
+enum class Summed : std::uint8_t { nothing, d, a, b };
+
+// One sum for each row, or for each column, of that matrix.
+struct Sums {
+  Summed of = Summed::nothing;
+  bool of_rows = false;  // true of A, false of B
+  Vector to;
+
+  bool operator==(const Sums&) const = default;
+  constexpr bool any() const { return of != Summed::nothing; }
+};
+
 // D[m,n] = epilogue(alpha * A[m,k] * B[k,n] + beta * C[m,n]), `batch` times. With a gate D has n/2
 // columns, and C is absent.
 struct Problem {
@@ -87,11 +100,12 @@ struct Problem {
   bool is_pointer_array = false;
   Scalar alpha, beta;
   Epilogue epilogue;
+  Sums sums;
 
   bool operator==(const Problem&) const = default;
 
   constexpr bool empty() const { return m == 0 || n == 0 || batch == 0; }
-  // A and B are not to be touched: the result is beta * C.
+  // The product does not touch A and B: it is beta * C.
   constexpr bool scale_only() const { return k == 0 || alpha.known_zero(); }
   constexpr bool reads_c() const { return !beta.known_zero(); }
 };
@@ -105,6 +119,10 @@ constexpr Problem transposed(Problem problem) {
     matrix->order = flipped(matrix->order);
   std::swap(epilogue.row_scale, epilogue.column_scale);
   std::swap(epilogue.row_bias, epilogue.column_bias);
+  Sums& sums = problem.sums;
+  sums.of_rows = sums.any() && !sums.of_rows;
+  if (sums.of == Summed::a || sums.of == Summed::b)
+    sums.of = sums.of == Summed::a ? Summed::b : Summed::a;
   return problem;
 }
 

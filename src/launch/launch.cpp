@@ -4,9 +4,29 @@
 #include "kernels/rows.h"
 
 namespace bwgemm {
+namespace {
+
+// `params`: the kernel's one argument. The driver copies it before it returns, and does not write
+// it.
+template <class Name>
+void launch_kernel(const Driver& driver, CUfunction function, const LaunchConfig& config,
+                   const void* params, const Name& name) {
+  void* parameters[] = {const_cast<void*>(params)};
+  const CUresult result = driver.cuLaunchKernelEx(config.get(), function, parameters, nullptr);
+  if (result == CUDA_SUCCESS) return;
+  const CUlaunchConfig& refused = *config.get();
+  throw Error(
+      BWGEMM_STATUS_EXECUTION_FAILED,
+      text(name().view(), " was not launched (grid ", refused.gridDimX, ", cluster ",
+           config.cluster(), ", ", refused.blockDimX, " threads, ", refused.sharedMemBytes,
+           " bytes of shared memory): ", driver.describe(driver.cuLaunchKernelEx.name(), result)));
+}
+
+}  // namespace
 
 LaunchConfig::LaunchConfig(const KernelShape& shape, int grid, int cluster, CUstream stream,
-                           bool overlaps) {
+                           bool overlaps)
+    : cluster_(cluster) {
   config_.gridDimX = static_cast<unsigned>(grid);
   config_.gridDimY = config_.gridDimZ = 1;
   config_.blockDimX = static_cast<unsigned>(shape.threads);
@@ -35,18 +55,15 @@ void LaunchConfig::add(const CUlaunchAttribute& attribute) {
 
 void launch(const Driver& driver, const LoadedKernel& kernel, const Plan& plan, CUstream stream,
             bool overlaps) {
-  const LaunchConfig config(plan.shape, plan.grid, plan.cluster, stream, overlaps);
-  // The driver copies the parameters before it returns, and does not write them.
-  void* parameters[] = {const_cast<ResidueParams*>(&plan.params)};
-  const CUresult result =
-      driver.cuLaunchKernelEx(config.get(), kernel.function, parameters, nullptr);
-  if (result == CUDA_SUCCESS) return;
-  const KernelName name = kernel_name(kernel_rows[static_cast<std::size_t>(plan.row)]);
-  throw Error(
-      BWGEMM_STATUS_EXECUTION_FAILED,
-      text(name.view(), " was not launched (grid ", plan.grid, ", cluster ", plan.cluster, ", ",
-           plan.shape.threads, " threads, ", plan.shape.smem_bytes,
-           " bytes of shared memory): ", driver.describe(driver.cuLaunchKernelEx.name(), result)));
+  launch_kernel(driver, kernel.function, {plan.shape, plan.grid, plan.cluster, stream, overlaps},
+                &plan.params,
+                [&] { return kernel_name(kernel_rows[static_cast<std::size_t>(plan.row)]); });
+}
+
+void launch(const Driver& driver, const LoadedKernel& kernel, const SumsPlan& plan, CUstream stream,
+            bool overlaps) {
+  launch_kernel(driver, kernel.function, {sums_shape(), plan.grid, 1, stream, overlaps},
+                &plan.params, [&] { return sums::kernel_name(plan.arch); });
 }
 
 }  // namespace bwgemm

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// launch: Plan + stream -> one cuLaunchKernelEx. Asynchronous; allocates nothing.
+// launch: a plan + stream -> one cuLaunchKernelEx. Asynchronous; allocates nothing.
 #pragma once
 
 #include <array>
@@ -8,6 +8,7 @@
 #include "launch/driver.h"
 #include "launch/library.h"
 #include "plan/plan.h"
+#include "plan/sums.h"
 
 namespace bwgemm {
 
@@ -21,16 +22,20 @@ class LaunchConfig {
   LaunchConfig& operator=(const LaunchConfig&) = delete;
 
   const CUlaunchConfig* get() const { return &config_; }
+  int cluster() const { return cluster_; }
 
  private:
   void add(const CUlaunchAttribute& attribute);
 
+  int cluster_;
   std::array<CUlaunchAttribute, 2> attributes_{};
   CUlaunchConfig config_{};
 };
 
 // The context of the kernel must be current. Error(EXECUTION_FAILED) names kernel and grid.
 void launch(const Driver& driver, const LoadedKernel& kernel, const Plan& plan, CUstream stream,
+            bool overlaps);
+void launch(const Driver& driver, const LoadedKernel& kernel, const SumsPlan& plan, CUstream stream,
             bool overlaps);
 
 }  // namespace bwgemm

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "kernels/shape.h"
 #include "launch/archive.h"
 #include "launch/context.h"
 #include "launch/launch.h"
+#include "plan/sums.h"
 
 namespace bwgemm {
 namespace {
@@ -29,9 +29,17 @@ KernelShape largest_shape(const KernelConfig& config) {
   return largest;
 }
 
+LaunchedKernel kernel_of(int row) {
+  const KernelConfig& config = kernel_rows[static_cast<std::size_t>(row)];
+  return {kernel_name(config), largest_shape(config), config.cluster.size()};
+}
+
+LaunchedKernel sums_kernel(const DeviceFacts& facts) {
+  return {sums::kernel_name(facts.arch()), sums_shape(), 1};
+}
+
 int resident_clusters(const Driver& driver, const DeviceFacts& facts, CUfunction function,
-                      const KernelConfig& config, const KernelShape& shape) {
-  const int cluster = config.cluster.size();
+                      const KernelShape& shape, int cluster) {
   int per_sm = 0;
   driver.call(driver.cuOccupancyMaxActiveBlocksPerMultiprocessor, &per_sm, function, shape.threads,
               static_cast<std::size_t>(shape.smem_bytes));
@@ -46,9 +54,8 @@ int resident_clusters(const Driver& driver, const DeviceFacts& facts, CUfunction
 
 }  // namespace
 
-LoadedKernel LoadedKernels::loaded_from(CUlibrary library, const KernelConfig& config) const {
-  const KernelName name = kernel_name(config);
-  const KernelShape shape = largest_shape(config);
+LoadedKernel LoadedKernels::loaded_from(CUlibrary library, const LaunchedKernel& launched) const {
+  const auto& [name, shape, cluster] = launched;
   CUkernel kernel = nullptr;
   driver_.call(driver_.cuLibraryGetKernel, &kernel, library, name.c_str());
   LoadedKernel loaded;
@@ -56,7 +63,7 @@ LoadedKernel LoadedKernels::loaded_from(CUlibrary library, const KernelConfig& c
   if (shape.smem_bytes > 0)
     driver_.call(driver_.cuFuncSetAttribute, loaded.function,
                  CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shape.smem_bytes);
-  loaded.resident_clusters = resident_clusters(driver_, facts_, loaded.function, config, shape);
+  loaded.resident_clusters = resident_clusters(driver_, facts_, loaded.function, shape, cluster);
   if (loaded.resident_clusters < 1)
     throw Error(BWGEMM_STATUS_NOT_SUPPORTED,
                 text("kernel ", name.view(), " does not fit into the ", facts_.sm_count,
@@ -67,14 +74,14 @@ LoadedKernel LoadedKernels::loaded_from(CUlibrary library, const KernelConfig& c
 void LoadedKernels::load(int row, Slot& slot) {
   const std::lock_guard lock(loading_);
   if (slot.is_loaded.load(std::memory_order_relaxed)) return;
-  const KernelConfig& config = kernel_rows[static_cast<std::size_t>(row)];
-  const auto code = Archive::embedded().find(kernel_name(config).view(), target_of(facts_));
+  const LaunchedKernel launched = row == sums_slot ? sums_kernel(facts_) : kernel_of(row);
+  const auto code = Archive::embedded().find(launched.name.view(), target_of(facts_));
   const CaptureRelaxer relaxer(driver_);
   CUlibrary library = nullptr;
   driver_.call(driver_.cuLibraryLoadData, &library, code.data(), nullptr, nullptr, 0U, nullptr,
                nullptr, 0U);
   try {
-    slot.kernel = loaded_from(library, config);
+    slot.kernel = loaded_from(library, launched);
   } catch (...) {
     static_cast<void>(driver_.cuLibraryUnload(library));  // the first failure is the one to report
     throw;

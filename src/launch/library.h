@@ -9,6 +9,7 @@
 
 #include "core/device_facts.h"
 #include "kernels/rows.h"
+#include "kernels/shape.h"
 #include "launch/driver.h"
 
 namespace bwgemm {
@@ -16,6 +17,13 @@ namespace bwgemm {
 struct LoadedKernel {
   CUfunction function = nullptr;
   int resident_clusters = 0;  // that the context's SMs can hold at once
+};
+
+// What loading one must know of it.
+struct LaunchedKernel {
+  KernelName name;
+  KernelShape shape;  // the largest
+  int cluster;
 };
 
 class LoadedKernels {
@@ -30,6 +38,8 @@ class LoadedKernels {
     if (!slot.is_loaded.load(std::memory_order_acquire)) load(row, slot);
     return slot.kernel;
   }
+  // The one that adds up matrices.
+  const LoadedKernel& get_sums() { return get(sums_slot); }
 
   bool any() const { return is_any_loaded_.load(std::memory_order_acquire); }
 
@@ -37,6 +47,8 @@ class LoadedKernels {
   CUresult unload();
 
  private:
+  static constexpr int sums_slot = static_cast<int>(kernel_rows.size());  // behind the rows
+
   struct Slot {
     std::atomic<bool> is_loaded{false};
     LoadedKernel kernel;
@@ -44,13 +56,13 @@ class LoadedKernels {
   };
 
   void load(int row, Slot& slot);
-  LoadedKernel loaded_from(CUlibrary library, const KernelConfig& config) const;
+  LoadedKernel loaded_from(CUlibrary library, const LaunchedKernel& launched) const;
 
   const Driver& driver_;
   const DeviceFacts facts_;
   std::mutex loading_;
   std::atomic<bool> is_any_loaded_{false};
-  std::array<Slot, kernel_rows.size()> slots_;
+  std::array<Slot, kernel_rows.size() + 1> slots_;
 };
 
 }  // namespace bwgemm

@@ -47,6 +47,11 @@ const struct AbiValue bwgemm_abi_values[] = {
     {"BWGEMM_AUX_DERIVATIVE", BWGEMM_AUX_DERIVATIVE},
     {"BWGEMM_DIM_M", BWGEMM_DIM_M},
     {"BWGEMM_DIM_N", BWGEMM_DIM_N},
+    {"BWGEMM_BIAS_GRADIENT_NONE", BWGEMM_BIAS_GRADIENT_NONE},
+    {"BWGEMM_BIAS_GRADIENT_D_ROWS", BWGEMM_BIAS_GRADIENT_D_ROWS},
+    {"BWGEMM_BIAS_GRADIENT_D_COLUMNS", BWGEMM_BIAS_GRADIENT_D_COLUMNS},
+    {"BWGEMM_BIAS_GRADIENT_A", BWGEMM_BIAS_GRADIENT_A},
+    {"BWGEMM_BIAS_GRADIENT_B", BWGEMM_BIAS_GRADIENT_B},
     {"sizeof bwgemmStatus_t", sizeof(bwgemmStatus_t)},
     {"sizeof bwgemmOperation_t", sizeof(bwgemmOperation_t)},
     {"sizeof bwgemmDataType_t", sizeof(bwgemmDataType_t)},
@@ -59,6 +64,7 @@ const struct AbiValue bwgemm_abi_values[] = {
     {"sizeof bwgemmGate_t", sizeof(bwgemmGate_t)},
     {"sizeof bwgemmAuxMode_t", sizeof(bwgemmAuxMode_t)},
     {"sizeof bwgemmDimension_t", sizeof(bwgemmDimension_t)},
+    {"sizeof bwgemmBiasGradient_t", sizeof(bwgemmBiasGradient_t)},
     {"sizeof bwgemmHandle_t", sizeof(bwgemmHandle_t)},
     {"sizeof bwgemmMatmulDesc_t", sizeof(bwgemmMatmulDesc_t)},
     {"offsetof structSize", offsetof(bwgemmMatmulDesc_t, structSize)},
@@ -105,6 +111,10 @@ const struct AbiValue bwgemm_abi_values[] = {
     {"offsetof algo", offsetof(bwgemmMatmulDesc_t, algo)},
     {"offsetof workspace", offsetof(bwgemmMatmulDesc_t, workspace)},
     {"offsetof workspaceSize", offsetof(bwgemmMatmulDesc_t, workspaceSize)},
+    {"offsetof biasGradientOf", offsetof(bwgemmMatmulDesc_t, biasGradientOf)},
+    {"offsetof biasGradientType", offsetof(bwgemmMatmulDesc_t, biasGradientType)},
+    {"offsetof biasGradient", offsetof(bwgemmMatmulDesc_t, biasGradient)},
+    {"offsetof strideBiasGradient", offsetof(bwgemmMatmulDesc_t, strideBiasGradient)},
     {"BWGEMM_VERSION_MAJOR", BWGEMM_VERSION_MAJOR}};
 
 const int bwgemm_abi_value_count = sizeof bwgemm_abi_values / sizeof bwgemm_abi_values[0];

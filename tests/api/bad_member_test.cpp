@@ -178,6 +178,31 @@ void add_epilogue(Table& table) {
   table.add("activation", "0", invalid, MatmulCall::with_aux(BWGEMM_AUX_DERIVATIVE),
             [](auto& c) { c.desc.activation = BWGEMM_ACTIVATION_NONE; });
 
+  const MatmulCall sums = MatmulCall::with_gradient();
+  table.add_each("biasGradientOf", &Desc::biasGradientOf, {-1, 5, 0x7fffffff}, invalid, sums);
+  table.add("biasGradient", "address", invalid, sums,
+            [](auto& c) { c.desc.biasGradientOf = BWGEMM_BIAS_GRADIENT_NONE; });
+  table.add("biasGradient", "null", invalid, sums, [](auto& c) { c.desc.biasGradient = nullptr; });
+  table.add("biasGradient", "address", invalid, sums,
+            [](auto& c) { c.desc.biasGradient = made_up(0x1002); });
+  table.add_each("biasGradientType", &Desc::biasGradientType, {1, 13, -1}, invalid, sums);
+  table.add_each("biasGradientType", &Desc::biasGradientType, {13, -1});
+  table.add("biasGradientType", "", unsupported, sums,
+            [](auto& c) { c.desc.biasGradientType = BWGEMM_R_16F; });
+  MatmulCall of_batches = MatmulCall::batched();
+  of_batches.desc.biasGradientOf = BWGEMM_BIAS_GRADIENT_B;
+  of_batches.desc.biasGradient = sums.desc.biasGradient;
+  table.add_each("strideBiasGradient", &Desc::strideBiasGradient, {0, 1, 255, -1, least, most},
+                 of_batches);
+  // What is added up is read even where it is not multiplied.
+  for (const auto of : {BWGEMM_BIAS_GRADIENT_A, BWGEMM_BIAS_GRADIENT_B}) {
+    MatmulCall zero = MatmulCall::with_gradient(of);
+    zero.alpha = &MatmulCall::zero;
+    const bool is_a = of == BWGEMM_BIAS_GRADIENT_A;
+    table.add(is_a ? "A" : "B", "null", invalid, zero,
+              [&](auto& c) { (is_a ? c.a : c.b) = nullptr; });
+  }
+
   const MatmulCall gated = MatmulCall::gated();
   table.add("m", "255", invalid, gated, [](auto& c) { c.desc.m = 255; });
   table.add("n", "255", invalid, gated,
@@ -305,22 +330,27 @@ TEST_F(BadMembers, LegalOnesAreAccepted) {
   MatmulCall own_workspace;
   own_workspace.desc.workspace = made_up(0x7f0040000000);
   own_workspace.desc.workspaceSize = 1 << 20;
-  for (const MatmulCall& call :
-       {MatmulCall{}, MatmulCall::batched(), no_c, in_place, own_workspace})
+  MatmulCall unread = MatmulCall::with_gradient(BWGEMM_BIAS_GRADIENT_A);
+  unread.alpha = &MatmulCall::zero, unread.b = nullptr;
+  MatmulCall no_terms = MatmulCall::with_gradient(BWGEMM_BIAS_GRADIENT_A);
+  no_terms.desc.k = 0, no_terms.a = no_terms.b = nullptr;
+  for (const MatmulCall& call : {MatmulCall{}, MatmulCall::batched(), no_c, in_place, own_workspace,
+                                 unread, no_terms, MatmulCall::with_gradient()})
     for (const Entry& entry : entries())
       EXPECT_EQ(entry.call(handle(), call), BWGEMM_STATUS_SUCCESS)
           << entry.name << ": " << bwgemmGetLastErrorString();
 }
 
 TEST_F(BadMembers, EmptyProductsLookAtNoPointer) {
-  for (MatmulCall call : {MatmulCall{}, MatmulCall::with_bias(), MatmulCall::with_aux(),
-                          MatmulCall::gated(), MatmulCall::with_arrays()})
+  for (MatmulCall call :
+       {MatmulCall{}, MatmulCall::with_bias(), MatmulCall::with_aux(), MatmulCall::gated(),
+        MatmulCall::with_arrays(), MatmulCall::with_gradient()})
     for (std::int64_t bwgemmMatmulDesc_t::*size :
          {&bwgemmMatmulDesc_t::m, &bwgemmMatmulDesc_t::n, &bwgemmMatmulDesc_t::batchCount}) {
       MatmulCall empty = call;
       empty.desc.*size = 0;
       empty.alpha = empty.beta = empty.a = empty.b = empty.c = nullptr;
-      empty.d = nullptr;
+      empty.d = empty.desc.biasGradient = nullptr;
       EXPECT_EQ(matmul(handle(), empty), BWGEMM_STATUS_SUCCESS) << bwgemmGetLastErrorString();
       EXPECT_EQ(fake_cuda().launches(), 0);
     }

@@ -136,12 +136,12 @@ class HotPath : public FakeHandleTest {
   }
 
   void expect_warm_call(const ShapeClass& shape, bool pointers_are_new) const {
-    expect_warm(shape.name, pointers_are_new, shape.gemm.m > 0, [&] { return call(shape); });
+    const int launches = shape.gemm.m > 0 ? 1 : 0;
+    expect_warm(shape.name, pointers_are_new, launches, [&] { return call(shape); });
   }
 
   template <class Call>
-  static void expect_warm(const char* name, bool pointers_are_new, bool launches,
-                          const Call& call) {
+  static void expect_warm(const char* name, bool pointers_are_new, int launches, const Call& call) {
     fake_cuda().reset();
     bwgemmStatus_t status = BWGEMM_STATUS_INTERNAL_ERROR;
     const long heap = heap_calls_of([&] { status = call(); });
@@ -150,7 +150,7 @@ class HotPath : public FakeHandleTest {
     for (long n = 1; n <= fake_cuda().calls(nullptr); ++n)
       EXPECT_TRUE(is_allowed(fake_cuda().call_name(n), pointers_are_new))
           << name << " calls " << fake_cuda().call_name(n);
-    EXPECT_EQ(fake_cuda().launches(), launches ? 1 : 0) << name;
+    EXPECT_EQ(fake_cuda().launches(), launches) << name;
   }
 };
 
@@ -209,7 +209,8 @@ std::vector<NamedMatmul> matmuls() {
           {"aux", MatmulCall::with_aux()},
           {"derivative", MatmulCall::with_aux(BWGEMM_AUX_DERIVATIVE)},
           {"gate", MatmulCall::gated()},
-          {"arrays", MatmulCall::with_arrays()}};
+          {"arrays", MatmulCall::with_arrays()},
+          {"bias gradient", MatmulCall::with_gradient()}};
 }
 
 TEST_F(HotPath, Matmul) {
@@ -217,7 +218,8 @@ TEST_F(HotPath, Matmul) {
     MatmulCall& call = shape.call;
     const auto again = [&] { return matmul(handle(), call); };
     ASSERT_EQ(again(), BWGEMM_STATUS_SUCCESS) << shape.name << bwgemmGetLastErrorString();
-    for (int i = 0; i < 3; ++i) expect_warm(shape.name, false, true, again);
+    const int launches = call.desc.biasGradient != nullptr ? 2 : 1;
+    for (int i = 0; i < 3; ++i) expect_warm(shape.name, false, launches, again);
     const auto move = [](auto*& pointer, std::uintptr_t base, std::uintptr_t i) {
       using Pointer = std::remove_reference_t<decltype(pointer)>;
       if (pointer != nullptr) pointer = static_cast<Pointer>(device_pointer(base + 4096 * i));
@@ -227,10 +229,11 @@ TEST_F(HotPath, Matmul) {
       move(call.b, 0x7f0200000000, i);
       move(call.c, 0x7f0300000000, i);
       move(call.d, 0x7f0400000000, i);
-      expect_warm(shape.name, true, true, again);
+      move(call.desc.biasGradient, 0x7f0700000000, i);
+      expect_warm(shape.name, true, launches, again);
       move(call.desc.bias, 0x7f0500000000, i);
       move(call.desc.aux, 0x7f0600000000, i);
-      expect_warm(shape.name, true, true, again);
+      expect_warm(shape.name, true, launches, again);
     }
   }
 }

@@ -195,6 +195,11 @@ TEST_F(Wrapper, AMatmulIsTheGemmItIsMadeOf) {
   handle.matmul(matmul);
   EXPECT_TRUE(last_launch().params.fused.has(operation::any));
   EXPECT_NE(handle.explain(matmul).find("relu"), std::string::npos);
+  matmul.desc.biasGradientOf = BWGEMM_BIAS_GRADIENT_D_COLUMNS;
+  matmul.desc.biasGradient = device_pointer(0x7f0070000000);
+  matmul.desc.strideBiasGradient = matmul.desc.n;
+  handle.matmul(matmul);
+  EXPECT_EQ(last_launch().sums.to, matmul.desc.biasGradient);
   matmul.desc.activation = 99;
   const auto error = error_of<Error>([&] { handle.matmul(matmul); });
   EXPECT_EQ(error.status(), BWGEMM_STATUS_INVALID_VALUE);

@@ -170,12 +170,30 @@ class Fused(Case):
                 x, y = (product[i, column] + of_b(column) for column in pair(j))
                 self.assertEqual(value, max(0.0, x) * y, (gate, i, j))
 
+    def test_bias_gradients(self):
+        a, b = Dlpack((9, 16), of_a), Dlpack((16, 12), of_b)
+        product, out = self.product(a, b), Dlpack((9, 12), dtype="float32")
+        for of, size, terms in (("rows", 9, lambda i: (product[i, j] for j in range(12))),
+                                ("columns", 12, lambda j: (product[i, j] for i in range(9))),
+                                ("a", 9, lambda i: (of_a(i, x) for x in range(16))),
+                                ("b", 12, lambda j: (of_b(x, j) for x in range(16)))):
+            sums = Interface((size,), dtype="float32")
+            self.assertIs(bwgemm.matmul(a, b, out, bias_gradient=sums, bias_gradient_of=of), out)
+            self.assertEqual(sums.numbers(), {(i,): sum(terms(i)) for i in range(size)}, of)
+        batched, sums = Dlpack((3, 9, 16), of_a), Dlpack((3, 9), dtype="float32")
+        bwgemm.matmul(batched, b, Dlpack((3, 9, 12)), bias_gradient=sums, bias_gradient_of="a")
+        for (batch, i), value in sums.numbers().items():
+            self.assertEqual(value, sum(of_a(batch, i, x) for x in range(16)))
+
     def test_refusals(self):
         a, b, out = Dlpack((9, 16), of_a), Dlpack((16, 12), of_b), Dlpack((9, 12))
         for text, named in (("activation is 'tanh'", {"activation": "tanh"}),
                             ("gate is 'half'", {"gate": "half"}),
                             ("vector of 12 elements", {"bias": Dlpack((9,), of_a)}),
                             ("residual is 1 x 16 x 12", {"residual": b}),
+                            ("bias_gradient_of is 'c'", {"bias": b, "bias_gradient_of": "c"}),
+                            ("vector of 9 elements", {"bias_gradient": Dlpack((12,)),
+                                                      "bias_gradient_of": "a"}),
                             ("c is 1 x 9 x 12, but the product is 1 x 9 x 6", {"gate": "stacked"})):
             with self.assertRaisesRegex(ValueError, text):
                 bwgemm.matmul(a, b, out, **named)
@@ -183,9 +201,10 @@ class Fused(Case):
             bwgemm.matmul(a, b, Dlpack((9, 6), strides=(1, 9)), gate="stacked")
 
     def test_the_struct_is_that_of_the_header(self):
-        self.assertEqual(ctypes.sizeof(_library.MatmulDesc), 272)
+        self.assertEqual(ctypes.sizeof(_library.MatmulDesc), 296)
         self.assertEqual(_library.MatmulDesc.bias.offset, 176)
         self.assertEqual(_library.MatmulDesc.workspaceSize.offset, 264)
+        self.assertEqual(_library.MatmulDesc.biasGradient.offset, 280)
 
 
 class Refusals(Case):

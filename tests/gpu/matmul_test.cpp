@@ -144,6 +144,11 @@ std::vector<MatmulCase> odd_cases() {
   nothing.gemm.beta = 1;
   nothing.fusing.bias = Bias::along_n;
   nothing.fusing.activation = BWGEMM_ACTIVATION_GELU_ERF;
+  MatmulCase& no_pointers = add();
+  no_pointers.gemm.k = 0;
+  no_pointers.gemm.batch = 3;
+  no_pointers.gemm.beta = 1;
+  no_pointers.fusing.pointer_array = true;
   MatmulCase& zero = add();
   zero.gemm.alpha = 0;
   zero.fusing.bias = Bias::along_m;

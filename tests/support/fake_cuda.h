@@ -10,6 +10,7 @@
 #include <cuda.h>
 
 #include "kernels/params.h"
+#include "kernels/sums/params.h"
 
 namespace bwgemm::test {
 
@@ -18,9 +19,10 @@ struct FakeLaunch {
   unsigned grid, threads, cluster, smem_bytes;
   CUstream stream;
   CUcontext context;
-  bool is_captured;  // recorded into a graph, not run
-  bool is_replayed;  // run by cuGraphLaunch
-  KernelParams params;
+  bool is_captured;     // recorded into a graph, not run
+  bool is_replayed;     // run by cuGraphLaunch
+  KernelParams params;  // of a product
+  SumsParams sums;      // of what is added up beside it
 };
 
 enum class Live : int { memory, streams, libraries, contexts, primary_references, graphs, events };

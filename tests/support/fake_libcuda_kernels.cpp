@@ -225,7 +225,10 @@ FAKE_CUDA_ENTRY CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfuncti
   launch.smem_bytes = config->sharedMemBytes;
   launch.stream = config->hStream;
   launch.context = reinterpret_cast<CUcontext>(fake.current());
-  std::memcpy(&launch.params, parameters[0], sizeof launch.params);
+  if (function->name.ends_with("_sums"))
+    std::memcpy(&launch.sums, parameters[0], sizeof launch.sums);
+  else
+    std::memcpy(&launch.params, parameters[0], sizeof launch.params);
 
   const FakeStream* stream = fake.stream(config->hStream, "cuLaunchKernelEx");
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;

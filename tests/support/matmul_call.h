@@ -57,6 +57,14 @@ struct MatmulCall {
     call.desc.ldd = 128;
     return call;
   }
+  // Of few long sums, which workspace is used for.
+  static MatmulCall with_gradient(bwgemmBiasGradient_t of = BWGEMM_BIAS_GRADIENT_D_ROWS) {
+    MatmulCall call;
+    call.desc.n = 1200;
+    call.desc.biasGradientOf = of;
+    call.desc.biasGradient = made_up(0x7f0038000000);
+    return call;
+  }
   static MatmulCall with_arrays() {
     MatmulCall call;
     call.desc.batchMode = BWGEMM_BATCH_MODE_POINTER_ARRAY;

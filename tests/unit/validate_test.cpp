@@ -49,6 +49,8 @@ MatmulCall odd_one() {
   desc.columnScale = static_cast<const float*>(made_up(0x3000)), desc.strideColumnScale = 203;
   desc.auxMode = BWGEMM_AUX_STORE, desc.aux = made_up(0x4000), desc.auxType = BWGEMM_R_32F;
   desc.ldaux = 104, desc.strideAux = 10005;
+  desc.biasGradientOf = BWGEMM_BIAS_GRADIENT_A, desc.biasGradientType = BWGEMM_R_16F;
+  desc.biasGradient = made_up(0x5000), desc.strideBiasGradient = 204;
   call.alpha = &MatmulCall::one, call.beta = &MatmulCall::one;
   return call;
 }
@@ -76,6 +78,7 @@ TEST(Validate, EveryMemberHasItsPlace) {
   EXPECT_EQ(epilogue.row_scale, (Vector{made_up(0x2000), Dtype::f32, 202}));
   EXPECT_EQ(epilogue.column_scale, (Vector{made_up(0x3000), Dtype::f32, 203}));
   EXPECT_EQ(epilogue.aux, (Matrix{made_up(0x4000), Dtype::f32, Order::row, 104, 10005}));
+  EXPECT_EQ(problem.sums, (Sums{Summed::a, true, {made_up(0x5000), Dtype::f16, 204}}));
 }
 
 // The same product with D^T written for D: all rows become columns.
@@ -93,6 +96,7 @@ TEST(Validate, AColumnOrderDIsTheRowOrderTransposedOne) {
   desc.lda = from.ldb, desc.ldb = from.lda;
   desc.strideA = from.strideB, desc.strideB = from.strideA;
   desc.biasDim = BWGEMM_DIM_N;
+  desc.biasGradientOf = BWGEMM_BIAS_GRADIENT_B;
   desc.rowScale = from.columnScale, desc.columnScale = from.rowScale;
   desc.strideRowScale = from.strideColumnScale, desc.strideColumnScale = from.strideRowScale;
   EXPECT_EQ(problem_of(columns), problem_of(rows));
@@ -153,6 +157,26 @@ TEST(Validate, WhatIsNotReadIsDropped) {
   EXPECT_EQ(problem_of(call).epilogue.activation, Activation::relu) << "applied to a product of 0";
 }
 
+TEST(Validate, WhatIsAddedUpIsKept) {
+  MatmulCall call = odd_one();
+  call.alpha = &MatmulCall::zero;
+  EXPECT_EQ(problem_of(call).a.data, call.a);
+  EXPECT_EQ(problem_of(call).b.data, nullptr);
+  call.desc.k = 0;
+  EXPECT_EQ(problem_of(call).a.data, nullptr) << "there is nothing of it";
+  EXPECT_TRUE(problem_of(call).sums.any());
+  const auto sums_of = [&](bwgemmBiasGradient_t of) {
+    call.desc.biasGradientOf = of;
+    const Sums sums = problem_of(call).sums;
+    return std::pair(sums.of, sums.of_rows);
+  };
+  EXPECT_EQ(sums_of(BWGEMM_BIAS_GRADIENT_B), std::pair(Summed::b, false));
+  EXPECT_EQ(sums_of(BWGEMM_BIAS_GRADIENT_D_ROWS), std::pair(Summed::d, true));
+  EXPECT_EQ(sums_of(BWGEMM_BIAS_GRADIENT_D_COLUMNS), std::pair(Summed::d, false));
+  call.desc.m = 0, call.desc.biasGradient = nullptr;
+  EXPECT_FALSE(problem_of(call).sums.any());
+}
+
 TEST(Validate, NothingOfAnEmptyProblemIsLookedAt) {
   for (MatmulCall call : {MatmulCall::with_bias(), MatmulCall::with_aux(), MatmulCall::gated()}) {
     call.desc.n = 0;
@@ -206,7 +230,7 @@ TEST(BenchCommand, SaysInACommentWhatTheBenchCannot) {
   EXPECT_EQ(comment({}), "");
   EXPECT_EQ(comment(odd_one()),
             "C f32 column ld 102 apart from D, scale f32 for each row, scale f32 for each column, "
-            "bias f16 for each row, aux f32 ld 104 written, gelu_erf");
+            "bias f16 for each row, aux f32 ld 104 written, gelu_erf, sums f16 of rows of A");
   EXPECT_EQ(comment(MatmulCall::gated()), "silu, interleaved gate");
   EXPECT_EQ(comment(MatmulCall::with_arrays()), "arrays of pointers");
   EXPECT_EQ(comment(MatmulCall::with_aux(BWGEMM_AUX_DERIVATIVE)),
@@ -262,6 +286,11 @@ std::vector<Change> changes() {
       {"no aux", [](auto& c) { c.desc.aux = nullptr; }},
       {"ldaux", [](auto& c) { ++c.desc.ldaux; }},
       {"strideAux", [](auto& c) { ++c.desc.strideAux; }},
+      {"biasGradientOf", [](auto& c) { c.desc.biasGradientOf = BWGEMM_BIAS_GRADIENT_D_ROWS; }},
+      {"biasGradientType", [](auto& c) { c.desc.biasGradientType = BWGEMM_R_32F; }},
+      {"biasGradient", [](auto& c) { c.desc.biasGradient = made_up(0x5010); }},
+      {"no biasGradient", [](auto& c) { c.desc.biasGradient = nullptr; }},
+      {"strideBiasGradient", [](auto& c) { ++c.desc.strideBiasGradient; }},
       {"algo", [](auto& c) { c.desc.algo = 7; }},
       {"workspace", [](auto& c) { c.desc.workspace = made_up(0x10000); }},
       {"workspaceSize", [](auto& c) { c.desc.workspaceSize = 4096; }},
@@ -302,6 +331,7 @@ TEST(PlanKeys, HoldTheWholeStruct) {
                                              word == offsetof(bwgemmMatmulDesc_t, rowScale) ||
                                              word == offsetof(bwgemmMatmulDesc_t, columnScale) ||
                                              word == offsetof(bwgemmMatmulDesc_t, aux) ||
+                                             word == offsetof(bwgemmMatmulDesc_t, biasGradient) ||
                                              word == offsetof(bwgemmMatmulDesc_t, workspace));
     if (!is_address) {
       EXPECT_NE(plan_key(other, BWGEMM_POINTER_MODE_HOST), key) << "byte " << byte;
@@ -317,6 +347,7 @@ TEST(PlanKeys, AreTheSameForOtherAddressesAndScalars) {
   call.a = made_up(0x7f1100000000), call.b = made_up(0x7f1200000000);
   call.c = made_up(0x7f1300000000), call.d = made_up(0x7f1400000000);
   call.desc.bias = made_up(0x7f1500000000), call.desc.aux = made_up(0x7f1600000000);
+  call.desc.biasGradient = made_up(0x7f1700000000);
   EXPECT_EQ(key_of(call), key);
 }
 

@@ -5,8 +5,8 @@ import collections
 import ctypes
 
 from bwgemm import _arrays, _library
-from bwgemm._library import (ACTIVATION, CHOOSE, COMPUTE_32F, DATA_TYPE, DIM_N, GATE, OPERATION,
-                             ORDER, library)
+from bwgemm._library import (ACTIVATION, BIAS_GRADIENT, CHOOSE, COMPUTE_32F, DATA_TYPE, DIM_N, GATE,
+                             OPERATION, ORDER, library)
 
 # Rows and columns as the product sees them, behind the batch.
 _Matrix = collections.namedtuple("_Matrix", "array rows columns ld is_row_order batch stride")
@@ -107,11 +107,13 @@ def _set_matrix(desc, letter, matrix):
     setattr(desc, f"stride{letter}", matrix.stride)
 
 
-def _vector(name, array, size, device):
-    """A vector that is to have the size, and lie on the device."""
-    if tuple(array.shape) != (size,) or (size > 1 and array.strides[0] != 1):
+def _vector(name, array, size, device, batch=1):
+    """A vector that is to have the size, and lie on the device; in a batch as many."""
+    shape = (size,) if batch == 1 else (batch, size)
+    if tuple(array.shape) != shape or (size > 1 and array.strides[-1] != 1):
         raise ValueError(f"{name} has shape {array.shape} and strides {array.strides}, but must be a "
-                         f"vector of {size} elements next to each other")
+                         f"vector of {size} elements next to each other"
+                         + (f" for each of {batch} products" if batch > 1 else ""))
     if array.dtype not in DATA_TYPE:
         raise TypeError(f"elements of {array.dtype} are not served")
     if array.device not in (device, None):
@@ -130,6 +132,15 @@ def _desc(product, bias, activation, gate, residual):
     if bias is not None:
         desc.bias, desc.biasType, desc.biasDim = bias.pointer, DATA_TYPE[bias.dtype], DIM_N
     return desc
+
+
+def _set_bias_gradient(desc, product, array, of):
+    size = {"rows": product.c.rows, "columns": product.c.columns, "a": product.a.rows,
+            "b": product.b.columns}[of]
+    _vector("bias_gradient", array, size, product.device, product.batch)
+    desc.biasGradientOf, desc.biasGradient = BIAS_GRADIENT[of], array.pointer
+    desc.biasGradientType = DATA_TYPE[array.dtype]
+    desc.strideBiasGradient = array.strides[0] if product.batch > 1 else 0
 
 
 def _checked(name, value, table):
@@ -165,18 +176,23 @@ def gemm(a, b, c=None, alpha=1.0, beta=0.0, transa=False, transb=False, out_dtyp
 
 
 def matmul(a, b, out=None, out_dtype=None, stream=None, bias=None, activation=None, gate=None,
-           residual=None):
+           residual=None, bias_gradient=None, bias_gradient_of="columns"):
     """activation(a @ b + residual + bias), written into out if it is given. See gemm.
 
     bias is a vector with an element for each column of b, residual an array of the result's shape,
     activation one of "relu", "gelu", "gelu_tanh" and "silu". With a gate the columns of the product
     come in pairs (x, y) of which the result has one column, activation(x) * y: columns 2j and 2j + 1
     if it is "interleaved", j and j + half of them if it is "stacked"; there is no residual then, and
-    rows of out must be contiguous. All of it happens in the one kernel of the product."""
-    if bias is None and activation is None and gate is None and residual is None:
+    rows of out must be contiguous. All of it happens in the one kernel of the product.
+
+    bias_gradient is an array that is written, by a second kernel: a vector (in a batch one for each
+    product) of the sums of each of the result's "columns" or "rows", or of each row of "a" or column
+    of "b"."""
+    if all(extra is None for extra in (bias, activation, gate, residual, bias_gradient)):
         return gemm(a, b, out, out_dtype=out_dtype, stream=stream)
     _checked("activation", activation, ACTIVATION)
     _checked("gate", gate, GATE)
+    _checked("bias_gradient_of", bias_gradient_of, BIAS_GRADIENT)
     pointer = _stream(stream, a)
     product, out = _prepared(a, b, out, 0, False, False, out_dtype, pointer, gate is not None)
     if gate is not None and not product.c.is_row_order:
@@ -196,6 +212,10 @@ def matmul(a, b, out=None, out_dtype=None, stream=None, bias=None, activation=No
             raise TypeError(f"elements of {residual.array.dtype} are not served")
         extras.append(residual.array)
     desc = _desc(product, bias, activation, gate, residual)
+    if bias_gradient is not None:
+        gradient = _arrays.described("bias_gradient", bias_gradient, pointer, is_written=True)
+        _set_bias_gradient(desc, product, gradient, bias_gradient_of)
+        extras.append(gradient)
     one = ctypes.byref(ctypes.c_float(1))
     handle = _ready_handle(product, pointer, extras)
     _library.check(library.bwgemmMatmul(

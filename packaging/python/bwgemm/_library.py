@@ -13,6 +13,7 @@ COMPUTE_32F = 68
 ORDER = {False: 0, True: 1}  # of bwgemmOrder_t: COL, ROW
 ACTIVATION = {None: 0, "relu": 1, "gelu_tanh": 2, "gelu": 3, "silu": 4}
 GATE = {None: 0, "interleaved": 1, "stacked": 2}
+BIAS_GRADIENT = {"rows": 1, "columns": 2, "a": 3, "b": 4}
 DIM_N = 1
 CHOOSE = -1
 
@@ -36,7 +37,9 @@ class MatmulDesc(ctypes.Structure):
         (ctypes.c_int32, "batchMode activation gate biasDim biasType auxMode auxType reserved"),
         (ctypes.c_void_p, "bias rowScale columnScale aux"),
         (ctypes.c_int64, "strideBias strideRowScale strideColumnScale strideAux ldaux algo"),
-        (ctypes.c_void_p, "workspace"), (ctypes.c_uint64, "workspaceSize")) for name in names.split()]
+        (ctypes.c_void_p, "workspace"), (ctypes.c_uint64, "workspaceSize"),
+        (ctypes.c_int32, "biasGradientOf biasGradientType"), (ctypes.c_void_p, "biasGradient"),
+        (ctypes.c_int64, "strideBiasGradient")) for name in names.split()]
 
     @classmethod
     def initial(cls):
