@@ -12,6 +12,7 @@ namespace bwgemm::fuzz {
 namespace {
 
 constexpr std::int64_t largest_size = 600;
+constexpr std::int64_t small_size = 150;     // a tile or two: half of the calls, for they are fast
 constexpr double most_multiply_adds = 24e6;  // of a call: a fraction of a second on a slow device
 constexpr std::int64_t whole_units = 8;      // elements that TMA needs in every step: 16 bytes
 
@@ -44,6 +45,12 @@ std::int64_t draw_size(Random& random) {
   if (kind < 85) return random.between(1, 20);
   if (kind < 87) return 0;
   return random.between(1, largest_size);
+}
+
+std::int64_t draw_size_up_to(Random& random, std::int64_t most) {
+  std::int64_t size = draw_size(random);
+  while (size > most) size = draw_size(random);
+  return size;
 }
 
 float draw_float(Random& random) {
@@ -114,6 +121,66 @@ void draw_batch(Random& random, Call& call) {
     call.c.stride = call.c_matrix().stride() + unit * random.between(0, 20);
   else
     call.side_by_side = random.chance(20);
+  if (!call.is_matmul()) return;
+  Extras& extras = call.extras;
+  if (extras.c_apart != 0) draw_stride(random, extras.addend, call.addend_matrix());
+  if (extras.aux == BWGEMM_AUX_DERIVATIVE) draw_stride(random, extras.aux_at, call.aux_matrix());
+  if (extras.aux == BWGEMM_AUX_STORE && random.chance(30))
+    extras.aux_at.stride = call.aux_matrix().stride() + unit * random.between(0, 20);
+  draw_stride(random, extras.bias_at, call.bias_vector());
+  draw_stride(random, extras.row_scale_at, call.row_scale_vector());
+  draw_stride(random, extras.column_scale_at, call.column_scale_vector());
+  if (random.chance(40))
+    extras.gradient_at.stride = call.gradient_vector().rows() + random.between(0, 20);
+}
+
+// Vectors need no alignment but their elements'.
+void draw_vector(Random& random, Placement& at) {
+  if (random.chance(40)) at.offset = random.between(0, 12);
+}
+
+void draw_operations(Random& random, Call& call) {
+  Extras& extras = call.extras;
+  if (random.chance(60)) extras.activation = random.between(0, 4);
+  if (random.chance(20)) extras.gate = random.between(1, 2);
+  if (random.chance(35)) extras.aux = random.chance(60) ? 1 : 2;
+  if (random.chance(45)) extras.bias = random.between(1, 2);
+  extras.row_scale = random.chance(20);
+  extras.column_scale = random.chance(20);
+  if (random.chance(20)) extras.gradient = random.between(1, 4);
+  extras.f32_gradient = random.below(2);
+  extras.f32_aux = random.below(2);
+  extras.f32_bias = random.below(2);
+  // Sums of some size only meet the ends of curves.
+  if (random.chance(60)) call.alpha = random.one_of(std::vector<float>{0x1p-2F, 0x1p-4F, -0x1p-5F});
+}
+
+void draw_matmul(Random& random, Call& call, Memory memory) {
+  Extras& extras = call.extras;
+  for (std::int64_t* order :
+       {&extras.a_in_rows, &extras.b_in_rows, &extras.c_in_rows, &extras.d_in_rows})
+    *order = random.chance(35);
+  extras.arrays = random.chance(12);
+  extras.no_beta = random.chance(10);
+  extras.c_apart = random.chance(45);
+  extras.f32_addend = random.chance(40);
+  if (random.chance(70)) draw_operations(random, call);
+  extras.addend = draw_placement(random, memory);
+  extras.aux_at = draw_placement(random, memory);
+  for (Placement* at :
+       {&extras.bias_at, &extras.row_scale_at, &extras.column_scale_at, &extras.gradient_at})
+    draw_vector(random, *at);
+  extras.own_workspace = random.chance(30);
+  if (random.chance(20)) extras.listed = random.between(1, random.chance(50) ? 4 : 200);
+  if (random.chance(2)) extras.tune = random.between(1, 3);
+}
+
+Entry draw_entry(Random& random, bool can_be_typed) {
+  const std::int64_t kind = random.below(100);
+  if (kind < 50) return Entry::matmul;
+  if (kind < 65) return Entry::batched;
+  if (kind < 73) return Entry::arrays;
+  return kind < 85 && can_be_typed ? Entry::typed : Entry::ex;
 }
 
 void draw_settings(Random& random, Call& call) {
@@ -133,6 +200,7 @@ void draw_settings(Random& random, Call& call) {
   call.programmatic = random.chance(50);
   call.stream = random.between(0, 3);
   if (random.chance(20)) call.algo = random.chance(50) ? random.below(24) : random.between(99, 115);
+  if (random.chance(6)) call.preload = random.chance(95) ? 2 : 1;
 }
 
 // Takes from the largest until the call is small enough.
@@ -150,9 +218,8 @@ void limit_work(Call& call) {
 Call draw_call(Random& random) {
   Call call;
   call.seed = random.between(1, 1000000);
-  call.m = draw_size(random);
-  call.n = draw_size(random);
-  call.k = draw_size(random);
+  const std::int64_t most = random.chance(50) ? small_size : largest_size;
+  for (std::int64_t* size : {&call.m, &call.n, &call.k}) *size = draw_size_up_to(random, most);
   if (random.chance(15)) {  // few tiles and long sums: where kernels split along k
     call.m = std::min(call.m, random.between(1, 130));
     call.n = std::min(call.n, random.between(1, 130));
@@ -174,15 +241,14 @@ Call draw_call(Random& random) {
   if (memory == Memory::wild && random.chance(50))  // one operand alone is unaligned
     for (Placement* at : {&call.a, &call.b, &call.c})
       if (random.chance(60)) *at = draw_placement(random, Memory::whole_units);
-  if (memory == Memory::whole_units && random.chance(85))
-    call.m = (call.m + whole_units - 1) / whole_units * whole_units;
 
-  call.entry = static_cast<std::int64_t>(Entry::ex);
-  if (random.chance(30))
-    call.entry = static_cast<std::int64_t>(Entry::batched);
-  else if (call.f32_output == 0 && random.chance(35))
-    call.entry = static_cast<std::int64_t>(Entry::typed);
-  if (call.entry_kind() == Entry::batched) draw_batch(random, call);
+  call.entry = static_cast<std::int64_t>(draw_entry(random, call.f32_output == 0));
+  if (call.is_matmul()) draw_matmul(random, call, memory);
+  if (memory == Memory::whole_units && random.chance(85)) {
+    std::int64_t& length = call.extras.d_in_rows != 0 ? call.n : call.m;
+    length = (length + whole_units - 1) / whole_units * whole_units;
+  }
+  if (call.is_matmul() ? random.chance(30) : call.has_batch()) draw_batch(random, call);
   draw_settings(random, call);
   call.share = random.chance(4);
   call.unreadable = random.chance(50);
@@ -207,6 +273,7 @@ Case draw(std::uint64_t seed) {
     }
     if (random.chance(60)) item.calls[1].stream = item.calls[0].stream;
     item.chain = random.chance(40);
+    item.threads = random.chance(25);
   }
   if (random.chance(15)) item.capture = random.between(1, 3);
   const bool is_invariant = random.chance(20);

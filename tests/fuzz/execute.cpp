@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "execute.h"
 
-#include <array>
+#include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <dlfcn.h>
 #include <numeric>
+#include <set>
 #include <stdexcept>
 #include <sys/mman.h>
+#include <thread>
 #include <unistd.h>
 #include <utility>
 
@@ -20,6 +23,8 @@ using test::driver;
 
 // Handles end now and then, so that what they keep (captured calls: memory) does not pile up.
 constexpr int uses_of_a_handle = 100, cases_of_all_handles = 1000;
+
+constexpr const char* of_a_launch = "[trace] bwgemm_";
 
 void require(bwgemmStatus_t status, const char* what) {
   if (status == BWGEMM_STATUS_SUCCESS) return;
@@ -89,8 +94,8 @@ bool Device::recover() {
   return driver().ctx_synchronize() == CUDA_SUCCESS;
 }
 
-bwgemmHandle_t Device::handle_for(const std::string& kernel, const Call& call) {
-  const std::pair key(kernel, call.splits);
+bwgemmHandle_t Device::handle_for(const std::string& kernel, const Call& call, int place) {
+  const std::tuple key(kernel, call.splits, place);
   if (const auto found = handles_.find(key); found != handles_.end()) {
     ++found->second.uses;
     return found->second.handle;
@@ -143,7 +148,8 @@ void Device::apply_settings(bwgemmHandle_t handle, const Call& call, const Opera
         call.invariant != 0 ? BWGEMM_DETERMINISM_BATCH_INVARIANT : BWGEMM_DETERMINISM_BITWISE,
         "determinism");
   apply(bwgemmGetStream, bwgemmSetStream, stream_of(call), "stream");
-  const auto kind = static_cast<WorkspaceKind>(call.workspace);
+  const auto kind = call.extras.own_workspace != 0 ? WorkspaceKind::library
+                                                   : static_cast<WorkspaceKind>(call.workspace);
   auto bytes = static_cast<std::size_t>(call.workspace_bytes);
   if (kind == WorkspaceKind::library) bytes = std::size_t{24} << 20;
   void* own = kind == WorkspaceKind::own ? operands->workspace() : nullptr;
@@ -188,36 +194,93 @@ void Device::choose_kernels(Case& item) {
   }
 }
 
-std::string Device::kernel_that_ran(const Call& call) {
+// Those of products, as the log names them since it was looked at last.
+std::vector<std::string> Device::kernels_that_ran() {
   const std::string log = taken_from(log_);
+  static const std::set<std::string> known = [] {
+    std::set<std::string> names;
+    for (int i = 0; i < bwgemmKernelCount(); ++i) names.insert(bwgemmKernelName(i));
+    return names;
+  }();
+  std::vector<std::string> kernels;
+  for (std::size_t line = log.find(of_a_launch); line != log.npos;
+       line = log.find(of_a_launch, line + 1)) {
+    const std::size_t name = line + std::strlen("[trace] ");
+    const std::string kernel = log.substr(name, log.find(',', name) - name);
+    if (known.contains(kernel)) kernels.push_back(kernel);
+  }
+  return kernels;
+}
+
+// What the call says of its algo, and does with the handle before.
+Way Device::prepare(bwgemmHandle_t handle, const Call& call, const Operands& operands) {
+  const Way way = call.extras.listed != 0 ? operands.listed(handle, call.extras.listed)
+                                          : Way{operands.tuned(), ""};
+  if (call.preload == 0) return way;
+  const bwgemmStatus_t status = operands.preload(handle, way);
+  // Operands that are aligned better may be none for the kernel.
+  if (status != BWGEMM_STATUS_NOT_SUPPORTED || (call.kernel.empty() && way.algo == -1))
+    require(status, "bwgemmPreload");
+  return way;
+}
+
+std::string Device::launch(const Call& call, Operands& operands) {
+  const bwgemmHandle_t handle = handle_for(call.kernel, call);
+  apply_settings(handle, call, &operands);
+  const Way way = prepare(handle, call, operands);
+  taken_from(log_);
+  if (call.extras.tune != 0)
+    require(operands.tune(handle, call.extras.tune), "bwgemmMatmulAutotune");
+  else
+    require(operands.submit(handle, way), "call");
   if (call.is_empty()) return "none";
-  const std::size_t line = log.rfind("[trace] bwgemm_"), end = log.find(',', line);
-  if (line == std::string::npos || end == std::string::npos)
-    throw std::runtime_error("the log does not say which kernel ran");
-  return log.substr(line + 8, end - line - 8);
+  const std::vector<std::string> kernels = kernels_that_ran();
+  if (kernels.empty()) throw std::runtime_error("the log does not say which kernel ran");
+  const std::string& kernel = kernels.back();
+  if (!way.kernel.empty() && !call.knows_scale_only() && kernel != way.kernel)
+    throw std::runtime_error("the algo is of " + way.kernel + ", but " + kernel + " ran");
+  return kernel;
 }
 
 void Device::launch_all(const Case& item, std::vector<Operands>& operands, Outcome& outcome) {
-  for (std::size_t i = 0; i < item.calls.size(); ++i) {
+  if (item.threads != 0) return launch_in_threads(item, operands, outcome);
+  for (std::size_t i = 0; i < item.calls.size(); ++i)
+    outcome.kernels[i] = launch(item.calls[i], operands[i]);
+}
+
+// On one handle, if neither call needs settings that the other does not.
+void Device::launch_in_threads(const Case& item, std::vector<Operands>& operands,
+                               Outcome& outcome) {
+  struct Part {
+    bwgemmHandle_t handle = nullptr;
+    Way way;
+    std::string wrong;
+    std::thread thread;
+  };
+  std::vector<Part> parts(item.calls.size());
+  for (std::size_t i = 0; i < parts.size(); ++i) {
     const Call& call = item.calls[i];
-    bwgemmHandle_t handle = handle_for(call.kernel, call);
-    apply_settings(handle, call, &operands[i]);
-    taken_from(log_);
-    bwgemmStatus_t status = operands[i].submit(handle);
-    // The query did not know of the batch, whose strides the kernel may not take.
-    if (status == BWGEMM_STATUS_NOT_SUPPORTED && !call.kernel.empty() && call.batch > 1) {
-      handle = handle_for("", call);
-      apply_settings(handle, call, &operands[i]);
-      status = operands[i].submit(handle);
-    }
-    require(status, "call");
-    outcome.kernels[i] = kernel_that_ran(call);
+    const int place = i == 0 || same_settings(item.calls[0], call) ? 0 : static_cast<int>(i);
+    parts[i].handle = handle_for(call.kernel, call, place);
+    apply_settings(parts[i].handle, call, &operands[i]);
+    parts[i].way = prepare(parts[i].handle, call, operands[i]);
   }
+  taken_from(log_);
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    parts[i].thread = std::thread([&part = parts[i], &of = operands[i], this] {
+      if (driver().ctx_set_current(context_) != CUDA_SUCCESS) part.wrong = "no context";
+      if (of.submit(part.handle, part.way) != BWGEMM_STATUS_SUCCESS)
+        part.wrong = std::string("call: ") + bwgemmGetLastErrorString();
+    });
+  for (Part& part : parts) part.thread.join();
+  for (const Part& part : parts)
+    if (!part.wrong.empty()) throw std::runtime_error(part.wrong);
+  const std::vector<std::string> kernels = kernels_that_ran();  // in the order that came about
+  std::copy_n(kernels.begin(), std::min(kernels.size(), parts.size()), outcome.kernels.begin());
 }
 
 void Device::run_captured(const Case& item, std::vector<Operands>& operands, Outcome& outcome) {
-  for (const Call& call : item.calls)  // the creation of a handle is not to be captured
-    for (const std::string& kernel : {call.kernel, std::string()}) handle_for(kernel, call);
+  for (const Call& call : item.calls) handle_for(call.kernel, call);  // which is not to be captured
   const CUstream stream = stream_of(item.calls[0]);
   const auto mode = static_cast<CUstreamCaptureMode>(item.capture - 1);
   test::check(driver().stream_begin_capture(stream, mode), "cuStreamBeginCapture");
@@ -247,6 +310,8 @@ void Device::run_once(const Case& item, std::vector<Operands>& operands, Outcome
 std::string Device::judge_all(const Case& item, std::vector<Operands>& operands) {
   if (damage_ == Damage::element) operands.back().spoil_element();
   if (damage_ == Damage::row) operands.back().spoil_padding();
+  if (damage_ == Damage::aux) operands.back().spoil_aux();
+  if (damage_ == Damage::gradient) operands.back().spoil_gradient();
   for (std::size_t i = 0; i < operands.size(); ++i)
     if (const std::string wrong = operands[i].judge(); !wrong.empty())
       return (item.calls.size() > 1 ? "call " + std::to_string(i + 1) + ": " : "") + wrong;
@@ -270,8 +335,12 @@ std::string Device::differences(const Case& item, std::vector<Operands>& operand
   for (Operands& of : operands) first.push_back(of.result());
   for (Operands& of : operands) of.reset();
   Case again = item;
-  for (Call& call : again.calls)
-    if (call.invariant != 0) call.kernel = call.kernel.empty() ? kernel_for_all() : "";
+  for (Call& call : again.calls) {
+    call.extras.tune = 0;  // another run might find another algo
+    if (call.invariant == 0) continue;
+    call.kernel = call.kernel.empty() ? kernel_for_all() : "";
+    call.extras.listed = 0;
+  }
   run_once(again, operands, outcome);
   for (std::size_t i = 0; i < operands.size(); ++i)
     if (operands[i].result() != first[i])

@@ -6,7 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "case.h"
@@ -15,9 +15,10 @@
 namespace bwgemm::fuzz {
 
 class Operands;
+struct Way;
 
-// What a test of the fuzzer does to C behind the library's back.
-enum class Damage { none, element, row };
+// What a test of the fuzzer does to an output behind the library's back.
+enum class Damage { none, element, row, aux, gradient };
 
 struct Outcome {
   std::string wrong;                 // empty: nothing
@@ -51,13 +52,16 @@ class Device {
 
   void open();
   void close() noexcept;
-  bwgemmHandle_t handle_for(const std::string& kernel, const Call& call);
+  bwgemmHandle_t handle_for(const std::string& kernel, const Call& call, int place = 0);
   void end_used_handles();
   void apply_settings(bwgemmHandle_t handle, const Call& call, const Operands* operands);
   CUstream stream_of(const Call& call) const;
-  std::string kernel_that_ran(const Call& call);
+  std::vector<std::string> kernels_that_ran();
   bool serves(const std::string& kernel, const Call& call, const Operands& operands);
+  static Way prepare(bwgemmHandle_t handle, const Call& call, const Operands& operands);
+  std::string launch(const Call& call, Operands& operands);
   void launch_all(const Case& item, std::vector<Operands>& operands, Outcome& outcome);
+  void launch_in_threads(const Case& item, std::vector<Operands>& operands, Outcome& outcome);
   void run_captured(const Case& item, std::vector<Operands>& operands, Outcome& outcome);
   void run_once(const Case& item, std::vector<Operands>& operands, Outcome& outcome);
   std::string judge_all(const Case& item, std::vector<Operands>& operands);
@@ -71,7 +75,8 @@ class Device {
   std::size_t (*findings_)() = nullptr;
   CUcontext context_ = nullptr;
   std::vector<test::Stream> streams_;
-  std::map<std::pair<std::string, std::int64_t>, HandleOf> handles_;  // by kernel and splits
+  // By kernel, splits, and the call's place among those at the same time.
+  std::map<std::tuple<std::string, std::int64_t, int>, HandleOf> handles_;
 };
 
 }  // namespace bwgemm::fuzz

@@ -9,9 +9,14 @@
 
 namespace bwgemm::fuzz {
 
-// Empty, or the first wrong element and how many there are. `before` and `after` are C; with
-// `integers`, A and B hold such, and sums that float holds must be exact.
-std::string judged(const Call& call, bool integers, const test::Matrix& a, const test::Matrix& b,
-                   const test::Matrix& before, const test::Matrix& after);
+// What a call read and what it wrote. Operands that are not there have no elements.
+struct Evidence {
+  bool integers;  // A and B hold such: sums that float holds must be exact
+  const test::Matrix &a, &b, &c, &bias, &row_scale, &column_scale, &aux;
+  const test::Matrix &after, &aux_after, &gradient;  // D, aux and the bias gradient
+};
+
+// Empty, or the first wrong element and how many there are.
+std::string judged(const Call& call, const Evidence& evidence);
 
 }  // namespace bwgemm::fuzz

@@ -15,6 +15,7 @@
 #include "kernels/rows.h"
 #include "options.h"
 #include "shrink.h"
+#include "text.h"
 
 namespace bwgemm::fuzz {
 namespace {

@@ -19,7 +19,9 @@ double number(const std::string& option, const std::string& text) {
 Damage damage_named(const std::string& word) {
   if (word == "element") return Damage::element;
   if (word == "row") return Damage::row;
-  throw std::runtime_error("--self-test " + word + ": known are element and row");
+  if (word == "aux") return Damage::aux;
+  if (word == "gradient") return Damage::gradient;
+  throw std::runtime_error("--self-test " + word + ": known are element, row, aux and gradient");
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ struct Options {
   std::string replay;            // --replay TEXT: this case alone
   bool shrink = false;           // --shrink
   bool list = false;             // --list: print the cases, run nothing
-  Damage damage = Damage::none;  // --self-test element|row
+  Damage damage = Damage::none;  // --self-test element|row|aux|gradient
   std::string self_test;         // the word
 };
 

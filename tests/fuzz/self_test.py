@@ -30,11 +30,11 @@ def failures(output):
 
 
 class Fuzzer(unittest.TestCase):
-    def check(self, damage, expected):
-        done = run("--seed", "5", "--calls", "6", "--self-test", damage)
+    def check(self, damage, expected, seed="5", calls="6", least=3):
+        done = run("--seed", seed, "--calls", calls, "--self-test", damage)
         self.assertEqual(done.returncode, 1, done.stdout)
         found = failures(done.stdout)
-        self.assertGreaterEqual(len(found), 3, done.stdout)
+        self.assertGreaterEqual(len(found), least, done.stdout)
         for case, kernels, wrong in found:
             self.assertRegex(wrong, expected)
             again = run("--replay", case, "--self-test", damage)
@@ -50,6 +50,24 @@ class Fuzzer(unittest.TestCase):
 
     def test_a_write_beside_the_elements_is_found(self):
         self.check("row", "memory that is no element was written")
+
+    def check_other_output(self, damage, wrong, seed, kept):
+        """What only some calls write stays when the case shrinks."""
+        case = self.check(damage, wrong, seed=seed, calls="24", least=1)
+        done = run("--replay", case, "--self-test", damage, "--shrink")
+        shrunk = re.search(r'^SHRUNK .*--replay "(.*)"$', done.stdout, re.MULTILINE)
+        self.assertIsNotNone(shrunk, done.stdout)
+        words = dict(word.split("=") for word in shrunk.group(1).split() if "=" in word)
+        self.assertEqual(words["entry"], "matmul")
+        self.assertRegex(words[damage], kept)
+        self.assertLess(len(words), 13, shrunk.group(1))
+
+    def test_a_wrong_element_of_aux_is_found(self):
+        self.check_other_output("aux", r"aux \(\d+, \d+\) of batch \d+ is ", "40", "store")
+
+    def test_a_wrong_sum_is_found(self):
+        self.check_other_output("gradient", r"bias gradient \d+ of batch \d+ is ", "40",
+                                "rows|columns|a|b")
 
     def test_a_failure_shrinks(self):
         case = self.check("element", "elements are wrong")
@@ -71,6 +89,28 @@ class Fuzzer(unittest.TestCase):
         for case in first[:10]:
             self.assertEqual(run("--replay", case, "--list").stdout.strip(), case)
 
+    def test_what_matmul_can_do_is_drawn(self):
+        """Each field of the text, with each of its words."""
+        drawn = {}
+        for case in run("--seed", "1", "--calls", "4000", "--list").stdout.splitlines():
+            for word in case.split():
+                name, _, value = word.partition("=")
+                drawn.setdefault(name, set()).add(value)
+        words = {"entry": "batched typed arrays matmul", "gate": "interleaved stacked",
+                 "aux": "store derivative", "activation": "relu gelu erf silu", "bias": "m n", "gradient": "rows columns a b",
+                 "preload": "everything call", "capture": "global thread relaxed",
+                 "determinism": "invariant"}
+        words.update(dict.fromkeys(("ordera", "orderb", "orderc", "orderapart"), "rows"))
+        words.update(dict.fromkeys(("typeapart", "typeaux", "typebias", "typegradient"), "f32"))
+        words.update(dict.fromkeys(("apart", "arrays", "nobeta", "override", "rowscale",
+                                    "columnscale", "threads", "repeat", "chain"), "1"))
+        for name, values in words.items():
+            self.assertEqual(drawn.get(name), set(values.split()), name)
+        for name in ("tune", "listed", "strideapart", "strideaux", "stridebias", "striderowscale",
+                     "offsetbias", "offsetcolumnscale", "padaux", "offsetapart", "stridegradient",
+                     "offsetgradient"):
+            self.assertGreater(len(drawn.get(name, ())), 2, name)
+
     def test_kernels_are_forced_and_counted(self):
         done = run("--seed", "50", "--calls", "30")
         self.assertEqual(done.returncode, 0, done.stdout)
@@ -84,7 +124,9 @@ class Fuzzer(unittest.TestCase):
     def test_wrong_arguments_are_named(self):
         for arguments, word in ((["--speed"], "--speed"), (["--seed", "x"], "x"),
                                 (["--replay", "call m=1 q=2"], "q=2"),
-                                (["--replay", "call in=f8"], "f8")):
+                                (["--replay", "call in=f8"], "f8"),
+                                (["--replay", "call entry=matmul gate=half"], "half"),
+                                (["--self-test", "bias"], "bias")):
             done = run(*arguments)
             self.assertEqual(done.returncode, 2, done.stdout)
             self.assertIn(word, done.stdout)

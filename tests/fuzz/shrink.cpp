@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 #include <vector>
 
+#include "text.h"
+
 namespace bwgemm::fuzz {
 namespace {
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library in the life of a process, with a device: several devices at once, a graph replayed a
-// thousand times and given other pointers, forks, and a context that a bad pointer broke.
+// The library in the life of a process, with a device: a graph replayed a thousand times and given
+// other pointers, forks, and a context that a bad pointer broke.
 #include <cstdlib>
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
-#include <thread>
 #include <unistd.h>
 
 #include "support/gemm_case.h"
@@ -14,83 +13,10 @@
 namespace bwgemm::test {
 namespace {
 
-// ---- several devices ----------------------------------------------------------------------------
-
-class SeveralDevices : public GpuTest {
- protected:
-  void SetUp() override {
-    GpuTest::SetUp();
-    if (IsSkipped() || HasFatalFailure()) return;
-    int count = 0;
-    check(driver().device_get_count(&count), "cuDeviceGetCount");
-    if (count < 2) GTEST_SKIP() << "there is one device";
-    check(driver().device_primary_ctx_retain(&second_, 1), "cuDevicePrimaryCtxRetain");
-    check(driver().ctx_get_current(&first_), "cuCtxGetCurrent");
-  }
-  void TearDown() override {
-    if (second_ != nullptr)
-      check(driver().device_primary_ctx_release(1), "cuDevicePrimaryCtxRelease");
-    GpuTest::TearDown();
-  }
-  CUcontext context(int device) const { return device == 0 ? first_ : second_; }
-
- private:
-  CUcontext first_ = nullptr, second_ = nullptr;
-};
-
 const GemmCase cases[] = {
     {.m = 136, .n = 72, .k = 200, .ld_multiple = 8, .fill = Fill::integers},       // TMA
     {.m = 61, .n = 35, .k = 77, .output = Dtype::f32, .fill = Fill::integers},     // direct
     {.m = 40, .n = 40, .k = 4101, .output = Dtype::f32, .fill = Fill::integers}};  // split
-
-TEST_F(SeveralDevices, AHandleOnEachInTurn) {
-  std::unique_ptr<Handle> handles[2];
-  for (const int device : {0, 1}) {
-    const CurrentContext scope(context(device));
-    handles[device] = std::make_unique<Handle>();
-  }
-  for (const GemmCase& gemm : cases)
-    for (const int device : {1, 0}) {
-      const CurrentContext scope(context(device));
-      run(handles[device]->get(), gemm);
-    }
-}
-
-// The handle knows its device, whatever is current.
-TEST_F(SeveralDevices, CalledWhileTheOtherIsCurrent) {
-  for (const int device : {0, 1}) {
-    const CurrentContext scope(context(device));
-    const Handle handle;
-    for (const GemmCase& gemm : cases) {
-      Operands operands(gemm);
-      {
-        const CurrentContext elsewhere(context(1 - device));
-        EXPECT_TRUE(succeeds(call(handle.get(), gemm, operands)));
-      }
-      operands.expect_result(" on device " + std::to_string(device));
-    }
-  }
-}
-
-TEST_F(SeveralDevices, OneThreadForEach) {
-  std::vector<std::thread> threads;
-  for (int thread = 0; thread < 4; ++thread)
-    threads.emplace_back([&, device = thread % 2] {
-      const CurrentContext scope(context(device));
-      const Stream stream;
-      const Handle handle;
-      ASSERT_TRUE(succeeds(bwgemmSetStream(handle.get(), stream.get())));
-      for (const GemmCase& gemm : cases) run(handle.get(), gemm);
-    });
-  for (std::thread& one : threads) one.join();
-}
-
-TEST_F(SeveralDevices, AStreamOfTheOtherIsRefused) {
-  const Handle handle;
-  const CurrentContext scope(context(1));
-  const Stream stream;
-  EXPECT_EQ(bwgemmSetStream(handle.get(), stream.get()), BWGEMM_STATUS_INVALID_VALUE);
-}
 
 // ---- a graph for long ---------------------------------------------------------------------------
 

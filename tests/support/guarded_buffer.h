@@ -45,6 +45,9 @@ class GuardedBuffer {
     return matrix_;
   }
 
+  // What download() returned last.
+  const Matrix& seen() const { return matrix_; }
+
   // After download(): empty if only elements of the matrix changed, else where another byte did.
   std::string damage() const {
     std::vector<std::byte> allowed = image_;

@@ -1,55 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/matmul_case.h"
 
-#include <algorithm>
-#include <cmath>
-
 namespace bwgemm::test {
 namespace {
-
-constexpr double ulp = 0x1p-23;
-// What the header's activations may be off by, relative to the result.
-constexpr double curve_error = 0x1p-16;
-
-double phi(double x) {
-  return std::exp(-x * x / 2) / std::sqrt(2 * 3.14159265358979323846);
-}
-double normal(double x) {
-  return std::erfc(-x / std::sqrt(2.0)) / 2;
-}
-double sigmoid(double x) {
-  return 1 / (1 + std::exp(-x));
-}
-
-struct Curve {
-  double value, slope;
-};
-
-Curve curve(bwgemmActivation_t activation, double x) {
-  const double gelu = 2 * std::sqrt(2 / 3.14159265358979323846);
-  switch (activation) {
-    case BWGEMM_ACTIVATION_RELU: return {std::max(x, 0.0), x > 0 ? 1.0 : 0.0};
-    case BWGEMM_ACTIVATION_GELU_TANH: {
-      const double s = sigmoid(gelu * (x + 0.044715 * x * x * x));
-      return {x * s, s + x * s * (1 - s) * gelu * (1 + 3 * 0.044715 * x * x)};
-    }
-    case BWGEMM_ACTIVATION_GELU_ERF: return {x * normal(x), normal(x) + x * phi(x)};
-    case BWGEMM_ACTIVATION_SILU: {
-      const double s = sigmoid(x);
-      return {x * s, s + x * s * (1 - s)};
-    }
-    default: return {x, 1};
-  }
-}
-
-// Half a unit in the last place, and a little for a tie; what is less than the least denormal.
-double rounding(Dtype type, double value) {
-  switch (type) {
-    case Dtype::bf16: return std::fabs(value) * 0x1.02p-8 + 0x1p-134;
-    case Dtype::f16: return std::fabs(value) * 0x1.02p-11 + 0x1p-25;
-    default: return std::fabs(value) * 0x1p-24 + 0x1p-126;
-  }
-}
 
 Matrix vector_of(Dtype type, std::int64_t elements, std::int64_t batch, std::uint64_t seed) {
   Matrix vector(type, elements, 1, elements, batch, elements + 3);
@@ -187,77 +140,47 @@ void MatmulOperands::restore() {
   if (device_aux_ != nullptr) device_aux_->upload();
 }
 
-// x, and how far it may be off.
-MatmulOperands::Value MatmulOperands::linear(std::int64_t row, std::int64_t column,
-                                             std::int64_t batch, double sum,
-                                             double magnitude) const {
+Terms MatmulOperands::terms(std::int64_t row, std::int64_t column, std::int64_t batch) const {
   const GemmCase& gemm = matmul_.gemm;
   const Fusing& fusing = matmul_.fusing;
-  const bool is_exact = gemm.fill == Fill::integers;
-  const double terms = static_cast<double>(gemm.k + 16);
-  Value x{gemm.alpha * sum, is_exact ? 0 : std::fabs(gemm.alpha) * terms * ulp * magnitude};
-  const auto multiply = [&](double by) {
-    x = {x.value * by, x.error * std::fabs(by) + std::fabs(x.value * by) * ulp};
-  };
-  const auto add = [&](double term) {
-    x.error += (std::fabs(x.value) + std::fabs(term)) * ulp;
-    x.value += term;
-  };
-  multiply(1);
-  if (fusing.row_scale) multiply(row_scale_.get(row, 0, batch));
-  if (fusing.column_scale) multiply(column_scale_.get(column, 0, batch));
-  if (gemm.beta != 0) {
-    const double c = !fusing.c_apart    ? d_.get(row, column, batch)
-                     : fusing.c_in_rows ? c_.get(column, row, batch)
-                                        : c_.get(row, column, batch);
-    add(gemm.beta * c);
-  }
+  Terms terms{.k = gemm.k, .alpha = gemm.alpha, .beta = gemm.beta};
+  if (fusing.row_scale) terms.row_scale = row_scale_.get(row, 0, batch);
+  if (fusing.column_scale) terms.column_scale = column_scale_.get(column, 0, batch);
+  if (gemm.beta != 0)
+    terms.c = !fusing.c_apart    ? d_.get(row, column, batch)
+              : fusing.c_in_rows ? c_.get(column, row, batch)
+                                 : c_.get(row, column, batch);
   if (fusing.bias != Bias::none)
-    add(bias_.get(fusing.bias == Bias::along_m ? row : column, 0, batch));
-  x.error += 0x1p-126 * terms;
-  return x;
+    terms.bias = bias_.get(fusing.bias == Bias::along_m ? row : column, 0, batch);
+  return terms;
 }
 
-MatmulOperands::Value MatmulOperands::expected(std::int64_t row, std::int64_t column,
-                                               std::int64_t batch, const Product& product) const {
+// Of the product, before its activation.
+Value MatmulOperands::before(std::int64_t row, std::int64_t column, std::int64_t batch,
+                             const Product& product) const {
+  const std::size_t at =
+      product.index(static_cast<std::size_t>(row), static_cast<std::size_t>(column));
+  const bool is_exact = matmul_.gemm.fill == Fill::integers;
+  return linear(terms(row, column, batch), product.sum[at], is_exact ? 0 : product.magnitude[at]);
+}
+
+Value MatmulOperands::expected(std::int64_t row, std::int64_t column, std::int64_t batch,
+                               const Product& product) const {
   const Fusing& fusing = matmul_.fusing;
-  const std::int64_t m = matmul_.gemm.m;
-  const auto at = [&](std::int64_t i) {
-    const std::size_t index =
-        product.index(static_cast<std::size_t>(i), static_cast<std::size_t>(column));
-    return linear(i, column, batch, product.sum[index], product.magnitude[index]);
-  };
   const bool is_interleaved = fusing.gate == BWGEMM_GATE_INTERLEAVED;
-  const Value x = at(is_interleaved ? 2 * row : row);
-  if (fusing.aux == BWGEMM_AUX_DERIVATIVE) {
-    const double slope = curve(fusing.activation, aux_.get(row, column, batch)).slope;
-    const bool is_exact = fusing.activation == BWGEMM_ACTIVATION_RELU;
-    return {x.value * slope,
-            x.error * std::fabs(slope) + std::fabs(x.value) * (is_exact ? ulp : 2 * curve_error)};
-  }
-  constexpr double steepest = 1.13;
-  Value y{curve(fusing.activation, x.value).value, steepest * x.error};
-  if (fusing.activation > BWGEMM_ACTIVATION_RELU)
-    y.error += std::fabs(y.value) * curve_error + 0x1p-120;
-  if (fusing.gate == BWGEMM_GATE_NONE) return y;
-  const Value by = at(is_interleaved ? 2 * row + 1 : row + m / 2);
-  return {y.value * by.value, std::fabs(y.value) * by.error + std::fabs(by.value) * y.error +
-                                  y.error * by.error + std::fabs(y.value * by.value) * ulp};
-}
-
-bool MatmulOperands::is_close(const Matrix& matrix, std::int64_t row, std::int64_t column,
-                              std::int64_t batch, const Value& expected) const {
-  const double got = matrix.get(row, column, batch);
-  const double largest = std::fabs(expected.value) + expected.error;
-  return std::fabs(got - expected.value) <=
-         expected.error + rounding(matrix.type(), largest);  // false for NaN
+  const Value x = before(is_interleaved ? 2 * row : row, column, batch, product);
+  if (fusing.aux == BWGEMM_AUX_DERIVATIVE)
+    return differentiated(fusing.activation, x, aux_.get(row, column, batch));
+  if (fusing.gate == BWGEMM_GATE_NONE) return activated(fusing.activation, x);
+  const std::int64_t other = is_interleaved ? 2 * row + 1 : row + matmul_.gemm.m / 2;
+  return gated(fusing.activation, x, before(other, column, batch, product));
 }
 
 void MatmulOperands::expect_batch(std::int64_t batch, const Product& product) const {
   int wrong = 0;
   const auto expect = [&](const char* what, const Matrix& matrix, std::int64_t row,
                           std::int64_t column, const Value& value) {
-    if (is_close(matrix, row, column, batch, value) || ++wrong > 3) return;
+    if (is_close(matrix.get(row, column, batch), value, matrix.type()) || ++wrong > 3) return;
     ADD_FAILURE() << matmul_ << ": " << what << ", batch " << batch << ", row " << row
                   << ", column " << column << ": " << matrix.get(row, column, batch) << " is not "
                   << value.value << " +- " << value.error;
@@ -266,12 +189,8 @@ void MatmulOperands::expect_batch(std::int64_t batch, const Product& product) co
     for (std::int64_t row = 0; row < d_.rows(); ++row)
       expect("D", d_after_, row, column, expected(row, column, batch, product));
     if (matmul_.fusing.aux != BWGEMM_AUX_STORE) continue;
-    for (std::int64_t row = 0; row < matmul_.gemm.m; ++row) {
-      const std::size_t at =
-          product.index(static_cast<std::size_t>(row), static_cast<std::size_t>(column));
-      expect("aux", aux_after_, row, column,
-             linear(row, column, batch, product.sum[at], product.magnitude[at]));
-    }
+    for (std::int64_t row = 0; row < matmul_.gemm.m; ++row)
+      expect("aux", aux_after_, row, column, before(row, column, batch, product));
   }
   EXPECT_EQ(wrong, 0) << "elements are wrong: " << matmul_;
 }

@@ -8,6 +8,7 @@
 #include <ostream>
 #include <vector>
 
+#include "support/fused_formula.h"
 #include "support/gemm_case.h"
 
 namespace bwgemm::test {
@@ -57,16 +58,12 @@ class MatmulOperands {
   const std::vector<std::byte>& bytes_of_d() const { return d_after_.bytes(); }
 
  private:
-  struct Value {
-    double value, error;
-  };
-  Value linear(std::int64_t row, std::int64_t column, std::int64_t batch, double sum,
-               double magnitude) const;
+  Terms terms(std::int64_t row, std::int64_t column, std::int64_t batch) const;
+  Value before(std::int64_t row, std::int64_t column, std::int64_t batch,
+               const Product& product) const;
   Value expected(std::int64_t row, std::int64_t column, std::int64_t batch,
                  const Product& product) const;
   void expect_batch(std::int64_t batch, const Product& product) const;
-  bool is_close(const Matrix& matrix, std::int64_t row, std::int64_t column, std::int64_t batch,
-                const Value& expected) const;
 
   const MatmulCase matmul_;
   Operands products_;  // A and B; its C is not used

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// The formula of bwgemmMatmul in float64, and how far the header lets a result in float be off.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "bwgemm/bwgemm.h"
+#include "core/dtype.h"
+
+namespace bwgemm::test {
+
+// Somewhere in value -+ error. An infinite error: anything, because float's range is left, where
+// the header does not say when; a value that is NaN: nothing else.
+struct Value {
+  double value, error;
+};
+
+// What one element of the product meets before its activation. What is absent is as here.
+struct Terms {
+  std::int64_t k = 1;
+  float alpha = 1, row_scale = 1, column_scale = 1;
+  float beta = 0, c = 0, bias = 0;  // beta 0: c is not looked at
+};
+
+// Of exact sums of a*b and |a||b| over k; a magnitude of 0 says that float holds the sum.
+Value linear(const Terms& terms, double sum, double magnitude);
+
+Value activated(bwgemmActivation_t activation, const Value& x);
+Value gated(bwgemmActivation_t activation, const Value& x, const Value& y);
+Value differentiated(bwgemmActivation_t activation, const Value& x, float aux);
+
+// A bias gradient: the sum of term(0) .. term(count - 1), which are float.
+template <class Term>
+Value added_up(std::int64_t count, const Term& term) {
+  double sum = 0, magnitude = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double one = term(i);
+    sum += one;
+    magnitude += std::fabs(one);
+    if (std::isnan(one)) return {one, 0};
+  }
+  if (magnitude >= 0x1p126) return {0, INFINITY};
+  return {sum, (150 + static_cast<double>(count) * 0x1p-14) * 0x1p-24 * magnitude};
+}
+
+// What `got`, of the type, may be.
+bool is_close(float got, const Value& expected, Dtype type);
+
+}  // namespace bwgemm::test
