@@ -5,14 +5,17 @@
   chart.py ratios   --results a.csv[,b.csv] --summary classes.csv --output ratios.svg
   chart.py roofline --results a.csv[,b.csv] --ceilings ceilings.csv --output roofline.svg
   chart.py ladder   --results frozen.csv --fitted fitted.csv --output ladder.svg
+  chart.py timeline --results a.json[,b.json] --microseconds 20 --output timeline.svg
 
 results: `bwgemm_bench --csv`; classes: `bwgemm_bench --summary ... --csv`; ceilings:
-`bwgemm_bench --ceiling --csv`; of the ladder, both: `tests/vgpu/timing/ladder.py --csv`. The same
+`bwgemm_bench --ceiling --csv`; of the ladder, both: `tests/vgpu/timing/ladder.py --csv`; of a
+timeline: `bwgemm_bench --trace`. The same
 input gives the same bytes.
 """
 
 import argparse
 import csv
+import json
 import math
 import sys
 from xml.sax.saxutils import escape
@@ -31,6 +34,7 @@ text { font: 12px system-ui, -apple-system, "Segoe UI", sans-serif; fill: #1f232
 .ours { fill: #1a7f37 }
 .theirs { fill: #bf8700 }
 .worse { fill: #cf222e }
+.idle { fill: #8c959f; fill-opacity: 0.35 }
 @media (prefers-color-scheme: dark) {
   text { fill: #e6edf3 }
   .soft { fill: #9198a1 }
@@ -278,6 +282,54 @@ def ladder_chart(results, fitted):
     return svg.finish()
 
 
+ROLES = ("producer", "consumer", "output")
+KINDS = {"multiply": "ours", "epilogue": "theirs", "store": "theirs", "issue loads": "ours"}
+
+
+def read_tracks(path):
+    """Of the first CTA that is traced in detail: its title and its roles' spans, by role."""
+    with open(path, encoding="utf-8") as file:
+        trace = json.load(file)
+    named = {(event["pid"], event["tid"]): event["args"]["name"]
+             for event in trace["traceEvents"] if event["name"] == "thread_name"}
+    detailed = {key: name.split(" ", 2)[2] for key, name in named.items()
+                if name.startswith("CTA 0 ") and not name.endswith(": tiles")}
+    tracks = {role: [] for role in sorted(detailed.values(),
+                                          key=lambda role: (ROLES.index(role.split()[0]), role))}
+    for event in trace["traceEvents"]:
+        role = detailed.get((event["pid"], event.get("tid")))
+        if event["ph"] == "X" and role is not None:
+            tracks[role].append((event["name"].rsplit(" ", 1)[0], event["ts"], event["dur"]))
+    return trace["otherData"]["title"], {role: spans for role, spans in tracks.items() if spans}
+
+
+def timeline_chart(results, microseconds):
+    """The roles of one CTA over time: what works in colours, what waits in grey."""
+    traces = [read_tracks(path) for path in results.split(",")]
+    left, right, row, gap = 110, 960, 24, 52
+    height = 70 + sum(gap + row * len(tracks) for _, tracks in traces)
+    svg = Svg(980, height, "The roles of one CTA over time")
+    svg.text(20, 26, f"The roles of one CTA, the first {microseconds:g} us", "title")
+    svg.text(20, 46, "Green: products, and loads issued. Yellow: epilogues and stores. Grey: "
+             "waiting.", "small soft")
+    top = 46
+    for title, tracks in traces:
+        top += gap
+        start = min(begin for spans in tracks.values() for _, begin, _ in spans)
+        at = lambda us: left + (right - left) * (us - start) / microseconds
+        svg.text(20, top - 18, title, "small")
+        for role, spans in tracks.items():
+            svg.text(left - 8, top + row / 2 + 4, role, "small soft", "end")
+            for name, begin, duration in spans:
+                end = min(begin + duration, start + microseconds)
+                if name == "start" or end <= begin:
+                    continue
+                svg.bar(at(begin), top + 3, at(end) - at(begin), row - 6,
+                        KINDS.get(name, "idle"), f"{name}, {duration:.2f} us")
+            top += row
+    return svg.finish()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     charts = parser.add_subparsers(dest="chart", required=True)
@@ -285,10 +337,15 @@ def main():
         chart = charts.add_parser(name)
         for option in ("--results", second, "--output"):
             chart.add_argument(option, required=True)
+    timeline = charts.add_parser("timeline")
+    for option in ("--results", "--output"):
+        timeline.add_argument(option, required=True)
+    timeline.add_argument("--microseconds", type=float, default=20)
     args = parser.parse_args()
     draw = {"ratios": lambda: ratios_chart(args.results, args.summary),
             "roofline": lambda: roofline_chart(args.results, args.ceilings),
-            "ladder": lambda: ladder_chart(args.results, args.fitted)}
+            "ladder": lambda: ladder_chart(args.results, args.fitted),
+            "timeline": lambda: timeline_chart(args.results, args.microseconds)}
     svg = draw[args.chart]()
     with open(args.output, "w", encoding="utf-8") as file:
         file.write(svg)

@@ -21,6 +21,11 @@ struct DeviceFacts {
   bool operator==(const DeviceFacts&) const = default;
 };
 
+// Multiprocessors a call may occupy: the device's, or the target if there is one and it is fewer.
+constexpr int usable_sms(const DeviceFacts& facts, int sm_count_target) {
+  return sm_count_target > 0 && sm_count_target < facts.sm_count ? sm_count_target : facts.sm_count;
+}
+
 constexpr bool is_supported(const DeviceFacts& facts) {
   return (facts.cc_major == 9 && facts.cc_minor == 0) || facts.cc_major == 10;
 }

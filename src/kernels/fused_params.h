@@ -27,6 +27,7 @@ inline constexpr std::uint32_t writes_aux = 1 << 8, reads_aux = 1 << 9, aux_f32 
 // The curve, if any; sigmoid: y = x * sigmoid(x * (slope + cubic * x^2)).
 inline constexpr std::uint32_t relu = 1 << 11, sigmoid = 1 << 12, erf = 1 << 13;
 inline constexpr std::uint32_t gate = 1 << 14;
+inline constexpr std::uint32_t reads_vectors = row_scale | column_scale | row_bias | column_bias;
 inline constexpr std::uint32_t any = 1u << 31;  // else D = alpha*A*B + beta*C, and nothing is read
 }  // namespace operation
 

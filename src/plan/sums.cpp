@@ -7,7 +7,6 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "core/tiling.h"
-#include "select/select.h"
 
 namespace bwgemm {
 namespace {

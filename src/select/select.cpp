@@ -112,10 +112,6 @@ double needed_part(Arch arch) {
 
 }  // namespace
 
-int usable_sms(const DeviceFacts& facts, int sm_count_target) {
-  return sm_count_target > 0 ? std::min(sm_count_target, facts.sm_count) : facts.sm_count;
-}
-
 DeviceFacts limited(const DeviceFacts& facts, const SelectOptions& options) {
   DeviceFacts usable = facts;
   usable.sm_count = usable_sms(facts, options.sm_count_target);

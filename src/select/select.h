@@ -88,7 +88,4 @@ std::size_t workspace_bytes(const Problem& problem, const KernelConfig& config,
                             const Choice& choice);
 std::size_t arrival_count(const Problem& problem, const KernelConfig& config, const Choice& choice);
 
-// Multiprocessors a call may occupy: the device's, or the target if that is fewer.
-int usable_sms(const DeviceFacts& facts, int sm_count_target);
-
 }  // namespace bwgemm

@@ -32,6 +32,20 @@ tensor_2x256,TFLOP/s,930.1,860.2
 tensor_2x64,TFLOP/s,500,400
 copy,TB/s,4.3,4.25
 """
+TRACE = """\
+{"otherData":{"title":"a kernel"},"displayTimeUnit":"ns",
+"traceEvents":[
+{"ph":"M","name":"thread_name","pid":7,"tid":8,"args":{"name":"CTA 0 consumer 1: tiles"}},
+{"ph":"X","name":"tile 0","pid":7,"tid":8,"ts":1.0,"dur":4.0},
+{"ph":"M","name":"thread_name","pid":7,"tid":9,"args":{"name":"CTA 0 consumer 1"}},
+{"ph":"X","name":"multiply 3","pid":7,"tid":9,"ts":1.0,"dur":2.0},
+{"ph":"X","name":"epilogue 0","pid":7,"tid":9,"ts":3.0,"dur":2.0},
+{"ph":"M","name":"thread_name","pid":7,"tid":1,"args":{"name":"CTA 0 producer"}},
+{"ph":"X","name":"wait for a slot 9","pid":7,"tid":1,"ts":11.5,"dur":2.0},
+{"ph":"M","name":"thread_name","pid":8,"tid":1,"args":{"name":"CTA 1 producer"}},
+{"ph":"X","name":"issue loads 0","pid":8,"tid":1,"ts":0.5,"dur":0.5}
+]}
+"""
 LADDER = """\
 kind,step,tflops,published,error_percent,left_out_tflops,left_out_error_percent
 predicted,v5,1327,1302,1.9,1290,-0.9
@@ -90,6 +104,16 @@ class Chart(unittest.TestCase):
                      "v5: predicted, fitted without it 1290", "v6: predicted 1470"):
             self.assertIn(part, text)
         self.assertNotIn("v6: published", text)
+
+    def test_timeline(self):
+        with open(self.path("results.csv"), "w", encoding="utf-8") as file:
+            file.write(TRACE)
+        text = self.drawn("timeline", "--microseconds", "10")
+        for part in ("a kernel", "the first 10 us", "multiply, 2.00 us", "epilogue, 2.00 us"):
+            self.assertIn(part, text)
+        self.assertLess(text.index(">producer<"), text.index(">consumer 1<"))
+        for part in ("tile 0", "issue loads, 0.50", "wait for a slot"):  # others, and too late
+            self.assertNotIn(part, text)
 
     def test_ceilings_without_tensor_cores_are_refused(self):
         with open(self.path("ceilings.csv"), "w", encoding="utf-8") as file:

@@ -467,7 +467,7 @@ std::vector<RowProblem> small_problems(const KernelConfig& row, Memory memory) {
   batch.batch = 2;
   std::vector<RowProblem> problems;
   for (GemmCase gemm : {tile, batch}) {
-    lay_out(gemm, memory, {2, 2, 2});
+    lay_out(gemm, memory, memory == Memory::any ? Widths{2, 2, 2} : widths(row, memory).back());
     problems.push_back(within(row, {gemm}));
   }
   return problems;

@@ -194,6 +194,10 @@ BWGEMM_DEVICE void st_global_v4_f32(float* address, float v0, float v1, float v2
                : "memory");
 }
 
+BWGEMM_DEVICE void prefetch_global_l1(const void* address) {
+  asm volatile("prefetch.global.L1 [%0];" ::"l"(address) : "memory");
+}
+
 // The value before the addition.
 BWGEMM_DEVICE std::uint32_t atom_add_acq_rel_gpu(std::uint32_t* address, std::uint32_t addend) {
   std::uint32_t previous;

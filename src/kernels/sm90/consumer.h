@@ -192,6 +192,13 @@ BWGEMM_DEVICE void run_consumer(const Params<config>& params, const Cta<config>&
   Turns<config> turns(warpgroup, k_blocks, operands);
   for (Tiles tiles = cta.tiles(params, warpgroup); tiles.valid(); tiles.advance()) {
     const KSlice slice = k_slice(params, tiles, cta.splits(params), k_blocks);
+    // Not in turns, where the other warpgroup waits for this one's products.
+    if constexpr (config.output != Output::scattered && !config.takes_turns)
+      if (params.fused.has(operation::reads_vectors)) {
+        const TileIndex tile = tiles.at(params);
+        prefetch_vectors<config>(params, cta.row(tile) + cta.first_row(warpgroup), cta.column(tile),
+                                 tile.batch);
+      }
     if (slice.first == slice.end) clear<config>(accumulators);
     turns.wait();
     operands.multiply_tile(accumulators, slice.end - slice.first, trace,

@@ -46,4 +46,30 @@ struct Patch {
   BWGEMM_DEVICE const StridedMatrix& c() const { return params.c; }
 };
 
+// Begins to bring what a tile of the warpgroup needs of biases and scales to L1, where nothing else
+// passes while products are computed: the epilogue would wait for each patch's part in turn. One
+// thread for every 8 rows and every 8 columns.
+template <KernelConfig config>
+BWGEMM_DEVICE void prefetch_vectors(const KernelParams& params, int row, int column, int batch) {
+  const FusedParams& fused = params.fused;
+  const Patch<config> groups{params, row, column, batch};
+  const int group = threadIdx.x % 128;
+  const auto prefetch = [&](std::uint32_t operation, std::uint32_t is_f32,
+                            const FusedVector& vector, int index) {
+    if (!fused.has(operation)) return;
+    const std::int64_t element = batch * vector.batch_stride + index;
+    ptx::prefetch_global_l1(static_cast<const char*>(vector.data) +
+                            element * (is_f32 == 0 || fused.has(is_f32) ? 4 : 2));
+  };
+  if (group < warpgroup_rows(config) / 8 && groups.has_row(group)) {
+    prefetch(operation::row_bias, operation::row_bias_f32, fused.row_bias, groups.row(group));
+    prefetch(operation::row_scale, 0, fused.row_scale, groups.row(group));
+  }
+  if (group < config.tile.n / 8 && groups.has_first(group)) {
+    prefetch(operation::column_bias, operation::column_bias_f32, fused.column_bias,
+             groups.first(group));
+    prefetch(operation::column_scale, 0, fused.column_scale, groups.first(group));
+  }
+}
+
 }  // namespace bwgemm::sm90
