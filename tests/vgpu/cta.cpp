@@ -2,7 +2,6 @@
 #include "vgpu/cta.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
 
@@ -15,14 +14,15 @@ Warp::Warp(Simulation& simulation, Cta& cta, std::uint32_t index)
     : simulation(simulation),
       cta(cta),
       index(index),
-      // Pages of zeros cost nothing until they are touched, and most registers never are.
-      registers(static_cast<std::byte*>(std::calloc(simulation.program().register_bytes, 1)),
-                &std::free),
+      registers(std::make_unique_for_overwrite<std::byte[]>(simulation.program().register_bytes)),
       predicates(simulation.program().predicates),
       entity(cta.cluster.new_entity(Cluster::EntityKind::warp, cta.rank, index)),
       tensor_entity(cta.cluster.new_entity(Cluster::EntityKind::tensor_loads, cta.rank, index)),
       register_count(simulation.program().launch_registers) {
   blocks = {registers.get(), cta.constants.data()};
+  simulation.junk().fill(registers.get(), simulation.program().register_bytes);
+  simulation.junk().fill(reinterpret_cast<std::byte*>(predicates.data()),
+                         predicates.size() * sizeof predicates[0]);
 }
 
 BulkGroups& Warp::bulk_groups(int lane) {
@@ -77,6 +77,8 @@ Cta::Cta(Simulation& simulation, Cluster& cluster, std::uint32_t rank, std::uint
       shared(shared_bytes, Allocation::poison),
       live_threads(threads),
       live_warps((threads + warp_lanes - 1) / warp_lanes) {
+  // NaN shows in every sum; what looks like an address, a count or a message is found by junk.
+  if (simulation.request().seed % 2 != 0) simulation.junk().fill(shared.data(), shared.size());
   const Dim3& grid = simulation.request().grid;
   position = {static_cast<std::uint32_t>(index % grid.x),
               static_cast<std::uint32_t>(index / grid.x % grid.y),

@@ -2,6 +2,7 @@
 // clusterlaunchcontrol: a running cluster takes over one that has not begun. The response is 16
 // bytes that TMA writes: whether there was one, and its first CTA.
 #include <cstring>
+#include <utility>
 
 #include "vgpu/memory_access.h"
 
@@ -41,20 +42,21 @@ class CancelRequest : public AsyncTask {
     }
   }
 
+  // Each CTA gets the response in its own time.
   bool step() override {
-    Response response{Response::magic_number, 0, 0, 0};
-    if (const auto canceled = simulation_.cancel_cluster()) {
-      response.is_canceled = 1;
-      response.first_cta = static_cast<std::uint32_t>(*canceled * simulation_.cluster_size());
-    }
-    for (Cta* cta : targets_) {
-      MBarrier& barrier =
-          find_mbarrier(simulation_, *cta, barrier_, "try_cancel's response", &instruction_);
-      std::memcpy(&cta->shared[offset_], &response, response_bytes);
-      cta->shadow.end_async_write(offset_, response_bytes, barrier.entity, barrier.phase + 1);
-      complete_transactions(simulation_, barrier, response_bytes, &instruction_);
-    }
-    return false;
+    if (!std::exchange(is_decided_, true))
+      if (const auto canceled = simulation_.cancel_cluster()) {
+        response_.is_canceled = 1;
+        response_.first_cta = static_cast<std::uint32_t>(*canceled * simulation_.cluster_size());
+      }
+    if (simulation_.options().adversarial)
+      std::swap(targets_.back(),
+                targets_[simulation_.random(static_cast<std::uint32_t>(targets_.size()))]);
+    do {
+      respond(*targets_.back());
+      targets_.pop_back();
+    } while (!targets_.empty() && !simulation_.options().adversarial);
+    return !targets_.empty();
   }
   bool belongs_to(const Cluster& cluster) const override { return &cluster == &cluster_; }
   Work work() const override { return {}; }
@@ -66,11 +68,21 @@ class CancelRequest : public AsyncTask {
   }
 
  private:
+  void respond(Cta& cta) {
+    MBarrier& barrier =
+        find_mbarrier(simulation_, cta, barrier_, "try_cancel's response", &instruction_);
+    std::memcpy(&cta.shared[offset_], &response_, response_bytes);
+    cta.shadow.end_async_write(offset_, response_bytes, barrier.entity, barrier.phase + 1);
+    complete_transactions(simulation_, barrier, response_bytes, &instruction_);
+  }
+
   Simulation& simulation_;
   Cluster& cluster_;
   const Instruction& instruction_;
-  std::vector<Cta*> targets_;
+  std::vector<Cta*> targets_;  // that have no response yet
   std::uint32_t offset_, barrier_;
+  Response response_{Response::magic_number, 0, 0, 0};
+  bool is_decided_ = false;
 };
 
 Step try_cancel(Warp& warp, const Instruction& instruction, LaneMask mask) {

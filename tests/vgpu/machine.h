@@ -104,6 +104,7 @@ struct RunOptions {
   std::uint64_t max_warp_instructions = 2'000'000'000;  // then it is a livelock
   std::vector<bool>* coverage = nullptr;                // by PTX line; set for lines executed
   RunStatistics* statistics = nullptr;
+  int impatient_line = 0;  // of PTX, whose waits return at once, however early; 0: none
 };
 
 // Runs the kernel to its end, or to the finding that makes going on pointless.

@@ -86,6 +86,9 @@ Step arrive_or_expect(Warp& warp, const Instruction& instruction, LaneMask mask)
     const std::uint32_t rank = shared_address(warp, instruction, lane) >> rank_shift;
     all_reached &= rank == warp.cta.rank || (flags & cluster_scope);
   });
+  if (!all_reached)
+    simulation.findings().report(Finding::Severity::strict, "mbarrier-scope",
+                                 "an arrival of CTA scope in another CTA", &instruction);
   const Time before = warp.time;
   const View published =
       flags & arrives ? published_by(warp, instruction, mask, all_reached) : View();
@@ -147,7 +150,7 @@ Step wait(Warp& warp, const Instruction& instruction, LaneMask mask) {
     }
   });
   const bool sleeps = !done && !(instruction.modifiers & polls);
-  if (sleeps && !simulation.fails_spuriously()) {
+  if (sleeps && !simulation.fails_spuriously(instruction)) {
     pending->sleepers.push_back(warp.current);
     simulation.sleep(warp.current, "mbarrier", pending_offset);
     return Step::retry;

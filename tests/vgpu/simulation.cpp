@@ -27,6 +27,7 @@ Simulation::Simulation(const Program& program, const LaunchRequest& request, Glo
       options_(options),
       findings_(program, options_, request.seed),
       random_(static_cast<std::mt19937::result_type>(request.seed)),
+      junk_(request.seed),
       threads_(static_cast<std::uint32_t>(request.block.count())) {
   cluster_size_ = request.cluster_size        ? request.cluster_size
                   : program.info.cluster_size ? program.info.cluster_size

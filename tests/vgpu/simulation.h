@@ -14,6 +14,7 @@
 #include "vgpu/cta.h"
 #include "vgpu/findings.h"
 #include "vgpu/global_shadow.h"
+#include "vgpu/junk.h"
 #include "vgpu/machine.h"
 #include "vgpu/program.h"
 #include "vgpu/timing/work.h"
@@ -89,7 +90,12 @@ class Simulation {
   // ---- chance ----
   std::uint32_t random(std::uint32_t below) { return below <= 1 ? 0 : random_() % below; }
   bool chance(double probability) { return (random_() & 0xffffff) < probability * 0x1000000; }
-  bool fails_spuriously() { return options_.adversarial && chance(spurious_failures_); }
+  Junk& junk() { return junk_; }
+  // Whether a wait returns although what it waits for has not come.
+  bool fails_spuriously(const Instruction& wait) {
+    return options_.adversarial &&
+           (chance(spurious_failures_) || wait.line == options_.impatient_line);
+  }
 
   // ---- scheduling ----
   void schedule(const std::shared_ptr<AsyncTask>& task);
@@ -145,6 +151,7 @@ class Simulation {
   Findings findings_;
   GlobalShadow global_shadow_;
   std::mt19937 random_;
+  Junk junk_;
   double async_eagerness_ = 1, spurious_failures_ = 0;
   std::uint32_t starved_ = ~0u;   // warp of every CTA that hardly ever goes next
   std::uint32_t quantum_ = 1000;  // instructions between decisions, at most

@@ -132,15 +132,56 @@ void TensorPipe::run(const Multiplication& multiplication) {
   }
 }
 
+// What a commit does in one CTA. It may be late: then others overtake it.
+class TensorPipe::Arrival : public AsyncTask {
+ public:
+  Arrival(Simulation& simulation, const TensorPipe& pipe, const Operation& operation, Cta& cta)
+      : simulation_(simulation),
+        pipe_(pipe.entity()),
+        number_(operation.number),
+        view_(operation.commit.view),
+        barrier_(operation.commit.barrier),
+        is_remote_(&cta != operation.commit.issuer),
+        cta_(cta),
+        instruction_(operation.instruction) {
+    view_.raise(pipe_, number_);
+  }
+
+  bool step() override {
+    if (is_remote_) cta_.remote_accesses.raise(pipe_, number_);
+    MBarrier& barrier = find_mbarrier(simulation_, cta_, barrier_, "tcgen05.commit", instruction_);
+    arrive(simulation_, barrier, 1, &view_, instruction_);
+    return false;
+  }
+  bool belongs_to(const Cluster& cluster) const override { return &cluster == &cta_.cluster; }
+  void check_exit(const Cta& cta) override {
+    if (&cta == &cta_)
+      simulation_.findings().fatal("exited-peer",
+                                   "CTA " + std::to_string(cta.index) +
+                                       " exits before the arrival of a tcgen05.commit has come",
+                                   instruction_);
+  }
+  Work work() const override { return {}; }
+
+ private:
+  Simulation& simulation_;
+  Entity pipe_;
+  std::uint32_t number_;
+  View view_;
+  std::uint32_t barrier_;
+  bool is_remote_;
+  Cta& cta_;
+  const Instruction* instruction_;
+};
+
 void TensorPipe::run(const Operation& operation, const Commit& commit) {
-  View view = commit.view;
-  view.raise(entity_, operation.number);
   for_each_lane(commit.destinations, [&](int rank) {
-    Cta& cta = *first_.cluster.ctas[rank];
-    if (&cta != commit.issuer) cta.remote_accesses.raise(entity_, operation.number);
-    MBarrier& barrier =
-        find_mbarrier(simulation_, cta, commit.barrier, "tcgen05.commit", operation.instruction);
-    arrive(simulation_, barrier, 1, &view, operation.instruction);
+    auto arrival = std::make_shared<Arrival>(simulation_, *this, operation,
+                                             *first_.cluster.ctas[static_cast<std::size_t>(rank)]);
+    if (simulation_.options().adversarial && simulation_.chance(0.5))
+      simulation_.schedule(arrival);
+    else
+      arrival->step();
   });
 }
 

@@ -87,6 +87,8 @@ class TensorPipe : public AsyncTask {
     double issued;         // cycle, where time is simulated
     const Warp* issuer;
   };
+  class Arrival;
+
   void run(const Multiplication& multiplication);
   void fetch_a(Cta& cta, const Multiplication& multiplication);
   void run(const Operation& operation, const Commit& commit);

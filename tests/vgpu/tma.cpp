@@ -90,7 +90,10 @@ TmaLoad::TmaLoad(Simulation& simulation, Warp& warp, int lane, const Instruction
       instruction_(instruction),
       box_(std::move(box)),
       target_(target),
-      order_(random_order(simulation, box_.rows())) {
+      order_(random_order(simulation, box_.rows())),
+      is_together_((target.destinations & (target.destinations - 1)) == 0 ||
+                   !simulation.options().adversarial || simulation.chance(0.5)),
+      pending_(target.destinations) {
   begin(warp, lane);
 }
 
@@ -162,14 +165,14 @@ bool TmaLoad::belongs_to(const Cluster& cluster) const {
 
 void TmaLoad::check_exit(const Cta& cta) {
   const bool is_source = target_.from_shared && &cta == &issuer_;
-  if (&cta.cluster == &cluster_ && ((target_.destinations >> cta.rank & 1) || is_source))
+  if (&cta.cluster == &cluster_ && ((pending_ >> cta.rank & 1) || is_source))
     simulation_.findings().fatal(
         "exited-peer",
         "CTA " + std::to_string(cta.index) + " exits while a TMA load into or from it is in flight",
         &instruction_);
 }
 
-void TmaLoad::copy_row(std::uint32_t row) {
+void TmaLoad::copy_row(std::uint32_t row, LaneMask destinations) {
   const Box::Inside inside = box_.inside(row);
   const std::byte* from = source(inside);
   constexpr std::uint16_t nan = 0x7ff7;  // in elements of any size (seen on an H200, 2026-11-21)
@@ -186,7 +189,7 @@ void TmaLoad::copy_row(std::uint32_t row) {
       if (first < last)
         std::memcpy(chunk + (first - byte), from + (first - inside.first), last - first);
     }
-    for_each_lane(target_.destinations, [&](int rank) {
+    for_each_lane(destinations, [&](int rank) {
       std::memcpy(&cluster_.ctas[rank]->shared[offset], chunk, sizeof chunk);
     });
   });
@@ -199,20 +202,35 @@ void TmaLoad::land(std::uint32_t destination) {
                                                      barrier.phase + 1);
 }
 
+// Of a multicast: all, or any one of those that still wait for rows.
+LaneMask TmaLoad::next_destinations() {
+  if (is_together_) return pending_;
+  LaneMask rest = pending_;
+  for (auto skipped = simulation_.random(static_cast<std::uint32_t>(__builtin_popcount(rest)));
+       skipped > 0; --skipped)
+    rest &= rest - 1;
+  return rest & -rest;
+}
+
 bool TmaLoad::step() {
-  const std::uint32_t count = piece(simulation_, box_.rows() - done_);
-  for (std::uint32_t i = 0; i < count && !simulation_.is_timed(); ++i) copy_row(order_[done_ + i]);
-  done_ += count;
-  for_each_lane(target_.destinations, [&](int rank) {
+  const LaneMask destinations = next_destinations();
+  std::uint32_t& done = done_[static_cast<std::size_t>(__builtin_ctz(destinations))];
+  const std::uint32_t count = piece(simulation_, box_.rows() - done);
+  for (std::uint32_t i = 0; i < count && !simulation_.is_timed(); ++i)
+    copy_row(order_[done + i], destinations);
+  done += count;
+  const bool is_complete = done == box_.rows();
+  if (is_complete) pending_ &= ~destinations;
+  for_each_lane(destinations, [&](int rank) {
     const auto destination = static_cast<std::uint32_t>(rank);
     MBarrier& barrier = barrier_of(destination);
     for (Cta* touched : {cluster_.ctas[destination].get(), &barrier_cta(destination)})
       if (touched != &issuer_) touched->remote_accesses.raise(barrier.entity, barrier.phase + 1);
-    if (done_ == box_.rows()) land(destination);
+    if (is_complete) land(destination);
     complete_transactions(simulation_, barrier, std::int64_t{count} * box_.row_bytes(),
                           &instruction_);
   });
-  return done_ < box_.rows();
+  return pending_ != 0;
 }
 
 Work TmaLoad::work() const {

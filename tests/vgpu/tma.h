@@ -78,6 +78,8 @@ class TmaLoad : public AsyncTask {
     bool from_shared;  // the box lies in the issuer's shared memory, not in global memory
   };
 
+  static constexpr std::size_t most_ctas = 16;  // of a cluster
+
   TmaLoad(Simulation& simulation, Warp& warp, int lane, const Instruction& instruction, Box box,
           const Target& target);
 
@@ -90,7 +92,8 @@ class TmaLoad : public AsyncTask {
   Cta& barrier_cta(std::uint32_t destination) const;
   MBarrier& barrier_of(std::uint32_t destination) const;
   void begin(Warp& warp, int lane);
-  void copy_row(std::uint32_t row);
+  LaneMask next_destinations();
+  void copy_row(std::uint32_t row, LaneMask destinations);
   void land(std::uint32_t destination);
   void judge_source(const Access& access, const MBarrier& barrier);
   const std::byte* source(const Box::Inside& inside);
@@ -101,8 +104,10 @@ class TmaLoad : public AsyncTask {
   const Instruction& instruction_;
   Box box_;
   Target target_;
-  std::vector<std::uint32_t> order_;  // of rows
-  std::uint32_t done_ = 0;
+  std::vector<std::uint32_t> order_;             // of rows
+  bool is_together_;                             // all destinations get their rows at the same time
+  LaneMask pending_;                             // destinations
+  std::array<std::uint32_t, most_ctas> done_{};  // rows of each
 };
 
 // Reads its rows from shared memory, some time, and writes them to global memory, later.

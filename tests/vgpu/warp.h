@@ -94,7 +94,7 @@ struct Warp {
   std::uint32_t index;  // in its CTA
   LaneMask live = all_lanes;
   std::array<std::byte*, 2> blocks;  // of Operand::Kind::registers and ::constants
-  std::unique_ptr<std::byte[], void (*)(void*)> registers;
+  std::unique_ptr<std::byte[]> registers;
   std::vector<LaneMask> predicates;
 
   std::vector<std::unique_ptr<Split>> splits;

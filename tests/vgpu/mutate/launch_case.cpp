@@ -6,8 +6,8 @@
 #include <cstring>
 #include <sstream>
 
-#include "api/validate.h"
 #include "core/error.h"
+#include "gpu/fused_problems.h"
 #include "kernels/rows.h"
 #include "plan/plan.h"
 #include "vgpu/driver/tensor_map_check.h"
@@ -39,10 +39,15 @@ CUresult encode_tiled(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t ran
   return CUDA_SUCCESS;
 }
 
+std::int64_t leading_dimension(const GemmCase& gemm, std::int64_t rows, std::int64_t extra) {
+  const std::int64_t least = std::max<std::int64_t>(rows, 1) + extra;
+  return (least + gemm.ld_multiple - 1) / gemm.ld_multiple * gemm.ld_multiple;
+}
+
 Matrix operand(const GemmCase& gemm, bool is_transposed, std::int64_t rows, std::int64_t columns,
                std::int64_t extra, bool repeat, std::uint64_t seed) {
   if (is_transposed) std::swap(rows, columns);
-  const std::int64_t ld = std::max<std::int64_t>(rows, 1) + extra;
+  const std::int64_t ld = leading_dimension(gemm, rows, extra);
   Matrix matrix(gemm.input, rows, columns, ld, repeat ? 1 : gemm.batch,
                 repeat ? 0 : ld * columns + gemm.stride_extra);
   fill_matrix(matrix, test::Fill::integers, seed);
@@ -62,6 +67,12 @@ std::string described(const RowProblem& problem) {
        << (problem.device_scalars ? " device scalars" : "");
   if (problem.tile_n != 0) text << " tile " << problem.tile_n;
   if (problem.raster != Raster::grouped) text << ' ' << name(problem.raster);
+  if (problem.fusing) {
+    const test::Fusing& fusing = *problem.fusing;
+    text << " activation " << fusing.activation << " gate " << fusing.gate << " aux " << fusing.aux;
+    if (fusing.bias != test::Bias::none) text << " bias";
+    if (fusing.pointer_array) text << " pointers";
+  }
   return text.str();
 }
 
@@ -73,13 +84,14 @@ std::uint64_t LaunchCase::add(GlobalMemory& layout, Buffer buffer) {
 }
 
 std::uint64_t LaunchCase::add_matrix(GlobalMemory& layout, const Matrix& matrix,
-                                     std::int64_t displacement) {
+                                     std::int64_t displacement, bool is_initialised) {
   const auto element = static_cast<std::size_t>(size_bytes(matrix.type()));
   const std::size_t start = guard + static_cast<std::size_t>(displacement) * element;
   Buffer buffer{std::vector<std::byte>(start + matrix.bytes().size() + guard), {}, true};
   test::fill_with_poison(buffer.image.data(), buffer.image.size());
   std::copy(matrix.bytes().begin(), matrix.bytes().end(),
             buffer.image.begin() + static_cast<std::ptrdiff_t>(start));
+  if (!is_initialised) return add(layout, std::move(buffer)) + start;
   // Kernels of any alignment read whole units of memory, whatever of them a line has.
   constexpr std::size_t unit = 16;
   for (std::int64_t batch = 0; batch < matrix.batch(); ++batch)
@@ -93,6 +105,21 @@ std::uint64_t LaunchCase::add_matrix(GlobalMemory& layout, const Matrix& matrix,
   return add(layout, std::move(buffer)) + start;
 }
 
+std::uint64_t LaunchCase::add_array(GlobalMemory& layout, const void* elements, std::size_t bytes) {
+  Buffer buffer{
+      std::vector<std::byte>(guard + bytes + guard, Allocation::poison), {{guard, bytes}}, true};
+  std::memcpy(&buffer.image[guard], elements, bytes);
+  return add(layout, std::move(buffer)) + guard;
+}
+
+// One for each batch, behind one another.
+std::uint64_t LaunchCase::add_vector(GlobalMemory& layout, Dtype type, std::int64_t elements,
+                                     const GemmCase& gemm, std::uint64_t seed) {
+  Matrix vector(type, elements, 1, elements, gemm.batch, elements);
+  fill_matrix(vector, test::Fill::normal, seed);
+  return add_array(layout, vector.bytes().data(), vector.bytes().size());
+}
+
 std::uint64_t LaunchCase::add_scratch(GlobalMemory& layout, std::size_t bytes, bool is_zero) {
   Buffer buffer{std::vector<std::byte>(bytes), {}, is_zero};
   if (is_zero)
@@ -102,9 +129,109 @@ std::uint64_t LaunchCase::add_scratch(GlobalMemory& layout, std::size_t bytes, b
   return add(layout, std::move(buffer));
 }
 
+// What bwgemmMatmul would be given, or bwgemmGemmEx where nothing is fused.
+MatmulArguments LaunchCase::add_operands(GlobalMemory& layout, const RowProblem& problem) {
+  const GemmCase& gemm = problem.gemm;
+  const bool ta = gemm.transa != BWGEMM_OP_N, tb = gemm.transb != BWGEMM_OP_N;
+  const bool has_gate = problem.fusing && problem.fusing->gate != BWGEMM_GATE_NONE;
+  const Matrix a = operand(gemm, ta, gemm.m, gemm.k, gemm.lda_extra, gemm.repeat_a, 3 * gemm.seed);
+  const Matrix b =
+      operand(gemm, tb, gemm.k, gemm.n, gemm.ldb_extra, gemm.repeat_b, 3 * gemm.seed + 1);
+  Matrix d = operand(gemm, false, has_gate ? gemm.m / 2 : gemm.m, gemm.n, gemm.ldc_extra, false,
+                     3 * gemm.seed + 2);
+  d = Matrix(gemm.output, d.rows(), d.columns(), d.ld(), d.batch(), d.stride());
+  if (gemm.fill_c != test::Fill::poison) fill_matrix(d, test::Fill::integers, 3 * gemm.seed + 2);
+
+  MatmulArguments arguments{};
+  bwgemmMatmulDesc_t& desc = arguments.desc = BWGEMM_MATMUL_DESC_INIT;
+  desc.transa = gemm.transa, desc.transb = gemm.transb;
+  desc.m = gemm.m, desc.n = gemm.n, desc.k = gemm.k;
+  desc.Atype = desc.Btype = test::c_type(gemm.input);
+  desc.Ctype = desc.Dtype = test::c_type(gemm.output);
+  desc.lda = a.ld(), desc.ldb = b.ld(), desc.ldc = desc.ldd = d.ld();
+  desc.strideA = a.stride(), desc.strideB = b.stride(), desc.strideC = desc.strideD = d.stride();
+  desc.batchCount = gemm.batch;
+  arguments.alpha = &gemm.alpha, arguments.beta = &gemm.beta;
+  arguments.a = reinterpret_cast<const void*>(add_matrix(layout, a, gemm.a_displacement));
+  arguments.b = reinterpret_cast<const void*>(add_matrix(layout, b, gemm.b_displacement));
+  const bool is_read = gemm.beta != 0 && !(problem.fusing && problem.fusing->c_apart);
+  arguments.d = reinterpret_cast<void*>(add_matrix(layout, d, gemm.c_displacement, is_read));
+  arguments.c = arguments.d;
+  arguments.is_gemm = !problem.fusing;
+  if (problem.fusing) add_fused(layout, problem, arguments);
+  if (!problem.device_scalars) return arguments;
+  const float scalars[] = {gemm.alpha, gemm.beta};
+  const std::uint64_t address = add_array(layout, scalars, sizeof scalars);
+  arguments.alpha = reinterpret_cast<const void*>(address);
+  arguments.beta = reinterpret_cast<const void*>(address + sizeof(float));
+  return arguments;
+}
+
+void LaunchCase::add_fused(GlobalMemory& layout, const RowProblem& problem,
+                           MatmulArguments& arguments) {
+  const GemmCase& gemm = problem.gemm;
+  const test::Fusing& fusing = *problem.fusing;
+  bwgemmMatmulDesc_t& desc = arguments.desc;
+  const std::uint64_t seed = 100 * gemm.seed;
+  if (fusing.c_apart) {
+    const std::int64_t ld = leading_dimension(gemm, gemm.m, 0);
+    Matrix c(fusing.c, gemm.m, gemm.n, ld, gemm.batch, ld * gemm.n);
+    fill_matrix(c, test::Fill::normal, seed + 1);
+    desc.Ctype = test::c_type(fusing.c);
+    desc.ldc = ld, desc.strideC = c.stride();
+    arguments.c = reinterpret_cast<const void*>(add_matrix(layout, c, fusing.c_displacement));
+  }
+  desc.activation = fusing.activation;
+  desc.gate = fusing.gate;
+  if (fusing.bias != test::Bias::none) {
+    const bool is_along_n = fusing.bias == test::Bias::along_n;
+    desc.biasDim = is_along_n ? BWGEMM_DIM_N : BWGEMM_DIM_M;
+    desc.biasType = test::c_type(fusing.bias_type);
+    desc.strideBias = is_along_n ? gemm.n : gemm.m;
+    desc.bias = reinterpret_cast<const void*>(
+        add_vector(layout, fusing.bias_type, desc.strideBias, gemm, seed + 2));
+  }
+  const auto scale = [&](std::int64_t elements, std::uint64_t number) {
+    return reinterpret_cast<const float*>(
+        add_vector(layout, Dtype::f32, elements, gemm, seed + number));
+  };
+  if (fusing.row_scale) desc.rowScale = scale(desc.strideRowScale = gemm.m, 3);
+  if (fusing.column_scale) desc.columnScale = scale(desc.strideColumnScale = gemm.n, 4);
+  if (fusing.aux != BWGEMM_AUX_NONE) {
+    desc.auxMode = fusing.aux;
+    desc.auxType = test::c_type(fusing.aux_type);
+    desc.ldaux = leading_dimension(gemm, gemm.m, fusing.aux_extra);
+    desc.strideAux = desc.ldaux * gemm.n;
+    Matrix aux(fusing.aux_type, gemm.m, gemm.n, desc.ldaux, gemm.batch, desc.strideAux);
+    if (fusing.aux == BWGEMM_AUX_DERIVATIVE) fill_matrix(aux, test::Fill::normal, seed + 5);
+    desc.aux = reinterpret_cast<void*>(
+        add_matrix(layout, aux, fusing.aux_displacement, fusing.aux == BWGEMM_AUX_DERIVATIVE));
+  }
+  if (fusing.pointer_array) add_pointers(layout, arguments);
+}
+
+// Arrays of pointers to where the batches lie, in their place.
+void LaunchCase::add_pointers(GlobalMemory& layout, MatmulArguments& arguments) {
+  bwgemmMatmulDesc_t& desc = arguments.desc;
+  desc.batchMode = BWGEMM_BATCH_MODE_POINTER_ARRAY;
+  const auto array_of = [&](const void* first, std::int64_t stride, std::int32_t type) {
+    const std::int64_t step = stride * (type == BWGEMM_R_32F ? 4 : 2);
+    std::vector<std::uint64_t> pointers;
+    for (std::int64_t batch = 0; batch < desc.batchCount; ++batch)
+      pointers.push_back(reinterpret_cast<std::uint64_t>(first) +
+                         static_cast<std::uint64_t>(batch * step));
+    return reinterpret_cast<void*>(
+        add_array(layout, pointers.data(), pointers.size() * sizeof pointers[0]));
+  };
+  const bool is_apart = arguments.c != arguments.d;
+  arguments.a = array_of(arguments.a, desc.strideA, desc.Atype);
+  arguments.b = array_of(arguments.b, desc.strideB, desc.Btype);
+  arguments.d = array_of(arguments.d, desc.strideD, desc.Dtype);
+  arguments.c = is_apart ? array_of(arguments.c, desc.strideC, desc.Ctype) : arguments.d;
+}
+
 std::optional<LaunchCase> LaunchCase::make(const KernelConfig& row, const RowProblem& problem,
                                            const Variation& variation) {
-  const GemmCase& gemm = problem.gemm;
   LaunchCase made;
   made.name_ = described(problem);
   if (variation.twice) made.name_ += " twice";
@@ -112,37 +239,7 @@ std::optional<LaunchCase> LaunchCase::make(const KernelConfig& row, const RowPro
     made.name_.append(" on ").append(std::to_string(variation.clusters)).append(" clusters");
   made.twice_ = variation.twice;
   GlobalMemory layout;
-  const bool ta = gemm.transa != BWGEMM_OP_N, tb = gemm.transb != BWGEMM_OP_N;
-  const Matrix a = operand(gemm, ta, gemm.m, gemm.k, gemm.lda_extra, gemm.repeat_a, 3 * gemm.seed);
-  const Matrix b =
-      operand(gemm, tb, gemm.k, gemm.n, gemm.ldb_extra, gemm.repeat_b, 3 * gemm.seed + 1);
-  Matrix c = operand(gemm, false, gemm.m, gemm.n, gemm.ldc_extra, false, 3 * gemm.seed + 2);
-  c = Matrix(gemm.output, c.rows(), c.columns(), c.ld(), c.batch(), c.stride());
-  if (gemm.fill_c != test::Fill::poison) fill_matrix(c, test::Fill::integers, 3 * gemm.seed + 2);
-
-  GemmArguments arguments{};
-  arguments.transa = gemm.transa, arguments.transb = gemm.transb;
-  arguments.m = gemm.m, arguments.n = gemm.n, arguments.k = gemm.k;
-  arguments.alpha = &gemm.alpha, arguments.beta = &gemm.beta;
-  arguments.a_type = arguments.b_type = test::c_type(gemm.input);
-  arguments.c_type = test::c_type(gemm.output);
-  arguments.a = reinterpret_cast<const void*>(made.add_matrix(layout, a, gemm.a_displacement));
-  arguments.b = reinterpret_cast<const void*>(made.add_matrix(layout, b, gemm.b_displacement));
-  arguments.c = reinterpret_cast<void*>(made.add_matrix(layout, c, gemm.c_displacement));
-  arguments.lda = a.ld(), arguments.ldb = b.ld(), arguments.ldc = c.ld();
-  arguments.stride_a = a.stride(), arguments.stride_b = b.stride(), arguments.stride_c = c.stride();
-  arguments.batch_count = gemm.batch;
-  arguments.compute_type = BWGEMM_COMPUTE_32F;
-  arguments.algo = -1;
-  if (problem.device_scalars) {
-    Buffer scalars{std::vector<std::byte>(2 * sizeof(float)), {{0, 2 * sizeof(float)}}, true};
-    std::memcpy(scalars.image.data(), &gemm.alpha, sizeof(float));
-    std::memcpy(scalars.image.data() + sizeof(float), &gemm.beta, sizeof(float));
-    const std::uint64_t address = made.add(layout, std::move(scalars));
-    arguments.alpha = reinterpret_cast<const void*>(address);
-    arguments.beta = reinterpret_cast<const void*>(address + sizeof(float));
-  }
-
+  const MatmulArguments arguments = made.add_operands(layout, problem);
   try {
     const Problem valid = validated(
         arguments, problem.device_scalars ? BWGEMM_POINTER_MODE_DEVICE : BWGEMM_POINTER_MODE_HOST);
@@ -199,6 +296,7 @@ LaunchCase::Outcome LaunchCase::run(const std::shared_ptr<const Module>& module,
   const KernelInfo* info = module->find(request_.kernel);
   if (info != nullptr) grid.request.parameters.resize(info->parameter_bytes);
   grid.options.adversarial = schedule.is_adversarial;
+  grid.options.impatient_line = schedule.impatient_line;
   grid.options.concurrent_ctas = std::max(options.concurrent_ctas, request_.cluster_size);
   Outcome outcome;
   for (const auto& findings : run_dependent(std::vector<Grid>(twice_ ? 2 : 1, grid), memory))
@@ -263,6 +361,34 @@ RowProblem many_rounds(const KernelConfig& row) {
   return problem;
 }
 
+// Of a dot kernel: activations so long that every thread stages as many units as it has registers
+// for, and ends of k behind a unit in each stage of a warp. Nothing of other rows.
+std::vector<RowProblem> long_rows(const KernelConfig& row) {
+  std::vector<RowProblem> problems;
+  if (row.family != Family::dot) return problems;
+  const auto add = [&](std::int64_t k) {
+    test::GemmCase gemm =
+        test::gemm_of(row, row.tile.m, row.tile.n, k, Major::k, test::majors(row.b).front());
+    gemm.input = gemm.output = test::inputs(row.input).front();
+    gemm.ld_multiple = 8;
+    gemm.seed = problems.size() + 1;
+    problems.push_back({.gemm = gemm, .clusters = 1});  // where k is not split
+  };
+  constexpr int threads = 256, units = 8, unit = 8, warps = 8, stage = 32;
+  add(std::int64_t{threads} * units * unit / row.tile.m);
+  for (int k = 2 * unit - 1; k < row.tile.k / warps; k += stage) add(k);
+  return problems;
+}
+
+// Two batches, each operand of which is where a pointer says.
+RowProblem pointer_arrays(const KernelConfig& row) {
+  RowProblem problem = test::fused_problems(row).front();
+  problem.gemm.batch = 2;
+  problem.fusing.emplace();
+  problem.fusing->pointer_array = true;
+  return problem;
+}
+
 }  // namespace
 
 std::vector<LaunchCase> cases_of(const KernelConfig& row) {
@@ -282,6 +408,17 @@ std::vector<LaunchCase> cases_of(const KernelConfig& row) {
     few.gemm.k = std::int64_t{test::forced_splits(row) + 1} * row.tile.k;
     add(few, {.clusters = 1});
   }
+  for (RowProblem problem : test::fused_problems(row)) {
+    // Gates have loads of their own, which step along k.
+    if (problem.fusing->gate != BWGEMM_GATE_NONE) problem.gemm.k += 2 * row.tile.k;
+    add(problem);
+    // Several tiles, so that staging buffers come again.
+    if (row.output == Output::scattered || problem.gemm.beta != 2) continue;
+    problem.gemm.n *= 3;
+    add(problem);
+  }
+  for (const RowProblem& problem : long_rows(row)) add(problem);
+  if (row.family == Family::direct) add(pointer_arrays(row));
   const std::vector<RowProblem> edges = test::edge_problems(row, memory);
   for (const RowProblem& edge : edges) add(edge);
   add(edges.front(), {.twice = true});  // of one element: all that two launches need to meet

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "api/validate.h"
 #include "core/kernel_config.h"
 #include "gpu/row_problems.h"
 #include "vgpu/machine.h"
@@ -20,6 +21,7 @@ namespace bwgemm::vgpu::mutate {
 struct Schedule {
   bool is_adversarial;
   std::uint64_t seed;
+  int impatient_line = 0;  // see RunOptions
 };
 
 // A launch that the library would not make, of a kernel that must stand it all the same.
@@ -57,8 +59,14 @@ class LaunchCase {
 
   std::uint64_t add(GlobalMemory& layout, Buffer buffer);
   std::uint64_t add_matrix(GlobalMemory& layout, const test::Matrix& matrix,
-                           std::int64_t displacement);
+                           std::int64_t displacement, bool is_initialised = true);
+  std::uint64_t add_array(GlobalMemory& layout, const void* elements, std::size_t bytes);
+  std::uint64_t add_vector(GlobalMemory& layout, Dtype type, std::int64_t elements,
+                           const test::GemmCase& gemm, std::uint64_t seed);
   std::uint64_t add_scratch(GlobalMemory& layout, std::size_t bytes, bool is_zero);
+  void add_fused(GlobalMemory& layout, const test::RowProblem& problem, MatmulArguments& arguments);
+  void add_pointers(GlobalMemory& layout, MatmulArguments& arguments);
+  MatmulArguments add_operands(GlobalMemory& layout, const test::RowProblem& problem);
 
   std::string name_;
   std::vector<Buffer> buffers_;  // in the order in which they are allocated
@@ -66,8 +74,9 @@ class LaunchCase {
   bool twice_ = false;
 };
 
-// What a row is run on: its covering set, the edges of its tile and ring, and what only mutants
-// need: one launch twice, many rounds of the ring, slices of k on fewer clusters than there are.
+// What a row is run on: its covering set, the edges of its tile and ring, what can be fused to it,
+// and what only mutants need: one launch twice, many rounds of the ring, slices of k on fewer
+// clusters than there are.
 std::vector<LaunchCase> cases_of(const KernelConfig& row);
 
 }  // namespace bwgemm::vgpu::mutate

@@ -5,7 +5,7 @@
 One kernel stands for each class of code; --sample N takes N mutants of each, at random but always
 the same. Survivors are named by where their instruction comes from in the CUDA source, not by line
 numbers. Instructions that ../unreachable.txt excuses are not mutated. An entry of the list that
-excuses nothing fails a run that could have met it. --report writes the table (Markdown and CSV).
+excuses nothing fails a run that could have met it. --report writes the tables (Markdown and CSV).
 """
 
 import argparse
@@ -26,9 +26,6 @@ import ptx_coverage  # noqa: E402
 
 FIELDS = "operation change line instruction result killer problem schedule runs ms finding".split()
 LEAST_KILLED = 0.92  # of all mutants, whatever is in the list
-# Code that plain products do not reach, and the problems of the mutants are plain: fused operations,
-# gates and arrays of pointers. That it is executed at all is what gpu.virtual.coverage asks.
-NOT_PLAIN = re.compile(r"fused|gated|pointers\.h|is_pointer_array")
 SHOWN = 40
 
 
@@ -145,8 +142,7 @@ def review(kernel, results, folder, survivors, unreachable):
         if mutant.result != "killed":
             source = ptx.source_text(mutant.line)
             mutant.source = ptx.source(mutant.line)
-            if mutant.result == "unreached" and (
-                    NOT_PLAIN.search(source) or unreachable.has(kernel, executed, mutant.line)):
+            if mutant.result == "unreached" and unreachable.has(kernel, executed, mutant.line):
                 continue
             mutant.reason = survivors.reason(mutant, source)
         kept.append(mutant)
@@ -154,17 +150,74 @@ def review(kernel, results, folder, survivors, unreachable):
 
 
 class Count:
-    def __init__(self, mutants):
+    def __init__(self, mutants=()):
         self.all = len(mutants)
         self.killed = sum(mutant.result == "killed" for mutant in mutants)
         self.listed = sum(mutant.reason is not None for mutant in mutants)
         self.open = self.all - self.killed - self.listed
+
+    @classmethod
+    def read(cls, row):
+        count = cls()
+        count.all, count.killed, count.listed, count.open = map(int, row)
+        return count
+
+    def add(self, other):
+        self.all += other.all
+        self.killed += other.killed
+        self.listed += other.listed
+        self.open += other.open
 
     def raw(self):
         return self.killed / self.all if self.all else 1.0
 
     def row(self):
         return [self.all, self.killed, self.listed, self.open]
+
+
+class Table:
+    """REPORT.csv: counts by kernel and operation, and when each kernel was run last."""
+
+    HEADER = ["kernel", "operation", "mutants", "killed", "listed", "open", "date"]
+
+    def __init__(self, path, kernels):
+        self.path = path
+        self.rows = {}  # (kernel, operation): (count, date)
+        if not os.path.exists(path):
+            return
+        with open(path, encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                if row["kernel"] in kernels:  # others are no representatives any more
+                    count = Count.read(row[name] for name in self.HEADER[2:6])
+                    self.rows[row["kernel"], row["operation"]] = count, row["date"]
+
+    def renew(self, mutants, date):
+        kernels = {mutant.kernel for mutant in mutants}
+        self.rows = {key: of for key, of in self.rows.items() if key[0] not in kernels}
+        for key, of in grouped(mutants, lambda mutant: (mutant.kernel, mutant.operation)):
+            self.rows[key] = Count(of), date
+
+    def write(self):
+        with open(self.path, "w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(self.HEADER)
+            for key, (count, date) in sorted(self.rows.items()):
+                writer.writerow([*key, *count.row(), date])
+
+    def sums(self, column):
+        """By kernel (0) or operation (1), with the dates."""
+        sums = {}
+        for key, (count, date) in sorted(self.rows.items()):
+            total, dates = sums.setdefault(key[column], (Count(), set()))
+            total.add(count)
+            dates.add(date)
+        return sorted(sums.items())
+
+    def total(self):
+        total = Count()
+        for count, _ in self.rows.values():
+            total.add(count)
+        return total
 
 
 def grouped(mutants, key):
@@ -179,27 +232,37 @@ def table(header, rows):
     return lines + ["| " + " | ".join(map(str, row)) + " |" for row in rows]
 
 
-def report(path, mutants, command, seconds, not_run, note):
-    total = Count(mutants)
-    lines = ["# Mutants", "",
-             f"{datetime.date.today()}, `{command}`, {seconds / 60:.0f} minutes. {total.all} mutants,"
-             f" {total.killed} killed ({100 * total.raw():.1f} %), {total.listed} survivors with a"
-             f" reason in [survivors.txt](survivors.txt), {total.open} without.", ""]
+def counted(count):
+    return (f"{count.all} mutants, {count.killed} killed ({100 * count.raw():.1f} %), {count.listed}"
+            f" survivors with a reason in [survivors.txt](survivors.txt), {count.open} without")
+
+
+def report(path, mutants, command, seconds, all_kernels, note):
+    """Counts of kernels that this run has not had stay as they were in the CSV."""
+    counts = Table(os.path.splitext(path)[0] + ".csv", all_kernels)
+    counts.renew(mutants, str(datetime.date.today()))
+    counts.write()
+    kernels = counts.sums(0)
+    lines = ["# Mutants", "", f"{len(kernels)} of {len(all_kernels)} classes: "
+             f"{counted(counts.total())}.", "",
+             f"The last run: {datetime.date.today()}, `{command}`, {seconds / 60:.0f} minutes,"
+             f" {len({mutant.kernel for mutant in mutants})} classes: {counted(Count(mutants))}.", ""]
     if note:
         lines += [note, ""]
+    not_run = sorted(set(all_kernels) - {kernel for kernel, _ in kernels})
     if not_run:
         lines += ["Not run: " + ", ".join(f"`{kernel}`" for kernel in not_run) + ".", ""]
     lines += ["How it works is in the [README](../README.md). Each kernel stands for its class of"
               " code.", "", "## Kernels", ""]
-    lines += table(["kernel", "mutants", "killed", "listed", "open", "killed, %"],
-                   [[f"`{kernel}`", *Count(of).row(), f"{100 * Count(of).raw():.1f}"]
-                    for kernel, of in grouped(mutants, lambda mutant: mutant.kernel)])
+    lines += table(["kernel", "mutants", "killed", "listed", "open", "killed, %", "run"],
+                   [[f"`{kernel}`", *count.row(), f"{100 * count.raw():.1f}", max(dates)]
+                    for kernel, (count, dates) in kernels])
     lines += ["", "## Operations", ""]
     lines += table(["operation", "mutants", "killed", "listed", "open", "killed, %"],
-                   [[operation, *Count(of).row(), f"{100 * Count(of).raw():.1f}"]
-                    for operation, of in grouped(mutants, lambda mutant: mutant.operation)])
+                   [[operation, *count.row(), f"{100 * count.raw():.1f}"]
+                    for operation, (count, _) in counts.sums(1)])
     killed = [mutant for mutant in mutants if mutant.result == "killed"]
-    lines += ["", "## What killed", ""]
+    lines += ["", "## What killed, in the last run", ""]
     lines += table(["verdict", "mutants", "of these only under an adversarial schedule"],
                    [[killer, len(of), sum(m.schedule.startswith("adversarial") for m in of)]
                     for killer, of in grouped(killed, lambda mutant: mutant.killer)])
@@ -208,17 +271,12 @@ def report(path, mutants, command, seconds, not_run, note):
         lines += ["", "## Open", ""]
         lines += table(["kernel", "mutation", "result", "source"],
                        [[f"`{m.kernel}`", m.mutation(), m.result, m.source] for m in left])
-    lines += ["", "## Survivors", ""]
+    lines += ["", "## Survivors of the last run", ""]
     lines += table(["reason", "mutants"],
                    [[reason, len(of)] for reason, of in grouped(
                        [m for m in mutants if m.reason], lambda mutant: mutant.reason)])
     with open(path, "w", encoding="utf-8") as file:
         file.write("\n".join(lines) + "\n")
-    with open(os.path.splitext(path)[0] + ".csv", "w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["kernel", "operation", "mutants", "killed", "listed", "open"])
-        for (kernel, operation), of in grouped(mutants, lambda m: (m.kernel, m.operation)):
-            writer.writerow([kernel, operation, *Count(of).row()])
 
 
 def check(mutants, survivors, kernels, is_complete, least):
@@ -300,8 +358,8 @@ def main():
                  (("kernels", args.kernels), ("operation", args.operation),
                   ("sample", args.sample), ("seed", args.seed if args.sample else 0),
                   ("schedules", args.schedules)) if value not in ("", 0)]
-        report(args.report, mutants, " ".join(["mutate.py", *shown]), seconds,
-               [kernel for kernel in all_kernels if kernel not in found], args.note)
+        report(args.report, mutants, " ".join(["mutate.py", *shown]), seconds, all_kernels,
+               args.note)
     # A part is too small for a ratio and for finding what excuses nothing.
     is_part = bool(args.sample or args.operation)
     is_all = not is_part and not args.kernels

@@ -123,7 +123,7 @@ class Mutator {
   void waits() {
     if (!starts(opcode(), {"mbarrier.try_wait", "mbarrier.test_wait"})) return;
     const std::string passes = "setp.eq.u32 " + operands()[0] + ", 0, 0;";
-    add("no wait", "", passes);
+    add(no_wait, "", passes);
     add(no_retry, "", as_text(*statement_) + " " + passes);
     compute("parity", "", 2, "b32", "xor.b32", operands()[2], "1");
     address("barrier address", "+8", 1, "add", "8");

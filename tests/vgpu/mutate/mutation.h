@@ -11,6 +11,7 @@
 
 namespace bwgemm::vgpu::mutate {
 
+inline constexpr const char* no_wait = "no wait";
 inline constexpr const char* no_retry = "no retry";  // a wait that asks once
 
 struct Mutation {

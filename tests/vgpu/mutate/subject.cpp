@@ -19,8 +19,9 @@ constexpr Schedule adversarial(int number) {
 }
 
 // Schedules whose waits often return for no reason, and one of whose warps is slow, another each
-// time.
-constexpr int impatient_schedules = 12;
+// time; with all that seeds decide about the rest.
+constexpr int impatient_schedules = 24;
+constexpr int every_problem = 6;  // so many of them with every problem
 constexpr Schedule impatient(int number) {
   return {true, 3 * (static_cast<std::uint64_t>(number) + 1)};
 }
@@ -105,6 +106,11 @@ Verdict Subject::judge(const Mutation& mutation) {
     return verdict;
   }
   const int line = source_.statements()[mutation.statement].line;
+  const bool asks_once = mutation.operation == no_retry;
+  const auto scheduled = [&](Schedule schedule) {
+    if (asks_once) schedule.impatient_line = line;
+    return schedule;
+  };
   std::vector<Problem*> reached;
   for (Problem& problem : problems_)
     if (problem.covers(line)) reached.push_back(&problem);
@@ -118,15 +124,15 @@ Verdict Subject::judge(const Mutation& mutation) {
   const auto tried = [&](std::size_t begin, std::size_t end, int schedules) {
     for (int number = -1; number < schedules; ++number)
       for (std::size_t i = begin; i < end; ++i)
-        if (run(*reached[i], module, number < 0 ? benign : adversarial(number), verdict))
+        if (run(*reached[i], module, number < 0 ? benign : scheduled(adversarial(number)), verdict))
           return true;
     return false;
   };
   if (tried(0, first, adversarial_schedules_) || tried(first, reached.size(), 1)) return verdict;
-  if (mutation.operation != no_retry) return verdict;
+  if (!asks_once && mutation.operation != no_wait) return verdict;
   for (int number = 0; number < impatient_schedules; ++number)
-    for (Problem* problem : reached)
-      if (run(*problem, module, impatient(number), verdict)) return verdict;
+    for (std::size_t i = 0; i < (number < every_problem ? reached.size() : first); ++i)
+      if (run(*reached[i], module, scheduled(impatient(number)), verdict)) return verdict;
   return verdict;
 }
 
