@@ -117,11 +117,13 @@ void add_scalars(RowProblem& problem, float alpha, float beta) {
   problem.gemm.fill_c = beta == 0 ? Fill::poison : Fill::normal;
 }
 
-// Fused epilogues ask anew where their tile lies, but in rows that store by elements.
+// Fused epilogues ask anew where their tile lies, but in rows that store by elements; and kernels
+// that prefetch scales ask before the products.
 void fuse(const KernelConfig& row, RowProblem& problem) {
   if (row.output == Output::scattered && !uses_tensor_memory(row)) return;
   problem.fusing.emplace();
   problem.fusing->activation = BWGEMM_ACTIVATION_RELU;
+  problem.fusing->column_scale = true;
 }
 
 struct Direction {

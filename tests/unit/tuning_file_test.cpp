@@ -179,7 +179,7 @@ TEST_F(TuningFile, WhatAKilledWriterLeftIsReplaced) {
 }
 
 TEST_F(TuningFile, WritersOfSeveralProcesses) {
-  constexpr int writers = 6, each = 20;
+  constexpr int writers = 4, each = 8;  // few: a writer waits for the others at most five seconds
   std::vector<pid_t> children;
   for (int writer = 0; writer < writers; ++writer) {
     const pid_t child = fork();
