@@ -65,11 +65,6 @@ constexpr std::array classes = {
     ProblemClass{"rest", [](const BenchProblem&) { return true; }, 0, 0},
 };
 
-bool is_fused_by_cublaslt(const BenchEpilogue& e) {
-  return e.activation == BWGEMM_ACTIVATION_NONE || e.activation == BWGEMM_ACTIVATION_RELU ||
-         e.activation == BWGEMM_ACTIVATION_GELU_TANH;
-}
-
 // What cuBLASLt fuses comes with its fused epilogues; else it has a kernel behind its GEMM.
 constexpr std::array fused_classes = {
     ProblemClass{"fused residual", [](const BenchProblem& p) { return p.epilogue.residual; }, 0, 0},

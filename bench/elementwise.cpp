@@ -25,13 +25,6 @@ Pairing pairing_of(bwgemmGate_t gate) {
   }
 }
 
-bool is_fused_by_cublaslt(const BenchEpilogue& epilogue) {
-  if (epilogue.gate != BWGEMM_GATE_NONE) return false;
-  return epilogue.activation == BWGEMM_ACTIVATION_NONE ||
-         epilogue.activation == BWGEMM_ACTIVATION_RELU ||
-         epilogue.activation == BWGEMM_ACTIVATION_GELU_TANH;
-}
-
 // The product as a GEMM before the kernel writes it: dense, each column at a multiple of 16 bytes.
 BenchMatrix room_for(const BenchProblem& problem) {
   constexpr std::int64_t granule = 8;

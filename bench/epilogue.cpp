@@ -104,6 +104,13 @@ std::string gate_name(const BenchEpilogue& epilogue) {
   }
 }
 
+bool is_fused_by_cublaslt(const BenchEpilogue& epilogue) {
+  if (epilogue.gate != BWGEMM_GATE_NONE) return false;
+  return epilogue.activation == BWGEMM_ACTIVATION_NONE ||
+         epilogue.activation == BWGEMM_ACTIVATION_RELU ||
+         epilogue.activation == BWGEMM_ACTIVATION_GELU_TANH;
+}
+
 CurvePoint activated(bwgemmActivation_t activation, double x) {
   switch (activation) {
     case BWGEMM_ACTIVATION_RELU: return {std::max(x, 0.0), x > 0 ? 1.0 : 0.0};

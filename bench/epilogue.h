@@ -32,6 +32,9 @@ BenchEpilogue parse_epilogue(const std::string& name, const std::string& gate);
 std::string epilogue_name(const BenchEpilogue& epilogue);
 std::string gate_name(const BenchEpilogue& epilogue);
 
+// Whether one cublasLtMatmul computes it, but for relu's derivative, which it takes from bits.
+bool is_fused_by_cublaslt(const BenchEpilogue& epilogue);
+
 struct CurvePoint {
   double value, slope;
 };

@@ -45,7 +45,6 @@ void check_small(const Gpu& gpu, const Ladder& ladder, std::vector<LadderRow>& r
   }
 }
 
-// The result of one call on the first set of operands.
 void sample(const Gpu& gpu, const MeasureOptions& options, std::vector<Contender>& contenders) {
   const Series& warming = *contenders.back().series;
   for (double ms = 0; ms < options.warm_ms;) ms += warming.microseconds(gpu) * warming.calls * 1e-3;

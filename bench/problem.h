@@ -39,8 +39,8 @@ struct BenchProblem {
   std::int64_t batch = 1;
   bool transa = false, transb = false;
   BenchMatrix a, b;
-  BenchMatrix
-      c;  // what is written: D; what beta times is added, unless the epilogue says otherwise
+  // What is written, D; and what beta times is added, unless the epilogue says otherwise.
+  BenchMatrix c;
   float alpha = 1, beta = 0;
   bool device_scalars = false;  // alpha and beta are read from device memory
   BenchEpilogue epilogue;

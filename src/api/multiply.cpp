@@ -151,8 +151,12 @@ void start(Handle& handle, Plan& plan, SumsPlan& sums, const ScratchNeed& need, 
   const bool splits = plan.params.splits > 1, shares = sums.any() && sums.params.parts > 1;
   if (splits || shares) {
     const Scratch scratch = handle.scratch(need, memory);
-    if (splits) plan.params.partials = scratch.partials, plan.params.arrivals = scratch.arrivals;
-    if (shares) sums.params.partials = scratch.partials, sums.params.arrivals = scratch.arrivals;
+    const auto give = [&](auto& params) {
+      params.partials = scratch.partials;
+      params.arrivals = scratch.arrivals;
+    };
+    if (splits) give(plan.params);
+    if (shares) give(sums.params);
   }
   if (logs(Level::trace)) trace(plan);
   const CUstream stream = handle.stream.stream();
