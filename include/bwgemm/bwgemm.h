@@ -18,7 +18,7 @@
  * - Capture: GEMM calls may be captured into CUDA graphs, the very first use of a handle included.
  *   No call but bwgemmDestroy waits for the caller's work. The first call of a shape class on a
  *   stream may load a kernel, allocate device memory and remember its plan on the host; later ones
- *   allocate nothing, unless they are captured and need workspace.
+ *   allocate nothing. Each capture has workspace of its own: see bwgemmSetWorkspace.
  * - Fork and exit: in a forked child calls on a handle of its parent return NOT_INITIALIZED and
  *   touch nothing. A process may exit with handles alive and threads inside calls.
  * - Lost contexts: after an error that breaks the context (a kernel of anybody read a bad address,
@@ -207,9 +207,11 @@ BWGEMM_API bwgemmStatus_t bwgemmGetStream(bwgemmHandle_t handle, struct CUstream
  *   24 MiB. New handles are set to (null, 24 MiB).
  * The library allocates its own on the first call of a stream that needs it, at most 32 MiB per
  * stream (for CU_STREAM_PER_THREAD: per thread), and keeps it until bwgemmDestroy, whether the
- * stream still exists or not. Each captured call that needs some has its own, also until
- * bwgemmDestroy: so different graphs may run at the same time, but of several that were
- * instantiated from one capture only one at a time. */
+ * stream still exists or not. Each stream of each capture has its own likewise: so different graphs
+ * may run at the same time, but of the copies of one capture (instances, child graphs) only one at
+ * a time. Calls captured on one stream share it, because they follow each other in the graph. If
+ * they no longer do (cuStreamUpdateCaptureDependencies with SET, nodes or edges taken out), each
+ * needs a workspace of the caller's. */
 BWGEMM_API bwgemmStatus_t bwgemmSetWorkspace(bwgemmHandle_t handle, void* workspace, size_t size);
 
 /* What bwgemmSetWorkspace set last, or what new handles are set to: passing it to
@@ -411,8 +413,8 @@ BWGEMM_API bwgemmStatus_t bwgemmMatmulExplain(bwgemmHandle_t handle, const bwgem
                                               size_t size);
 
 /* Loads and allocates what the first of certain calls would, so that they start as later ones do:
- * kernels, and on the handle's stream memory for partial sums; and that of one captured call, which
- * the next to be captured takes. Launches nothing; may be called during captures.
+ * kernels, and on the handle's stream memory for partial sums; and as much for captured calls: the
+ * next stream to need it in a capture takes it. Launches nothing; may be called during captures.
  * - desc null: every kernel of the device, and the most memory that a call may use.
  * - otherwise: for bwgemmMatmul with this struct, operands at multiples of 256 bytes, alpha not 0,
  *   and beta 0 or, where ldc is not 0, any. The struct's pointers must be null where they will be,

@@ -97,6 +97,8 @@ struct Driver {
   Entry<decltype(::cuStreamGetCtx)> cuStreamGetCtx{library, "cuStreamGetCtx", 9020};
   Entry<decltype(::cuStreamGetId)> cuStreamGetId{library, "cuStreamGetId", 12000};
   Entry<decltype(::cuStreamIsCapturing)> cuStreamIsCapturing{library, "cuStreamIsCapturing", 10000};
+  Entry<decltype(::cuStreamGetCaptureInfo)> cuStreamGetCaptureInfo{library,
+                                                                   "cuStreamGetCaptureInfo", 12030};
   Entry<decltype(::cuThreadExchangeStreamCaptureMode)> cuThreadExchangeStreamCaptureMode{
       library, "cuThreadExchangeStreamCaptureMode", 10010};
 

@@ -48,6 +48,18 @@ bool is_capturing(const Driver& driver, CUstream stream) {
   return status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
+// Of the capture that the stream takes part in. Calls outside of captures ask only whether.
+std::optional<CaptureId> capture_of(const Driver& driver, CUstream stream) {
+  if (!is_capturing(driver, stream)) return std::nullopt;
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  CaptureId id = 0;
+  driver.call(driver.cuStreamGetCaptureInfo, stream, &status, &id, nullptr, nullptr, nullptr,
+              nullptr);
+  if (status != CU_STREAM_CAPTURE_STATUS_ACTIVE)
+    throw Error(BWGEMM_STATUS_EXECUTION_FAILED, "the capture of the stream ended during the call");
+  return id;
+}
+
 }  // namespace
 
 StreamIdentity::StreamIdentity(const Driver& driver, CUstream stream) : stream_(stream) {
@@ -60,6 +72,11 @@ StreamKey StreamIdentity::key(const Driver& driver) const {
   if (stream_ == CU_STREAM_PER_THREAD) return special | thread_ordinal();
   if (!is_created()) return special;
   return id_ ? *id_ : queried_id(driver);
+}
+
+StreamKey StreamIdentity::key_in_capture() const {
+  return stream_ == CU_STREAM_PER_THREAD ? special | thread_ordinal()
+                                         : reinterpret_cast<std::uintptr_t>(stream_);
 }
 
 bool StreamIdentity::is_created() const {
@@ -79,49 +96,62 @@ void ScratchPool::open() {
 
 Scratch ScratchPool::acquire(const StreamIdentity& stream, const ScratchNeed& need,
                              void* workspace) {
-  const bool is_captured = is_capturing(driver_, stream.stream());
+  const std::optional<CaptureId> capture = capture_of(driver_, stream.stream());
   const std::lock_guard lock(mutex_);
-  Slot* slot = is_captured ? nullptr : &slot_of(stream.key(driver_));
+  const auto counters = [](CUdeviceptr memory) { return reinterpret_cast<std::uint32_t*>(memory); };
   Scratch scratch{static_cast<float*>(workspace), nullptr};
+  if (capture && workspace != nullptr) {
+    if (need.arrivals > 0) scratch.arrivals = counters(take_arrivals(need.arrivals));
+    return scratch;
+  }
+  Slot& slot = slot_of(stream, capture);
   if (workspace == nullptr && need.partials_bytes > 0)
-    scratch.partials = reinterpret_cast<float*>(is_captured ? captured_partials(need.partials_bytes)
-                                                            : partials_of(*slot, need));
-  if (need.arrivals > 0)
-    scratch.arrivals = reinterpret_cast<std::uint32_t*>(
-        is_captured ? take_arrivals(need.arrivals) : arrivals_of(*slot, need.arrivals));
+    scratch.partials = reinterpret_cast<float*>(partials_of(slot, need));
+  if (need.arrivals > 0) scratch.arrivals = counters(arrivals_of(slot, need.arrivals));
   return scratch;
 }
 
 void ScratchPool::reserve(const StreamIdentity& stream, const ScratchNeed& need) {
-  const bool is_captured = is_capturing(driver_, stream.stream());
+  const std::optional<CaptureId> capture = capture_of(driver_, stream.stream());
   const std::lock_guard lock(mutex_);
-  if (!is_captured) {
-    Slot& slot = slot_of(stream.key(driver_));
-    if (need.partials_bytes > 0) partials_of(slot, need);
-    if (need.arrivals > 0) arrivals_of(slot, need.arrivals);
-  }
-  if (need.partials_bytes > 0)
-    spares_.push_back({allocate(need.partials_bytes), need.partials_bytes});
+  fill(slot_of(stream, capture), need);
+  fill(spare_, need);
   keep_free_counters(need.arrivals);
 }
 
 void ScratchPool::reserve_all(const StreamIdentity& stream, const ScratchNeed& most) {
-  if (!is_capturing(driver_, stream.stream())) {
-    const std::lock_guard lock(mutex_);
-    Slot& slot = slot_of(stream.key(driver_));
-    for (const std::size_t bytes : partials_steps)
-      if (most.partials_limit > 0)
-        partials_of(slot, {std::min(bytes, most.partials_limit), most.partials_limit, 0});
-  }
-  reserve(stream, most);
+  for (const std::size_t bytes : partials_steps)
+    reserve(stream, {std::min(bytes, most.partials_bytes), most.partials_limit, most.arrivals});
 }
 
-ScratchPool::Slot& ScratchPool::slot_of(StreamKey key) {
-  const auto found =
-      std::find_if(slots_.begin(), slots_.end(), [&](const Slot& slot) { return slot.key == key; });
+ScratchPool::Slot& ScratchPool::slot_of(const StreamIdentity& stream,
+                                        const std::optional<CaptureId>& capture) {
+  return capture ? slot_in_capture({stream.key_in_capture(), *capture})
+                 : slot_outside_captures(stream.key(driver_));
+}
+
+ScratchPool::Slot& ScratchPool::slot_outside_captures(StreamKey stream) {
+  const auto found = std::find_if(slots_.begin(), slots_.end(),
+                                  [&](const Slot& slot) { return slot.owner.stream == stream; });
   if (found != slots_.end()) return *found;
-  slots_.push_back({.key = key});
+  slots_.push_back({.owner = {.stream = stream}});
   return slots_.back();
+}
+
+// There may be very many, but those of captures under way are among the last.
+ScratchPool::Slot& ScratchPool::slot_in_capture(const Owner& owner) {
+  const auto found = std::find_if(captured_.rbegin(), captured_.rend(),
+                                  [&](const Slot& slot) { return slot.owner == owner; });
+  if (found != captured_.rend()) return *found;
+  captured_.push_back(spare_);
+  spare_ = {};
+  captured_.back().owner = owner;
+  return captured_.back();
+}
+
+void ScratchPool::fill(Slot& slot, const ScratchNeed& need) {
+  if (need.partials_bytes > 0) partials_of(slot, need);
+  if (need.arrivals > 0) arrivals_of(slot, need.arrivals);
 }
 
 CUdeviceptr ScratchPool::partials_of(Slot& slot, const ScratchNeed& need) {
@@ -137,15 +167,6 @@ CUdeviceptr ScratchPool::partials_of(Slot& slot, const ScratchNeed& need) {
   throw Error(BWGEMM_STATUS_INTERNAL_ERROR,
               text("a launch asks for ", need.partials_bytes, " bytes of workspace; the limit is ",
                    max_partials_bytes));
-}
-
-CUdeviceptr ScratchPool::captured_partials(std::size_t bytes) {
-  const auto spare = std::find_if(spares_.begin(), spares_.end(),
-                                  [&](const Buffer& buffer) { return buffer.bytes >= bytes; });
-  if (spare == spares_.end()) return allocate(bytes);
-  const CUdeviceptr memory = spare->memory;
-  spares_.erase(spare);
-  return memory;
 }
 
 CUdeviceptr ScratchPool::arrivals_of(Slot& slot, std::size_t count) {
@@ -203,7 +224,8 @@ CUresult ScratchPool::release() {
   }
   allocations_.clear();
   slots_.clear();
-  spares_.clear();
+  captured_.clear();
+  spare_ = {};
   free_counters_ = 0;
   free_counters_count_ = 0;
   return first;

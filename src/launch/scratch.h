@@ -2,9 +2,10 @@
 // ScratchPool: device memory of one handle that kernels use between their CTAs: partial sums, and
 // arrival counters that are zero before and after every launch.
 //
-// Launches that may overlap never share any: each stream has a slot, each captured launch has one
-// of its own, because its graph may be replayed beside anything. Nothing is freed or moved before
-// the handle ends, so nothing has to wait for pending work.
+// Launches that may overlap never share any, launches that follow each other do: each stream has a
+// slot, and so has each stream of each capture, because its graph may be replayed beside anything.
+// Nothing is freed or moved before the handle ends, so nothing has to wait for pending work, and
+// nobody has to know which graphs still exist.
 #pragma once
 
 #include <array>
@@ -21,6 +22,7 @@ namespace bwgemm {
 
 // Identifies what orders launches. Stream addresses are reused by the driver, ids are not.
 using StreamKey = std::uint64_t;
+using CaptureId = cuuint64_t;  // never used again in the process
 
 // Of the stream as the calling thread sees it: the per-thread default stream is one per thread.
 class StreamIdentity {
@@ -29,6 +31,8 @@ class StreamIdentity {
   StreamIdentity(const Driver& driver, CUstream stream);  // its context must be current
 
   StreamKey key(const Driver& driver) const;  // the stream must not be capturing
+  // Tells apart the streams of one capture, which no stream leaves before its end.
+  StreamKey key_in_capture() const;
   CUstream stream() const { return stream_; }
 
  private:
@@ -59,11 +63,12 @@ class ScratchPool {
   void open();
 
   // Scratch for one launch on the stream. With `workspace`, which has room for the partial sums,
-  // only the counters are the library's.
+  // only the counters are the library's; captured launches then share none, so that those with
+  // workspaces of their own may overlap, whatever becomes of their order in the graph.
   Scratch acquire(const StreamIdentity& stream, const ScratchNeed& need, void* workspace);
 
-  // Makes what acquire() would make for a launch on the stream (unless it is being captured), and
-  // for one captured launch on any.
+  // Makes what acquire() would make for a launch on the stream, captured if it is being captured,
+  // and for captured launches on the first stream that has no slot in its capture yet.
   void reserve(const StreamIdentity& stream, const ScratchNeed& need);
   // For launches on the stream that need as much or less.
   void reserve_all(const StreamIdentity& stream, const ScratchNeed& most);
@@ -84,16 +89,23 @@ class ScratchPool {
     CUdeviceptr memory = 0;
     std::size_t bytes = 0;
   };
+  struct Owner {
+    StreamKey stream = 0;
+    CaptureId capture = 0;  // in captured_ only
+    bool operator==(const Owner&) const = default;
+  };
   struct Slot {
-    StreamKey key = 0;
+    Owner owner;
     std::array<Buffer, partials_steps.size()> partials{};
     CUdeviceptr arrivals = 0;
     std::size_t arrivals_capacity = 0;
   };
 
-  Slot& slot_of(StreamKey key);
+  Slot& slot_of(const StreamIdentity& stream, const std::optional<CaptureId>& capture);
+  Slot& slot_outside_captures(StreamKey stream);
+  Slot& slot_in_capture(const Owner& owner);
+  void fill(Slot& slot, const ScratchNeed& need);
   CUdeviceptr partials_of(Slot& slot, const ScratchNeed& need);
-  CUdeviceptr captured_partials(std::size_t bytes);
   CUdeviceptr arrivals_of(Slot& slot, std::size_t count);
   CUdeviceptr take_arrivals(std::size_t count);
   void keep_free_counters(std::size_t count);
@@ -102,8 +114,9 @@ class ScratchPool {
 
   const Driver& driver_;
   std::mutex mutex_;
-  std::vector<Slot> slots_;
-  std::vector<Buffer> spares_;  // of captured launches to come
+  std::vector<Slot> slots_;     // of streams outside captures
+  std::vector<Slot> captured_;  // in the order of their first launches
+  Slot spare_;                  // what the next captured one begins with
   std::vector<CUdeviceptr> allocations_;
   CUdeviceptr free_counters_ = 0;  // zeroed, not yet given to a slot
   std::size_t free_counters_count_ = 0;

@@ -152,6 +152,7 @@ TEST_F(Captures, DestroyDuringOneFreesEverything) {
 struct Scratch {
   const float* partials;
   const std::uint32_t* arrivals;
+  bool operator==(const Scratch&) const = default;
 };
 
 class ScratchOwners : public FakeHandleTest {
@@ -231,19 +232,99 @@ TEST_F(ScratchOwners, ANewStreamMayUseAnything) {
   }
 }
 
-TEST_F(ScratchOwners, CapturedLaunchesHaveTheirOwn) {
+TEST_F(ScratchOwners, CapturesHaveTheirOwn) {
   const Stream stream;
   std::vector<Scratch> owners = {used_on(stream.get())};
   std::vector<std::unique_ptr<Graph>> graphs;
   for (int i = 0; i < 3; ++i) {
     begin(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
     owners.push_back(used());
-    owners.push_back(used());
     graphs.push_back(end(stream));
   }
-  const Scratch after = used();
-  EXPECT_EQ(after.partials, owners.front().partials);
+  EXPECT_EQ(used(), owners.front());
   expect_apart(owners);
+}
+
+// They follow each other in its graph.
+TEST_F(ScratchOwners, TheCallsOfOneCaptureOnOneStreamShare) {
+  const Stream stream;
+  ASSERT_EQ(bwgemmSetStream(handle(), stream.get()), BWGEMM_STATUS_SUCCESS);
+  begin(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+  const Scratch first = used();
+  const long memory = fake_cuda().live(Live::memory);
+  for (int i = 0; i < 400; ++i) EXPECT_EQ(used(), first);
+  EXPECT_EQ(fake_cuda().live(Live::memory), memory);
+  EXPECT_NE(end(stream), nullptr);
+}
+
+TEST_F(ScratchOwners, TheStreamsOfOneCaptureDoNotShare) {
+  const Stream origin, fork;
+  begin(origin, CU_STREAM_CAPTURE_MODE_GLOBAL);
+  depend(fork.get(), origin.get());
+  depend(CU_STREAM_PER_THREAD, origin.get());
+  const std::vector<Scratch> owners = {used_on(origin.get()), used_on(fork.get()),
+                                       used_on(CU_STREAM_PER_THREAD)};
+  expect_apart(owners);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(used_on(origin.get()), owners[0]);
+    EXPECT_EQ(used_on(fork.get()), owners[1]);
+    EXPECT_EQ(used_on(CU_STREAM_PER_THREAD), owners[2]);
+  }
+  for (const CUstream stream : {fork.get(), CU_STREAM_PER_THREAD}) depend(origin.get(), stream);
+  EXPECT_NE(end(origin), nullptr);
+}
+
+// The special value names another stream on each thread.
+TEST_F(ScratchOwners, ThePerThreadStreamsOfOneCaptureDoNotShare) {
+  const Stream origin;
+  begin(origin, CU_STREAM_CAPTURE_MODE_RELAXED);
+  std::vector<Scratch> owners = {used_on(origin.get())};
+  for (int i = 0; i < 2; ++i)
+    std::thread([&] {
+      const CurrentContext current(context());
+      depend(CU_STREAM_PER_THREAD, origin.get());
+      owners.push_back(used_on(CU_STREAM_PER_THREAD));
+      depend(origin.get(), CU_STREAM_PER_THREAD);
+    }).join();
+  expect_apart(owners);
+  EXPECT_NE(end(origin), nullptr);
+}
+
+TEST_F(ScratchOwners, CapturesSideBySideDoNotShare) {
+  const Stream one, two;
+  for (const Stream* stream : {&one, &two}) begin(*stream, CU_STREAM_CAPTURE_MODE_RELAXED);
+  std::vector<Scratch> owners;
+  for (const Stream* stream : {&one, &two}) owners.push_back(used_on(stream->get()));
+  expect_apart(owners);
+  EXPECT_EQ(used_on(one.get()), owners[0]);
+  for (const Stream* stream : {&one, &two}) EXPECT_NE(end(*stream), nullptr);
+}
+
+TEST_F(ScratchOwners, HandlesDoNotShareInACapture) {
+  const Stream stream;
+  bwgemmHandle_t other = nullptr;
+  ASSERT_EQ(bwgemmCreate(&other), BWGEMM_STATUS_SUCCESS);
+  ASSERT_EQ(bwgemmSetStream(other, stream.get()), BWGEMM_STATUS_SUCCESS);
+  begin(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+  const Scratch scratch = used_on(stream.get());
+  fake_cuda().reset();
+  EXPECT_EQ(gemm_ex(other, GemmArguments::split()), BWGEMM_STATUS_SUCCESS);
+  EXPECT_NE(only_launch().params.partials, scratch.partials);
+  EXPECT_NE(end(stream), nullptr);
+  EXPECT_EQ(bwgemmDestroy(other), BWGEMM_STATUS_SUCCESS);
+}
+
+// With partial sums in workspaces apart, captured calls may overlap.
+TEST_F(ScratchOwners, CapturedCallsWithAWorkspaceShareNoCounters) {
+  const Stream stream;
+  const DeviceMemory workspace(1 << 20);
+  ASSERT_EQ(bwgemmSetWorkspace(handle(), workspace.as<>(), 1 << 20), BWGEMM_STATUS_SUCCESS);
+  ASSERT_EQ(bwgemmSetStream(handle(), stream.get()), BWGEMM_STATUS_SUCCESS);
+  begin(stream, CU_STREAM_CAPTURE_MODE_GLOBAL);
+  const Scratch one = used(), two = used();
+  EXPECT_EQ(one.partials, two.partials);
+  EXPECT_NE(one.arrivals, two.arrivals);
+  EXPECT_NE(end(stream), nullptr);
 }
 
 TEST_F(ScratchOwners, TheUsersWorkspaceHoldsPartialSumsButNoCounters) {

@@ -250,6 +250,23 @@ TEST_F(HotPath, ATunedCall) {
   for (int i = 0; i < 3; ++i) expect_warm_call(shape, false);
 }
 
+// Heap apart, which is the double's, for what it captures.
+TEST_F(HotPath, InACaptureThatHasItsScratch) {
+  const Stream stream;
+  ASSERT_EQ(bwgemmSetStream(handle(), stream.get()), BWGEMM_STATUS_SUCCESS);
+  check(driver().stream_begin_capture(stream.get(), CU_STREAM_CAPTURE_MODE_GLOBAL), "begin");
+  ASSERT_EQ(gemm_ex(handle(), GemmArguments::split()), BWGEMM_STATUS_SUCCESS);
+  fake_cuda().reset();
+  EXPECT_EQ(gemm_ex(handle(), GemmArguments::split()), BWGEMM_STATUS_SUCCESS);
+  for (long n = 1; n <= fake_cuda().calls(nullptr); ++n) {
+    const std::string_view entry = fake_cuda().call_name(n);
+    EXPECT_TRUE(is_allowed(entry, false) || entry == "cuStreamGetCaptureInfo") << entry;
+  }
+  CUgraph graph = nullptr;
+  EXPECT_EQ(driver().stream_end_capture(stream.get(), &graph), CUDA_SUCCESS);
+  if (graph != nullptr) driver().graph_destroy(graph);
+}
+
 TEST_F(HotPath, FromAThreadWithoutContext) {
   const ShapeClass split{"split", GemmArguments::split()};
   ASSERT_EQ(call(split), BWGEMM_STATUS_SUCCESS);

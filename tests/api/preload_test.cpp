@@ -37,10 +37,17 @@ class Preload : public FakeHandleTest {
   }
 
   void expect_captured_without_allocation(const MatmulCall& call, bool expected) {
-    check(driver().stream_begin_capture(stream_.get(), CU_STREAM_CAPTURE_MODE_GLOBAL), "begin");
+    begin_capture();
     fake_cuda().reset();
     EXPECT_EQ(matmul(handle(), call), BWGEMM_STATUS_SUCCESS) << bwgemmGetLastErrorString();
     EXPECT_EQ(fake_cuda().calls("cuMemAlloc") == 0, expected);
+    end_capture();
+  }
+
+  void begin_capture() {
+    check(driver().stream_begin_capture(stream_.get(), CU_STREAM_CAPTURE_MODE_GLOBAL), "begin");
+  }
+  void end_capture() {
     CUgraph graph = nullptr;
     EXPECT_EQ(driver().stream_end_capture(stream_.get(), &graph), CUDA_SUCCESS);
     if (graph != nullptr) driver().graph_destroy(graph);
@@ -109,29 +116,66 @@ TEST_F(Preload, WithDeviceScalars) {
   expect_nothing_is_made(call, "device scalars");
 }
 
-TEST_F(Preload, ServesOneCaptureForEachCall) {
+TEST_F(Preload, ServesTheNextCapture) {
   use_stream();
   const bwgemmMatmulDesc_t desc = split_desc();
   const MatmulCall call = call_of(desc);
-  for (int i = 0; i < 2; ++i)
+  for (int i = 0; i < 2; ++i) {
     ASSERT_EQ(bwgemmPreload(handle(), &desc), BWGEMM_STATUS_SUCCESS) << bwgemmGetLastErrorString();
-  expect_captured_without_allocation(call, true);
-  expect_captured_without_allocation(call, true);
+    expect_captured_without_allocation(call, true);
+  }
   expect_captured_without_allocation(call, false);
   expect_nothing_is_made(call, "after captures");
+}
+
+// However many there are, and however often they were announced.
+TEST_F(Preload, ServesAllCallsOfACapture) {
+  use_stream();
+  std::vector<bwgemmMatmulDesc_t> descs;
+  for (const std::int64_t m : {64, 256, 512, 1024}) {
+    descs.push_back(split_desc());
+    descs.back().m = descs.back().ldc = descs.back().ldd = m;
+  }
+  const auto preload = [&] {
+    for (const bwgemmMatmulDesc_t& desc : descs)
+      ASSERT_EQ(bwgemmPreload(handle(), &desc), BWGEMM_STATUS_SUCCESS)
+          << bwgemmGetLastErrorString();
+  };
+  preload();
+  const long memory = fake_cuda().live(Live::memory);
+  preload();
+  EXPECT_EQ(fake_cuda().live(Live::memory), memory);
+  begin_capture();
+  for (int i = 0; i < 3; ++i)
+    for (const bwgemmMatmulDesc_t& desc : descs) {
+      expect_nothing_is_made(call_of(desc), "captured");
+      EXPECT_GT(only_launch().params.splits, 1);
+    }
+  end_capture();
+}
+
+TEST_F(Preload, InsideACaptureServesItsCalls) {
+  use_stream();
+  const bwgemmMatmulDesc_t desc = split_desc();
+  begin_capture();
+  MatmulCall small = call_of(desc);
+  small.desc.k = 1023;
+  ASSERT_EQ(matmul(handle(), small), BWGEMM_STATUS_SUCCESS) << bwgemmGetLastErrorString();
+  ASSERT_EQ(bwgemmPreload(handle(), &desc), BWGEMM_STATUS_SUCCESS) << bwgemmGetLastErrorString();
+  expect_nothing_is_made(call_of(desc), "after a preload in the capture");
+  end_capture();
+  expect_captured_without_allocation(call_of(desc), true);
 }
 
 // Also of a stream whose id it was not asked for before.
 TEST_F(Preload, KeepsACaptureValid) {
   const bwgemmMatmulDesc_t desc = split_desc();
-  check(driver().stream_begin_capture(stream_.get(), CU_STREAM_CAPTURE_MODE_GLOBAL), "begin");
+  begin_capture();
   use_stream();
   EXPECT_EQ(bwgemmPreload(handle(), &desc), BWGEMM_STATUS_SUCCESS) << bwgemmGetLastErrorString();
   EXPECT_EQ(bwgemmPreload(handle(), nullptr), BWGEMM_STATUS_SUCCESS) << bwgemmGetLastErrorString();
   EXPECT_EQ(fake_cuda().calls("cuStreamGetId"), 0) << "which would invalidate it on a GPU";
-  CUgraph graph = nullptr;
-  EXPECT_EQ(driver().stream_end_capture(stream_.get(), &graph), CUDA_SUCCESS);
-  if (graph != nullptr) driver().graph_destroy(graph);
+  end_capture();
 }
 
 TEST_F(Preload, OfEverything) {

@@ -18,6 +18,16 @@ std::vector<GemmCase> problems() {
   return cases;
 }
 
+// Split over k; results of different seeds differ.
+GemmCase split_case(std::uint64_t seed) {
+  return {.m = 72,
+          .n = 40,
+          .k = small_scale() ? 2049 : 32769,
+          .output = Dtype::f32,
+          .fill = Fill::integers,
+          .seed = seed};
+}
+
 CUgraph captured_call(bwgemmHandle_t handle, CUstream stream, CUstreamCaptureMode mode,
                       const GemmCase& gemm, const Operands& operands) {
   check(driver().stream_begin_capture(stream, mode), "cuStreamBeginCapture");
@@ -90,14 +100,7 @@ TEST_F(Graphs, ReplayBackToBack) {
 // Split problems use scratch memory: the graphs must not share any, nor with calls outside them.
 TEST_F(Graphs, TwoGraphsAndAStreamAtOnce) {
   const Stream first, second, third;
-  GemmCase one{.m = 72,
-               .n = 40,
-               .k = small_scale() ? 2049 : 32769,
-               .output = Dtype::f32,
-               .fill = Fill::integers,
-               .seed = 11};
-  GemmCase two = one, three = one;
-  two.seed = 12, three.seed = 13;
+  const GemmCase one = split_case(11), two = split_case(12), three = split_case(13);
   Operands operands_one(one), operands_two(two), operands_three(three);
   ASSERT_TRUE(succeeds(bwgemmSetStream(handle(), first.get())));
   const Graph graph_one(
@@ -156,6 +159,49 @@ TEST_F(Graphs, SeveralCallsInOneGraph) {
   const Graph graph(captured);
   graph.launch(stream.get());
   for (const auto& one : operands) one->expect_result(" in a graph of several calls");
+}
+
+// They follow each other, so one piece of scratch memory serves them all, however many there are.
+TEST_F(Graphs, SplitCallsOfOneStreamShareTheirScratch) {
+  const Stream stream;
+  ASSERT_TRUE(succeeds(bwgemmSetStream(handle(), stream.get())));
+  std::vector<std::unique_ptr<Operands>> operands;
+  const std::uint64_t different = 3, calls = small_scale() ? 12 : 400;
+  for (std::uint64_t i = 0; i < different; ++i)
+    operands.push_back(std::make_unique<Operands>(split_case(20 + i)));
+  check(driver().ctx_synchronize(), "cuCtxSynchronize");
+  check(driver().stream_begin_capture(stream.get(), CU_STREAM_CAPTURE_MODE_RELAXED), "begin");
+  EXPECT_TRUE(succeeds(call(handle(), split_case(20), *operands[0])));
+  const std::size_t free = free_device_bytes();
+  for (std::uint64_t i = 1; i < calls; ++i)
+    EXPECT_TRUE(succeeds(call(handle(), split_case(20 + i % different), *operands[i % different])));
+  EXPECT_EQ(free_device_bytes(), free);
+  CUgraph captured = nullptr;
+  check(driver().stream_end_capture(stream.get(), &captured), "cuStreamEndCapture");
+  const Graph graph(captured);
+  for (int i = 0; i < (small_scale() ? 2 : 20); ++i) graph.launch(stream.get());
+  for (const auto& one : operands) one->expect_result(" in a graph of many split calls");
+}
+
+// Side by side in one graph, and each behind others of its stream.
+TEST_F(Graphs, StreamsForkedInACaptureShareNoScratch) {
+  const Stream origin, fork;
+  std::vector<std::unique_ptr<Operands>> operands;
+  for (std::uint64_t i = 0; i < 4; ++i)
+    operands.push_back(std::make_unique<Operands>(split_case(30 + i)));
+  check(driver().ctx_synchronize(), "cuCtxSynchronize");
+  check(driver().stream_begin_capture(origin.get(), CU_STREAM_CAPTURE_MODE_GLOBAL), "begin");
+  depend(fork.get(), origin.get());
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    ASSERT_TRUE(succeeds(bwgemmSetStream(handle(), i % 2 == 0 ? origin.get() : fork.get())));
+    EXPECT_TRUE(succeeds(call(handle(), split_case(30 + i), *operands[i])));
+  }
+  depend(origin.get(), fork.get());
+  CUgraph captured = nullptr;
+  check(driver().stream_end_capture(origin.get(), &captured), "cuStreamEndCapture");
+  const Graph graph(captured);
+  for (int i = 0; i < (small_scale() ? 4 : 100); ++i) graph.launch(origin.get());
+  for (const auto& one : operands) one->expect_result(" beside another in one graph");
 }
 
 // In processes of their own: nothing was loaded or allocated before the capture began.

@@ -51,6 +51,10 @@ Driver load() {
   find(library, "cuStreamBeginCapture_v2", found.stream_begin_capture);
   find(library, "cuStreamEndCapture", found.stream_end_capture);
   find(library, "cuStreamIsCapturing", found.stream_is_capturing);
+  find(library, "cuStreamWaitEvent", found.stream_wait_event);
+  find(library, "cuEventCreate", found.event_create);
+  find(library, "cuEventDestroy_v2", found.event_destroy);
+  find(library, "cuEventRecord", found.event_record);
   find(library, "cuGraphInstantiateWithFlags", found.graph_instantiate);
   find(library, "cuGraphLaunch", found.graph_launch);
   find(library, "cuGraphExecDestroy", found.graph_exec_destroy);
@@ -162,6 +166,14 @@ Stream::~Stream() {
 
 void Stream::synchronize() const {
   check(driver().stream_synchronize(stream_), "cuStreamSynchronize");
+}
+
+void depend(CUstream stream, CUstream on) {
+  CUevent event = nullptr;
+  check(driver().event_create(&event, CU_EVENT_DISABLE_TIMING), "cuEventCreate");
+  check(driver().event_record(event, on), "cuEventRecord");
+  check(driver().stream_wait_event(stream, event, 0), "cuStreamWaitEvent");
+  check(driver().event_destroy(event), "cuEventDestroy");
 }
 
 Context::Context() {

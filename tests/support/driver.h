@@ -45,6 +45,10 @@ struct Driver {
   decltype(&::cuStreamBeginCapture) stream_begin_capture;
   decltype(&::cuStreamEndCapture) stream_end_capture;
   decltype(&::cuStreamIsCapturing) stream_is_capturing;
+  decltype(&::cuStreamWaitEvent) stream_wait_event;
+  decltype(&::cuEventCreate) event_create;
+  decltype(&::cuEventDestroy) event_destroy;
+  decltype(&::cuEventRecord) event_record;
   decltype(&::cuGraphInstantiateWithFlags) graph_instantiate;
   decltype(&::cuGraphLaunch) graph_launch;
   decltype(&::cuGraphExecDestroy) graph_exec_destroy;
@@ -120,6 +124,10 @@ class Stream {
  private:
   CUstream stream_ = nullptr;
 };
+
+// Puts what a stream does from now on behind what another has been given so far. If that one is
+// being captured, the stream becomes part of the capture.
+void depend(CUstream stream, CUstream on);
 
 // A context beside the primary one. Creating it leaves the caller's current context as it was.
 class Context {

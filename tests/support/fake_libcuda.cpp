@@ -71,6 +71,7 @@ constexpr Export exports[] = {
     {"cuStreamGetCtx", 9020, "cuStreamGetCtx"},
     {"cuStreamGetId", 12000, "cuStreamGetId"},
     {"cuStreamIsCapturing", 10000, "cuStreamIsCapturing"},
+    {"cuStreamGetCaptureInfo", 12030, "cuStreamGetCaptureInfo_v3"},
     {"cuThreadExchangeStreamCaptureMode", 10010, "cuThreadExchangeStreamCaptureMode"},
     {"cuEventCreate", 2000, "cuEventCreate"},
     {"cuEventDestroy", 4000, "cuEventDestroy_v2"},

@@ -27,22 +27,38 @@ struct FakeContext {
   bool is_alive = true;
 };
 
+struct FakeStream;
+
+// A capture under way. That all its work is joined at its end is not checked.
+struct FakeCapture {
+  unsigned long long id;
+  const FakeStream* origin;
+  CUstreamCaptureMode mode;
+  std::thread::id thread{};
+  bool is_valid = true;
+  std::vector<std::function<void()>> work{};
+};
+
 struct FakeStream {
   FakeContext* context;
   unsigned long long id;
   bool is_blocking;  // implicitly synchronizes with the legacy stream
   bool is_legacy = false;
   bool is_alive = true;
-  CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
-  CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
-  std::thread::id capture_thread{};
-  std::vector<std::function<void()>> captured{};
+  std::shared_ptr<FakeCapture> capture{};  // that it takes part in
+
+  CUstreamCaptureStatus status() const {
+    if (capture == nullptr) return CU_STREAM_CAPTURE_STATUS_NONE;
+    return capture->is_valid ? CU_STREAM_CAPTURE_STATUS_ACTIVE
+                             : CU_STREAM_CAPTURE_STATUS_INVALIDATED;
+  }
 };
 
 struct FakeEvent {
   FakeContext* context;
   double at = -1;  // of the clock when it was recorded; below zero: it was not
   bool is_alive = true;
+  std::weak_ptr<FakeCapture> capture{};  // in which it was recorded
 };
 
 struct FakeGraph {

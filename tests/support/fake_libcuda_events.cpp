@@ -49,7 +49,24 @@ FAKE_CUDA_ENTRY CUresult cuEventRecord(CUevent handle, CUstream stream) {
   FakeDriver& fake = FakeDriver::get();
   FakeEvent* event = event_of(handle, "cuEventRecord");
   if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (const FakeStream* into = fake.stream(stream, "cuEventRecord")) event->capture = into->capture;
   return fake.enqueue(stream, "cuEventRecord", [event, &fake] { event->at = fake.clock; });
+}
+
+// Work is done in the order of its calls: waiting only makes the stream part of a capture.
+FAKE_CUDA_ENTRY CUresult cuStreamWaitEvent(CUstream handle, CUevent awaited, unsigned) {
+  const FakeDriver::Call call("cuStreamWaitEvent");
+  if (call.fault() != CUDA_SUCCESS) return call.fault();
+  const FakeEvent* event = event_of(awaited, "cuStreamWaitEvent");
+  FakeStream* stream = FakeDriver::get().stream(handle, "cuStreamWaitEvent");
+  if (event == nullptr || stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  const std::shared_ptr<FakeCapture> capture = event->capture.lock();
+  if (stream->capture == nullptr) stream->capture = capture;
+  if (stream->capture == capture) return CUDA_SUCCESS;
+  stream->capture->is_valid = false;
+  if (capture == nullptr) return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
+  capture->is_valid = false;
+  return CUDA_ERROR_STREAM_CAPTURE_MERGE;
 }
 
 FAKE_CUDA_ENTRY CUresult cuEventSynchronize(CUevent handle) {

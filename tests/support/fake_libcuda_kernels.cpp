@@ -232,7 +232,7 @@ FAKE_CUDA_ENTRY CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfuncti
 
   const FakeStream* stream = fake.stream(config->hStream, "cuLaunchKernelEx");
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  if (stream->capture == CU_STREAM_CAPTURE_STATUS_NONE) {
+  if (stream->status() == CU_STREAM_CAPTURE_STATUS_NONE) {
     const CUresult result = fake.enqueue(config->hStream, "cuLaunchKernelEx", [] {});
     if (result == CUDA_SUCCESS) record(launch, false, false);
     return result;

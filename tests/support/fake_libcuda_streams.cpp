@@ -13,10 +13,6 @@ namespace {
 thread_local CUstreamCaptureMode thread_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
 thread_local FakeStream* per_thread_stream = nullptr;
 
-void invalidate(FakeStream& stream) {
-  stream.capture = CU_STREAM_CAPTURE_STATUS_INVALIDATED;
-}
-
 FakeStream* legacy_stream(FakeDriver& fake, FakeContext* context) {
   for (const auto& stream : fake.legacy_streams)
     if (stream->context == context) return stream.get();
@@ -99,13 +95,14 @@ CUresult FakeDriver::unsafe_in_capture() {
   CUresult result = CUDA_SUCCESS;
   for (const auto* list : {&streams, &legacy_streams})
     for (const auto& stream : *list) {
-      if (stream->capture != CU_STREAM_CAPTURE_STATUS_ACTIVE) continue;
-      const bool is_own = stream->capture_thread == std::this_thread::get_id();
-      const bool forbids = is_own ? stream->capture_mode != CU_STREAM_CAPTURE_MODE_RELAXED
+      if (stream->status() != CU_STREAM_CAPTURE_STATUS_ACTIVE) continue;
+      FakeCapture& capture = *stream->capture;
+      const bool is_own = capture.thread == std::this_thread::get_id();
+      const bool forbids = is_own ? capture.mode != CU_STREAM_CAPTURE_MODE_RELAXED
                                   : thread_mode == CU_STREAM_CAPTURE_MODE_GLOBAL &&
-                                        stream->capture_mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
+                                        capture.mode == CU_STREAM_CAPTURE_MODE_GLOBAL;
       if (!forbids) continue;
-      invalidate(*stream);
+      capture.is_valid = false;
       result = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     }
   return result;
@@ -113,7 +110,7 @@ CUresult FakeDriver::unsafe_in_capture() {
 
 bool FakeDriver::any_capture(const FakeContext* context) const {
   for (const auto& stream : streams)
-    if (stream->context == context && stream->capture == CU_STREAM_CAPTURE_STATUS_ACTIVE)
+    if (stream->context == context && stream->status() == CU_STREAM_CAPTURE_STATUS_ACTIVE)
       return true;
   return false;
 }
@@ -134,8 +131,8 @@ CUresult FakeDriver::legacy_in_capture(const FakeStream& stream) {
   CUresult result = CUDA_SUCCESS;
   for (const auto& other : streams)
     if (other->context == stream.context && other->is_blocking &&
-        other->capture == CU_STREAM_CAPTURE_STATUS_ACTIVE) {
-      invalidate(*other);
+        other->status() == CU_STREAM_CAPTURE_STATUS_ACTIVE) {
+      other->capture->is_valid = false;
       result = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
     }
   return result;
@@ -149,8 +146,8 @@ CUresult FakeDriver::enqueue(CUstream handle, const char* entry, std::function<v
     return CUDA_ERROR_INVALID_HANDLE;
   }
   if (const CUresult result = legacy_in_capture(*into); result != CUDA_SUCCESS) return result;
-  switch (into->capture) {
-    case CU_STREAM_CAPTURE_STATUS_ACTIVE: into->captured.push_back(std::move(work)); break;
+  switch (into->status()) {
+    case CU_STREAM_CAPTURE_STATUS_ACTIVE: into->capture->work.push_back(std::move(work)); break;
     case CU_STREAM_CAPTURE_STATUS_INVALIDATED: return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     default: work();
   }
@@ -306,8 +303,8 @@ FAKE_CUDA_ENTRY CUresult cuStreamSynchronize(CUstream handle) {
   FakeDriver& fake = FakeDriver::get();
   FakeStream* stream = fake.stream(handle, "cuStreamSynchronize");
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  if (stream->capture != CU_STREAM_CAPTURE_STATUS_NONE) {
-    invalidate(*stream);
+  if (stream->capture != nullptr) {
+    stream->capture->is_valid = false;
     return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   }
   if (const CUresult result = fake.legacy_in_capture(*stream); result != CUDA_SUCCESS)
@@ -341,11 +338,24 @@ FAKE_CUDA_ENTRY CUresult cuStreamIsCapturing(CUstream handle, CUstreamCaptureSta
   FakeDriver& fake = FakeDriver::get();
   const FakeStream* stream = fake.stream(handle, "cuStreamIsCapturing");
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  *status = stream->capture;
+  *status = stream->status();
   for (const auto& other : fake.streams)
     if (stream->is_legacy && other->is_blocking && other->context == stream->context &&
-        other->capture == CU_STREAM_CAPTURE_STATUS_ACTIVE)
+        other->status() == CU_STREAM_CAPTURE_STATUS_ACTIVE)
       return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+  return CUDA_SUCCESS;
+}
+
+// What the library does not ask for is not told.
+FAKE_CUDA_ENTRY CUresult cuStreamGetCaptureInfo_v3(CUstream handle, CUstreamCaptureStatus* status,
+                                                   cuuint64_t* id, CUgraph*, const CUgraphNode**,
+                                                   const CUgraphEdgeData**, std::size_t*) {
+  const FakeDriver::Call call("cuStreamGetCaptureInfo");
+  if (call.fault() != CUDA_SUCCESS) return call.fault();
+  const FakeStream* stream = FakeDriver::get().stream(handle, "cuStreamGetCaptureInfo");
+  if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  *status = stream->status();
+  if (stream->status() == CU_STREAM_CAPTURE_STATUS_ACTIVE) *id = stream->capture->id;
   return CUDA_SUCCESS;
 }
 
@@ -359,14 +369,13 @@ FAKE_CUDA_ENTRY CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* 
 FAKE_CUDA_ENTRY CUresult cuStreamBeginCapture_v2(CUstream handle, CUstreamCaptureMode mode) {
   const FakeDriver::Call call("cuStreamBeginCapture");
   if (call.fault() != CUDA_SUCCESS) return call.fault();
-  FakeStream* stream = FakeDriver::get().stream(handle, "cuStreamBeginCapture");
+  FakeDriver& fake = FakeDriver::get();
+  FakeStream* stream = fake.stream(handle, "cuStreamBeginCapture");
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   if (stream->is_legacy) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-  if (stream->capture != CU_STREAM_CAPTURE_STATUS_NONE) return CUDA_ERROR_ILLEGAL_STATE;
-  stream->capture = CU_STREAM_CAPTURE_STATUS_ACTIVE;
-  stream->capture_mode = mode;
-  stream->capture_thread = std::this_thread::get_id();
-  stream->captured.clear();
+  if (stream->capture != nullptr) return CUDA_ERROR_ILLEGAL_STATE;
+  stream->capture = std::make_shared<FakeCapture>(
+      FakeCapture{++fake.last_id, stream, mode, std::this_thread::get_id()});
   return CUDA_SUCCESS;
 }
 
@@ -376,13 +385,18 @@ FAKE_CUDA_ENTRY CUresult cuStreamEndCapture(CUstream handle, CUgraph* graph) {
   FakeDriver& fake = FakeDriver::get();
   FakeStream* stream = fake.stream(handle, "cuStreamEndCapture");
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  if (stream->capture == CU_STREAM_CAPTURE_STATUS_NONE) return CUDA_ERROR_ILLEGAL_STATE;
-  const bool is_valid = stream->capture == CU_STREAM_CAPTURE_STATUS_ACTIVE;
-  stream->capture = CU_STREAM_CAPTURE_STATUS_NONE;
+  const std::shared_ptr<FakeCapture> capture = stream->capture;
+  if (capture == nullptr) return CUDA_ERROR_ILLEGAL_STATE;
   *graph = nullptr;
-  if (!is_valid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-  fake.graphs.push_back(std::make_unique<FakeGraph>(FakeGraph{std::move(stream->captured)}));
-  stream->captured.clear();
+  if (capture->origin != stream) {
+    capture->is_valid = false;
+    return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
+  }
+  for (const auto* list : {&fake.streams, &fake.legacy_streams})
+    for (const auto& other : *list)
+      if (other->capture == capture) other->capture = nullptr;
+  if (!capture->is_valid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+  fake.graphs.push_back(std::make_unique<FakeGraph>(FakeGraph{std::move(capture->work)}));
   *graph = reinterpret_cast<CUgraph>(fake.graphs.back().get());
   return CUDA_SUCCESS;
 }

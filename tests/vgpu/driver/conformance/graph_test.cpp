@@ -130,6 +130,32 @@ TEST_F(Forks, WorkAfterTheLossIsRefused) {
   expect_lost(one_);
 }
 
+// One for all streams of a capture, another for every other capture, as long as the process lives.
+TEST_F(Forks, IdsOfCaptures) {
+  const auto id_of = [](CUstream stream) {
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    cuuint64_t id = 0;
+    EXPECT_OK(CU(cuStreamGetCaptureInfo)(stream, &status, &id, nullptr, nullptr, nullptr, nullptr));
+    EXPECT_EQ(status, CU_STREAM_CAPTURE_STATUS_ACTIVE);
+    return id;
+  };
+  const CUstream other = stream();
+  std::vector<cuuint64_t> ids;
+  for (int i = 0; i < 2; ++i) {
+    begin(one_), begin(other);
+    fork();
+    EXPECT_EQ(id_of(two_), id_of(one_));
+    EXPECT_OK(add(a_, a_, 0, two_));
+    join();
+    EXPECT_EQ(id_of(two_), id_of(one_)) << "it stays in the capture";
+    for (const CUstream stream : {one_, other}) {
+      for (const cuuint64_t earlier : ids) EXPECT_NE(id_of(stream), earlier);
+      ids.push_back(id_of(stream));
+    }
+    for (const CUstream stream : {one_, other}) EXPECT_OK(CU(cuGraphDestroy)(end(stream)));
+  }
+}
+
 TEST_F(Forks, CaptureInfo) {
   begin(one_);
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
