@@ -36,9 +36,19 @@ inline bool straddles(const Matrix& matrix) {
          matrix.ld * size_bytes(matrix.type) % line_bytes != 0;
 }
 
-// With a gate two columns of the product are one of D.
+// The product's extent along D's contiguous dimension, where a gate pairs x and y.
+constexpr std::int64_t contiguous_extent(const Problem& problem) {
+  return problem.d.order == Order::row ? problem.n : problem.m;
+}
+
+// With a gate two columns of the product, or two rows where D is in column order, are one of D.
 constexpr std::int64_t d_columns(const Problem& problem) {
-  return problem.epilogue.gate == Gate::none ? problem.n : problem.n / 2;
+  const bool halves = problem.epilogue.gate != Gate::none && problem.d.order == Order::row;
+  return halves ? problem.n / 2 : problem.n;
+}
+constexpr std::int64_t d_rows(const Problem& problem) {
+  const bool halves = problem.epilogue.gate != Gate::none && problem.d.order == Order::column;
+  return halves ? problem.m / 2 : problem.m;
 }
 
 constexpr std::int64_t ceil_div(std::int64_t value, std::int64_t by) {

@@ -9,6 +9,7 @@
 // pair i / rows. Its members:
 //   is_single                     a pair has but its first column
 //   in_pairs                      C and aux hold a pair as one aligned word, at column(i)
+//   in_steps                      first(i) is first(0) + column_offset(i), second(i) the next
 //   row(i), first(i), second(i)   of the product
 //   has_row(i), has_first(i), has_second(i)   whether they lie inside of it
 //   column(), column_offset(i)    where in_pairs: of the kernel, that of pair 0 and how far from it
@@ -25,6 +26,19 @@
 
 namespace bwgemm {
 
+// The curve, if any. Straight code for `count` pairs of values.
+template <int count>
+BWGEMM_DEVICE void bend(const FusedParams& params, std::uint32_t operations, Pair* x) {
+  const auto each = [&](auto curve) {
+#pragma unroll
+    for (int i = 0; i < count; ++i) x[i] = {curve(x[i].low), curve(x[i].high)};
+  };
+  if ((operations & operation::relu) != 0) each([](float at) { return ptx::max_nan(at, 0); });
+  if ((operations & operation::sigmoid) != 0)
+    each([&](float at) { return sigmoid_curve(params, at); });
+  if ((operations & operation::erf) != 0) each([](float at) { return erf_curve(at); });
+}
+
 template <class Patch>
 class Fused {
   static constexpr int rows = Patch::rows, pairs = Patch::pairs, count = rows * pairs;
@@ -38,6 +52,9 @@ class Fused {
       : fused_(params.fused), operations_(operations), scaling_(scaling), patch_(patch) {}
 
   BWGEMM_DEVICE bool has(std::uint32_t operation) const { return (operations_ & operation) != 0; }
+
+  // The curve, if any.
+  BWGEMM_DEVICE void bend(Values& x) const { bwgemm::bend<count>(fused_, operations_, x); }
 
   // What comes before the curve. `x`: alpha * A * B. read_staged_c(c): where the kernel has loaded
   // C. Every value is loaded where it is used: one that is defined on some paths only takes a
@@ -56,40 +73,14 @@ class Fused {
                 __fmaf_rn(scaling_.beta, c[i].high, x[i].high)};
       });
     }
-    if (has(operation::row_bias)) {
-      float bias[rows];
-      load_rows(fused_.row_bias, has(operation::row_bias_f32), bias);
-      for_all([&](int i) {
-        x[i] = {__fadd_rn(x[i].low, bias[i % rows]), __fadd_rn(x[i].high, bias[i % rows])};
-      });
-    }
-    if (has(operation::column_bias)) {
-      Pair bias[pairs];
-      load_columns(fused_.column_bias, has(operation::column_bias_f32), bias);
-      for_all([&](int i) {
-        x[i] = {__fadd_rn(x[i].low, bias[i / rows].low), __fadd_rn(x[i].high, bias[i / rows].high)};
-      });
-    }
+    add_biases(x);
     if (has(operation::writes_aux)) store(fused_.aux, has(operation::aux_f32), x);
   }
 
-  // The curve, of values [first, end), or its slope at aux.
-  template <int first = 0, int end = count>
-  BWGEMM_DEVICE void bend(Values& x) const {
-    if (has(operation::relu)) {
-#pragma unroll
-      for (int i = first; i < end; ++i)
-        x[i] = {ptx::max_nan(x[i].low, 0), ptx::max_nan(x[i].high, 0)};
-    }
-    if (has(operation::sigmoid)) {
-#pragma unroll
-      for (int i = first; i < end; ++i)
-        x[i] = {sigmoid_curve(fused_, x[i].low), sigmoid_curve(fused_, x[i].high)};
-    }
-    if (has(operation::erf)) {
-#pragma unroll
-      for (int i = first; i < end; ++i) x[i] = {erf_curve(x[i].low), erf_curve(x[i].high)};
-    }
+  // The part of it that loads vectors only.
+  BWGEMM_DEVICE void apply_vectors(Values& x) const {
+    scale(x);
+    add_biases(x);
   }
 
   // The curve's slope at aux, times the values.
@@ -182,6 +173,23 @@ class Fused {
     if (patch_.is_exchanged()) of_rows();
   }
 
+  BWGEMM_DEVICE void add_biases(Values& x) const {
+    if (has(operation::row_bias)) {
+      float bias[rows];
+      load_rows(fused_.row_bias, has(operation::row_bias_f32), bias);
+      for_all([&](int i) {
+        x[i] = {__fadd_rn(x[i].low, bias[i % rows]), __fadd_rn(x[i].high, bias[i % rows])};
+      });
+    }
+    if (has(operation::column_bias)) {
+      Pair bias[pairs];
+      load_columns(fused_.column_bias, has(operation::column_bias_f32), bias);
+      for_all([&](int i) {
+        x[i] = {__fadd_rn(x[i].low, bias[i / rows].low), __fadd_rn(x[i].high, bias[i / rows].high)};
+      });
+    }
+  }
+
   BWGEMM_DEVICE float load16(bool condition, const char* address) const {
     return unpack(patch_.type16(), ptx::ld_global_u16_if(condition, address)).low;
   }
@@ -226,16 +234,29 @@ class Fused {
     if (is_f32) {
 #pragma unroll
       for (int i = 0; i < pairs; ++i)
-        values[i] = {load32(patch_.has_first(i), element(start, 4, patch_.first(i))), if_pair([&] {
-                       return load32(patch_.has_second(i), element(start, 4, patch_.second(i)));
-                     })};
+        values[i] = {load32(patch_.has_first(i), first(start, 4, i)),
+                     if_pair([&] { return load32(patch_.has_second(i), second(start, 4, i)); })};
     } else {
 #pragma unroll
       for (int i = 0; i < pairs; ++i)
-        values[i] = {load16(patch_.has_first(i), element(start, 2, patch_.first(i))), if_pair([&] {
-                       return load16(patch_.has_second(i), element(start, 2, patch_.second(i)));
-                     })};
+        values[i] = {load16(patch_.has_first(i), first(start, 2, i)),
+                     if_pair([&] { return load16(patch_.has_second(i), second(start, 2, i)); })};
     }
+  }
+
+  // The elements of pair i, of a vector of columns. A constant distance from one address is part of
+  // the load; an address of its own takes several instructions.
+  BWGEMM_DEVICE const char* first(const char* start, int bytes, int i) const {
+    if constexpr (Patch::in_steps)
+      return element(start, bytes, patch_.first(0)) + bytes * Patch::column_offset(i);
+    else
+      return element(start, bytes, patch_.first(i));
+  }
+  BWGEMM_DEVICE const char* second(const char* start, int bytes, int i) const {
+    if constexpr (Patch::in_steps)
+      return first(start, bytes, i) + bytes;
+    else
+      return element(start, bytes, patch_.second(i));
   }
 
   // Where value i of a matrix lies, and the one that follows it in its pair.

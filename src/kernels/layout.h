@@ -107,10 +107,18 @@ constexpr int patch_columns(const KernelConfig& config) {
   return config.tile.n < most ? config.tile.n : most;
 }
 
-// Columns of x and y in turn, 8 each, become half as many of D: slices of whole 128-byte lines.
-constexpr bool can_gate(const KernelConfig& config) {
+// Columns of x and y in turn, 8 each, become half as many of D: slices of whole 128-byte lines. Of
+// Output::columns it is rows, of which each slice has half of a wgmma's height, in any type.
+inline constexpr int gated_slice_rows = staging_rows / 2;
+constexpr bool gates_rows(const KernelConfig& config) {
+  return config.output == Output::columns && config.a == Major::k;
+}
+constexpr bool gates_columns(const KernelConfig& config) {
   return config.output == Output::rows && config.b == Major::k && config.tile.n % 128 == 0 &&
          patch_columns(config) == 32;
+}
+constexpr bool can_gate(const KernelConfig& config) {
+  return gates_rows(config) || gates_columns(config);
 }
 
 // Offsets in bytes from the 1024-aligned start of dynamic shared memory.

@@ -58,7 +58,7 @@ inline constexpr std::array sm90_shapes = {
     Sm90Shape{Output::rows,    {256, 192, 64}, {1, 1}, 1, 1.01},
     Sm90Shape{Output::rows,    {192, 192, 64}, {1, 1}, 1, 1.04},
     Sm90Shape{Output::rows,    {192, 128, 64}, {1, 1}, 1, 0.99},
-    Sm90Shape{Output::rows,    { 64, 256, 64}, {1, 1}, 1, 0.91},
+    Sm90Shape{Output::rows,    { 64, 256, 64}, {1, 1}, 1, 1.15},
     Sm90Shape{Output::rows,    { 64, 128, 64}, {1, 1}, 1, 0.85},
     Sm90Shape{Output::rows,    { 64,  64, 64}, {1, 1}, 1, 0.79},
     Sm90Shape{Output::rows,    {128, 128, 64}, {1, 1}, 2, 1.27},

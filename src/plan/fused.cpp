@@ -16,7 +16,9 @@ GateColumns gate_columns(const Problem& problem) {
     case Gate::none: break;
     case Gate::interleaved: return {.block = 2 * group, .half = 1, .step = 2};
     case Gate::stacked:
-      return {.block = group, .half = static_cast<std::int32_t>(problem.n / 2), .step = 1};
+      return {.block = group,
+              .half = static_cast<std::int32_t>(contiguous_extent(problem) / 2),
+              .step = 1};
   }
   return {.block = 2 * group, .half = group, .step = 1};
 }
@@ -93,10 +95,12 @@ void fill_fused(const Problem& problem, const KernelConfig& config, bool is_tran
   params.b.outer_stride *= fused.columns.step;
 }
 
-TensorMapKey gated_key(const Problem& problem, const KernelShape& shape, Promotion promotion) {
+TensorMapKey gated_key(const Problem& problem, const Matrix& operand, const KernelShape& shape,
+                       int box_rows, Promotion promotion) {
+  const std::int64_t extent = contiguous_extent(problem);
   TensorMapKey key =
-      tensor_map_key(problem.b, {problem.k, problem.n, problem.batch},
-                     {shape.operand_box_columns, shape.b_box_rows}, matrix_map_rank, promotion);
+      tensor_map_key(operand, {problem.k, extent, problem.batch},
+                     {shape.operand_box_columns, box_rows}, matrix_map_rank, promotion);
   const GateColumns columns = gate_columns(problem);
   const std::uint64_t column_bytes = key.strides[0];
   const auto bytes = [&](std::int64_t step) {
@@ -105,15 +109,15 @@ TensorMapKey gated_key(const Problem& problem, const KernelShape& shape, Promoti
   key.rank = 5;
   key.dims[4] = key.dims[2];
   key.strides[3] = key.strides[1];
-  key.dims[1] = group;  // k, columns of a group, x and y, groups, batches
+  key.dims[1] = group;  // k, columns (or rows) of a group, x and y, groups, batches
   key.dims[2] = 2;
-  key.dims[3] = static_cast<std::uint64_t>(problem.n / group / 2);
+  key.dims[3] = static_cast<std::uint64_t>(extent / group / 2);
   key.strides[0] = bytes(columns.step);
   key.strides[1] = bytes(columns.half);
   key.strides[2] = bytes(columns.block);
   key.box[1] = group;
   key.box[2] = 2;
-  key.box[3] = static_cast<std::uint32_t>(shape.b_box_rows) / (2 * group);
+  key.box[3] = static_cast<std::uint32_t>(box_rows) / (2 * group);
   key.box[4] = 1;
   return key;
 }

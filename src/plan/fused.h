@@ -15,8 +15,10 @@ namespace bwgemm {
 void fill_fused(const Problem& problem, const KernelConfig& config, bool is_transposed,
                 KernelParams& params);
 
-// A K-major B whose columns arrive as FusedParams::columns says.
-TensorMapKey gated_key(const Problem& problem, const KernelShape& shape, Promotion promotion);
+// A K-major operand, that along D's contiguous dimension, whose columns (or rows) arrive as
+// FusedParams::columns says; `box_rows` at a time.
+TensorMapKey gated_key(const Problem& problem, const Matrix& operand, const KernelShape& shape,
+                       int box_rows, Promotion promotion);
 
 // A matrix as kernels address it that load or store it by elements: inner is k for A and B, n for
 // the others.

@@ -85,21 +85,28 @@ struct OutputMap {
 };
 
 OutputMap output_map(const Problem& problem, const KernelConfig& config, const KernelShape& shape) {
-  const MapBox box{shape.d_box_columns, shape.d_box_rows};
-  if (config.output == Output::columns) return {{problem.m, problem.n, problem.batch}, box};
-  return {{d_columns(problem), problem.m, problem.batch}, box};
+  if (config.output != Output::columns)
+    return {{d_columns(problem), problem.m, problem.batch},
+            {shape.d_box_columns, shape.d_box_rows}};
+  const bool has_gate = problem.epilogue.gate != Gate::none;
+  return {{d_rows(problem), problem.n, problem.batch},
+          {has_gate ? sm90::gated_slice_rows : shape.d_box_columns, shape.d_box_rows}};
 }
 
 void fill_maps(const Problem& problem, const KernelConfig& config, const KernelShape& shape,
                TensorMapCache& maps, KernelParams& params, Origin& origin) {
   const TileCounts tiles = cluster_tiles(problem, config, shape);
-  origin.a = operand_key(problem.a, a_major(problem), problem.m, problem, shape, shape.a_box_rows,
-                         promotion_for(problem.a, tiles.n));
   const bool has_gate = problem.epilogue.gate != Gate::none;
-  const Promotion promotion = promotion_for(problem.b, tiles.m);
-  origin.b = has_gate ? gated_key(problem, shape, promotion)
-                      : operand_key(problem.b, b_major(problem), problem.n, problem, shape,
-                                    shape.b_box_rows, promotion);
+  const auto key = [&](const Matrix& matrix, Major major, std::int64_t lines, int box_rows,
+                       std::int64_t readers, bool along_d) {
+    const Promotion promotion = promotion_for(matrix, readers);
+    return has_gate && along_d
+               ? gated_key(problem, matrix, shape, box_rows, promotion)
+               : operand_key(matrix, major, lines, problem, shape, box_rows, promotion);
+  };
+  const bool in_columns = config.output == Output::columns;
+  origin.a = key(problem.a, a_major(problem), problem.m, shape.a_box_rows, tiles.n, in_columns);
+  origin.b = key(problem.b, b_major(problem), problem.n, shape.b_box_rows, tiles.m, !in_columns);
   params.a_map = maps.get(origin.a);
   params.b_map = maps.get(origin.b);
   if (config.output == Output::scattered) return;

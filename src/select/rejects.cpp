@@ -154,7 +154,7 @@ struct OutputExtent {
 };
 
 OutputExtent output_extent(const Problem& problem, const KernelConfig& config) {
-  if (config.output == Output::columns) return {Order::column, problem.m, problem.n};
+  if (config.output == Output::columns) return {Order::column, d_rows(problem), problem.n};
   return {Order::row, d_columns(problem), problem.m};
 }
 
@@ -188,13 +188,18 @@ const char* gate_rejects(const Problem& problem, const KernelConfig& config) {
   constexpr std::int64_t group = 16;  // columns: x, then their y
   if (problem.epilogue.gate == Gate::none) return nullptr;
   if (uses_tensor_memory(config)) return "has no gate";
-  if (config.output != Output::rows || config.b != Major::k)
-    return "a gate needs columns of B contiguous along k, and D in rows";
-  if (problem.n % group != 0) return "with a gate the product must have whole groups of 16 columns";
+  // Texts name operands and columns as the problem is given: D in rows.
+  const bool in_columns = config.output == Output::columns;
+  const Matrix& operand = in_columns ? problem.a : problem.b;
+  if (config.output == Output::scattered || (in_columns ? config.a : config.b) != Major::k)
+    return "a gate needs columns of B contiguous along k, and D stored by TMA";
+  if (contiguous_extent(problem) % group != 0)
+    return "with a gate the product must have whole groups of 16 columns";
   if (problem.epilogue.aux.data != nullptr) return "stores no aux of a gate";
   if (!sm90::can_gate(config)) return "half of its tile is not made of whole slices";
-  const std::int64_t limit = tma_stride_limit_bytes / size_bytes(problem.b.type);
-  return problem.b.ld > limit / problem.n ? "B is too large for the map of a gate" : nullptr;
+  const std::int64_t limit = tma_stride_limit_bytes / size_bytes(operand.type);
+  return operand.ld > limit / contiguous_extent(problem) ? "B is too large for the map of a gate"
+                                                         : nullptr;
 }
 
 // What the TMA kernels cannot fuse.

@@ -71,6 +71,13 @@ std::vector<RowProblem> operations(const KernelConfig& row, Dtype input) {
   add_bias(silu_slope, Bias::along_n, Dtype::f32);
   add_aux(silu_slope, BWGEMM_AUX_DERIVATIVE, Dtype::f32);
   add_c(silu_slope, input);
+  // No matrices but D: what Hopper's kernels do on all accumulators at once.
+  RowProblem& vectors = add(false, BWGEMM_ACTIVATION_SILU);
+  vectors.fusing->row_scale = vectors.fusing->column_scale = true;
+  add_bias(vectors, Bias::along_m, Dtype::f32);
+  add_bias(add(true, BWGEMM_ACTIVATION_GELU_ERF), Bias::along_n, input);
+  add_bias(add(false, BWGEMM_ACTIVATION_RELU), Bias::along_m, input);
+  add_bias(add(true, BWGEMM_ACTIVATION_NONE), Bias::along_n, Dtype::f32);
   add_aux(add(false, BWGEMM_ACTIVATION_RELU), BWGEMM_AUX_DERIVATIVE, input);
   add_aux(add(true, BWGEMM_ACTIVATION_GELU_ERF), BWGEMM_AUX_DERIVATIVE, input);
   return problems;
@@ -91,13 +98,17 @@ std::vector<RowProblem> fused_problems(const KernelConfig& row) {
   }
   const bool can_gate =
       row.family == Family::direct || (row.family == Family::cooperative && sm90::can_gate(row));
-  if (can_gate)
-    for (const bool to_f32 : {false, true}) {
-      RowProblem& problem = problems.emplace_back(one_tile(row, inputs(row.input).front(), to_f32));
-      problem.gemm.m += unit;  // whole groups of x and y
-      problem.fusing->gate = to_f32 ? BWGEMM_GATE_STACKED : BWGEMM_GATE_INTERLEAVED;
-      problem.fusing->activation = BWGEMM_ACTIVATION_SILU;
-    }
+  for (int i = 0; can_gate && i < 4; ++i) {
+    const bool to_f32 = i % 2 != 0, has_vectors = i / 2 != 0;
+    RowProblem& problem = problems.emplace_back(one_tile(row, inputs(row.input).front(), to_f32));
+    problem.gemm.m = (problem.gemm.m + 15) / 16 * 16;  // whole groups of x and y
+    problem.fusing->gate = to_f32 ? BWGEMM_GATE_STACKED : BWGEMM_GATE_INTERLEAVED;
+    problem.fusing->activation =
+        to_f32 || has_vectors ? BWGEMM_ACTIVATION_SILU : BWGEMM_ACTIVATION_RELU;
+    if (!has_vectors) continue;
+    problem.fusing->bias = Bias::along_m;
+    problem.fusing->row_scale = to_f32;
+  }
   for (std::size_t i = 0; i < problems.size(); ++i) problems[i].gemm.seed = i + 1;
   return problems;
 }

@@ -94,6 +94,10 @@ std::vector<MatmulCase> gated_cases(Dtype input) {
       matmul.fusing.bias = Bias::along_m;
       matmul.fusing.row_scale = to_f32;
       matmul.fusing.column_scale = true;
+      MatmulCase bare = matmul;
+      bare.fusing.bias = Bias::none;
+      bare.fusing.row_scale = bare.fusing.column_scale = false;
+      cases.push_back(bare);
     }
   return cases;
 }
@@ -180,8 +184,12 @@ class Matmul : public GpuTest {
     const bool is_sm90 = row.family == Family::cooperative;
     return std::tuple(row.family, row.output, row.cluster.m, row.cluster.n,
                       is_sm90 ? sm90::warpgroup_rows(row) : row.tile.m,
-                      is_sm90 ? sm90::patch_columns(row) : 0, is_sm90 && sm90::can_gate(row),
+                      is_sm90 ? sm90::patch_columns(row) : 0, can_gate(row),
                       is_sm90 ? sm90::staging_lines(row) : 0);
+  }
+
+  static bool can_gate(const KernelConfig& row) {
+    return row.family == Family::cooperative && sm90::can_gate(row);
   }
 
   // One row for each kind of epilogue, with operands as the cases have them.
@@ -249,9 +257,35 @@ TEST_F(Matmul, EveryKindOfKernelGivesTheSameBits) {
       EXPECT_TRUE(run(handles[0]->get(), operands));
       EXPECT_EQ(bits, operands.bytes_of_d()) << matmul;
     }
-    const bool can_gate = row.family == Family::cooperative && sm90::can_gate(row);
-    const std::size_t least = cases.size() - (can_gate ? 0 : gated_cases(input).size());
+    const std::size_t least = cases.size() - (can_gate(row) ? 0 : gated_cases(input).size());
     EXPECT_GE(served, static_cast<int>(least));
+  }
+}
+
+// Sums of all slices, then the gate.
+TEST_F(Matmul, GatesOfSplitSumsGiveTheSameBits) {
+  for (const KernelConfig& row : kinds()) {
+    if (!can_gate(row) || row.takes_turns) continue;
+    const std::string name(kernel_name(row).view());
+    SCOPED_TRACE(name);
+    const Variable kernel("BWGEMM_FORCE_KERNEL", name);
+    std::unique_ptr<Handle> handles[2];
+    for (int i = 0; i < 2; ++i) {
+      const Variable splits("BWGEMM_FORCE_SPLITS", i == 0 ? "1" : "3");
+      handles[i] = std::make_unique<Handle>();
+    }
+    for (MatmulCase matmul : gated_cases(inputs(row.input).front())) {
+      matmul.gemm.k = 12 * row.tile.k + 8;
+      matmul.gemm.alpha = 0x1p-7f;
+      MatmulOperands operands(matmul);
+      std::vector<std::byte> bits[2];
+      for (int i = 0; i < 2; ++i) {
+        EXPECT_TRUE(run(handles[i]->get(), operands)) << matmul << bwgemmGetLastErrorString();
+        bits[i] = operands.bytes_of_d();
+        operands.restore();
+      }
+      EXPECT_EQ(bits[0], bits[1]) << matmul;
+    }
   }
 }
 

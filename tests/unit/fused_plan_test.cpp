@@ -125,6 +125,33 @@ TEST(Fused, GatesReorderB) {
   EXPECT_EQ(test::fake_map(interleaved.b_map).more_strides[0], 16u * 640);
 }
 
+// Where the problem is seen transposed, columns of the given B are rows of the kernel's A, and half
+// of a tile's rows is D's.
+TEST(Fused, GatesReorderAOfColumns) {
+  const KernelParams stacked = params_of(gated(Gate::stacked, 8, 512, 320), columns_kernel);
+  EXPECT_EQ(stacked.m, 512);
+  EXPECT_EQ(stacked.tiles_m, 8);
+  EXPECT_EQ(stacked.fused.columns.half, 256);
+  const test::FakeMap a = test::fake_map(stacked.a_map);
+  EXPECT_EQ(a.rank, 5u);
+  EXPECT_THAT(a.dims, ElementsAre(320, 8, 2));
+  EXPECT_THAT(a.more_dims, ElementsAre(32, 1));
+  EXPECT_THAT(a.strides, ElementsAre(640, 256 * 640));
+  EXPECT_EQ(a.more_strides[0], 8u * 640);
+  EXPECT_THAT(a.box, ElementsAre(64, 8, 2));
+  EXPECT_THAT(a.more_box, ElementsAre(4, 1));
+  EXPECT_EQ(test::fake_map(stacked.b_map).rank, 3u);
+  const test::FakeMap d = test::fake_map(stacked.d_map);
+  EXPECT_EQ(d.dims[0], 256u);
+  EXPECT_EQ(d.dims[1], 8u);
+  EXPECT_EQ(d.box[0], 32u);
+  Problem wide = gated(Gate::interleaved, 8, 512, 320);
+  wide.d.type = wide.c.type = Dtype::f32;
+  const KernelParams interleaved = params_of(wide, columns_kernel);
+  EXPECT_THAT(test::fake_map(interleaved.a_map).strides, ElementsAre(2 * 640, 640));
+  EXPECT_EQ(test::fake_map(interleaved.d_map).box[0], 32u);
+}
+
 // It computes D's columns twice: of x, then of y.
 TEST(Fused, DirectTakesGatesApart) {
   const KernelParams params = params_of(gated(Gate::interleaved, 100, 258, 32), direct90);
@@ -156,6 +183,16 @@ TEST(Fused, WhatKernelsRefuse) {
   Problem odd = gated(Gate::stacked, 256, 504, 256);
   odd.d.ld = 256;
   EXPECT_THAT(reason(odd, rows_kernel), HasSubstr("whole groups of 16 columns"));
+  EXPECT_EQ(reason(problem, columns_kernel), "");
+  EXPECT_THAT(reason(odd, columns_kernel), HasSubstr("whole groups of 16 columns"));
+  Problem stored = problem;
+  stored.epilogue.aux = {address(0x400), Dtype::f32, Order::row, 512, 0};
+  EXPECT_THAT(reason(stored, columns_kernel), HasSubstr("stores no aux of a gate"));
+  Problem along_n = problem_of(256, 512, 256, kn);
+  along_n.epilogue = problem.epilogue;
+  along_n.d.ld = 256;
+  EXPECT_THAT(reason(along_n, "bwgemm_sm90_bf16_mk_64x8x64_s24_t_coop"),
+              HasSubstr("a gate needs columns of B contiguous along k"));
   Problem aux = problem_of(256, 256, 256);
   aux.epilogue.aux = {address(0x402), Dtype::f32, Order::row, 256, 0};
   EXPECT_THAT(reason(aux, rows_kernel), HasSubstr("aux is not in aligned pairs"));

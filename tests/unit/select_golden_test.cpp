@@ -75,7 +75,7 @@ const Golden golden[] = {
     {h200,   4096,  4096,  4096,   1, bf16_f32, kk, "bwgemm_sm90_bf16_kk_128x128x64_s6_pp_coop"},
     {h200,    512,   512,   512,   1, f16_f32,  mn, "bwgemm_sm90_f16_mn_64x64x64_s13_coop"},
     {h200,      1,  6144,  4096,   1, bf16,     kk, "bwgemm_sm90_bf16_kk_64x8x64_s24_t_coop"},
-    {h200,     64, 28672,  4096,   1, bf16,     kk, "bwgemm_sm90_bf16_kk_64x256x64_s5_coop"},
+    {h200,     64, 28672,  4096,   1, bf16,     kk, "bwgemm_sm90_bf16_kk_64x128x64_s8_coop"},
     {h200,    512,  4096,  4096,   1, bf16,     kk, "bwgemm_sm90_bf16_kk_128x128x64_s6_coop"},
     {h200,   8192,  8192,   128,   1, bf16,     kk, "bwgemm_sm90_bf16_kk_128x128x64_s6_pp_coop"},
     {h200,    256,   256, 65536,   1, bf16,     kk, "bwgemm_sm90_bf16_kk_64x64x64_s13_coop"},
@@ -135,6 +135,20 @@ TEST(SelectGolden, EveryFamilyAndOutputIsChosenByALine) {
   for (const KernelConfig& row : kernel_rows)
     EXPECT_TRUE(is_chosen(row)) << "no golden line chooses a kernel like "
                                 << kernel_name(row).view();
+}
+
+// Decode: with a gate as without, weights lie along the tile's rows.
+TEST(SelectGolden, GatesOfFewRowsAreServedInColumns) {
+  for (const std::int64_t m : {1, 2, 8, 9, 16, 24, 32})
+    for (const Gate gate : {Gate::interleaved, Gate::stacked}) {
+      Problem problem = test::problem_of(m, 28672, 4096, kk, bf16);
+      problem.epilogue.gate = gate;
+      problem.epilogue.activation = Activation::silu;
+      problem.d.ld = problem.c.ld = 14336;
+      const Choice choice = select(problem, nominal_h200, kernel_rows, {});
+      const KernelConfig& row = kernel_rows[static_cast<std::size_t>(choice.row)];
+      EXPECT_EQ(row.output, Output::columns) << m << ": " << kernel_name(row).view();
+    }
 }
 
 // The run-time tile: as wide as keeps all multiprocessors busy.

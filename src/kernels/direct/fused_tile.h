@@ -15,6 +15,7 @@ struct PairPatch {
   static constexpr int rows = 1, pairs = 1;
   static constexpr bool is_single = false;
   static constexpr bool in_pairs = false;
+  static constexpr bool in_steps = false;
 
   const KernelParams& params;
   std::int64_t at_row, d_column;

@@ -25,6 +25,7 @@ struct Patch {
   static constexpr int rows = 1, pairs = 1;
   static constexpr bool is_single = true;
   static constexpr bool in_pairs = false;
+  static constexpr bool in_steps = false;
 
   const KernelParams& params;
   int batch, at_row;
@@ -111,7 +112,7 @@ class OutputTile {
   }
 
   BWGEMM_DEVICE float sum_of_splits(int number) const {
-    constexpr int group = 8;  // loads in flight
+    constexpr int group = 24;  // loads in flight
     float sum = 0;
 #pragma unroll 1
     for (int first = 0; first < params_.splits; first += group) {

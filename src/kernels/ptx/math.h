@@ -33,4 +33,11 @@ BWGEMM_DEVICE float mul_rn_here(float a, float b) {
   return product;
 }
 
+// A copy, likewise.
+BWGEMM_DEVICE float mov_here(float value) {
+  float copy;
+  asm volatile("mov.f32 %0, %1;" : "=f"(copy) : "f"(value));
+  return copy;
+}
+
 }  // namespace bwgemm::ptx

@@ -18,6 +18,7 @@ struct Patch {
   static constexpr int rows = 1, pairs = patch_columns / 2;
   static constexpr bool is_single = false;
   static constexpr bool in_pairs = config.output == Output::rows;
+  static constexpr bool in_steps = false;
 
   const KernelParams& params;
   int at_row, at_column, batch;

@@ -7,6 +7,7 @@
 #include "kernels/epilogue.h"
 #include "kernels/ptx/wgmma.h"
 #include "kernels/ptx/wgmma_mma.h"
+#include "kernels/sm90/at_once.h"
 #include "kernels/sm90/cta.h"
 #include "kernels/sm90/descriptors.h"
 #include "kernels/sm90/scatter.h"
@@ -192,17 +193,22 @@ BWGEMM_DEVICE void run_consumer(const Params<config>& params, const Cta<config>&
   Turns<config> turns(warpgroup, k_blocks, operands);
   for (Tiles tiles = cta.tiles(params, warpgroup); tiles.valid(); tiles.advance()) {
     const KSlice slice = k_slice(params, tiles, cta.splits(params), k_blocks);
-    // Not in turns, where the other warpgroup waits for this one's products.
-    if constexpr (config.output != Output::scattered && !config.takes_turns)
-      if (params.fused.has(operation::reads_vectors)) {
-        const TileIndex tile = tiles.at(params);
-        prefetch_vectors<config>(params, cta.row(tile) + cta.first_row(warpgroup), cta.column(tile),
-                                 tile.batch);
-      }
+    const auto prefetch = [&] {
+      if constexpr (config.output != Output::scattered)
+        if (params.fused.has(operation::reads_vectors)) {
+          const TileIndex tile = tiles.at(params);
+          prefetch_vectors<config>(params, cta.row(tile) + cta.first_row(warpgroup),
+                                   cta.column(tile), tile.batch);
+        }
+    };
+    // In turns when its own products are under way: before, the other warpgroup waits for them.
+    if constexpr (!config.takes_turns) prefetch();
     if (slice.first == slice.end) clear<config>(accumulators);
     turns.wait();
-    operands.multiply_tile(accumulators, slice.end - slice.first, trace,
-                           [&] { turns.hand_over(tiles.has_tile_between()); });
+    operands.multiply_tile(accumulators, slice.end - slice.first, trace, [&] {
+      turns.hand_over(tiles.has_tile_between());
+      if constexpr (config.takes_turns) prefetch();
+    });
     turns.pass(operands);
     trace(TraceEvent::epilogue);
     const bool has_sums = cta.splits(params) == 1 || partials.sum(params, tiles, accumulators);
@@ -211,13 +217,20 @@ BWGEMM_DEVICE void run_consumer(const Params<config>& params, const Cta<config>&
     } else {
       if (cta.splits(params) > 1) writer.announce(has_sums);
       if (!has_sums) continue;
-      if (params.fused.has(operation::any)) {
+      Scaling left = scaling;
+      const std::uint32_t operations = operations_of(params);
+      if ((operations & operation::any) != 0) {
         const TileIndex tile = tiles.at(params);
-        writer.write_fused(accumulators, cta.row(tile) + cta.first_row(warpgroup), cta.column(tile),
-                           tile.batch);
-      } else {
-        writer.write_tile(accumulators);
+        const int row = cta.row(tile) + cta.first_row(warpgroup), column = cta.column(tile);
+        if (!AtOnce<config>::serves(operations, scaling)) {
+          writer.write_fused(accumulators, row, column, tile.batch);
+          continue;
+        }
+        AtOnce<config>(params, operations, scaling.alpha)
+            .apply(accumulators, row, column, tile.batch);
+        left = {1, 0};
       }
+      writer.write_tile(accumulators, left, (operations & operation::gate) != 0);
     }
   }
 }

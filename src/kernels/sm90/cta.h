@@ -92,9 +92,9 @@ struct Cta {
     return shared + offsets.staging_messages + 4 * warpgroup * staging_depth(config);
   }
 
-  // With a gate two columns of the tile are one of D.
+  // With a gate two columns of the tile, or rows of Output::columns, are one of D.
   BWGEMM_DEVICE OutputWindow window(int warpgroup, Dtype d_type, bool has_gate) const {
-    const int per_column = has_gate ? 2 : 1;
+    const int per_line = has_gate ? 2 : 1;
     const int rows = cluster_m() * config.tile.m + first_row(warpgroup);
     const int columns = cluster_n() * config.tile.n;
     const int slice_inner = staging_line_bytes(config) / size_bytes(d_type);
@@ -102,21 +102,21 @@ struct Cta {
     constexpr int tile_n = config.cluster.n * config.tile.n;
     if constexpr (config.output == Output::columns)
       return {.inner_is_m = true,
-              .tile_inner = tile_m,
+              .tile_inner = tile_m / per_line,
               .tile_outer = tile_n,
-              .inner = rows,
+              .inner = rows / per_line,
               .outer = columns,
-              .inner_extent = warpgroup_rows(config),
+              .inner_extent = warpgroup_rows(config) / per_line,
               .outer_extent = config.tile.n,
-              .slice_inner = slice_inner,
+              .slice_inner = has_gate ? gated_slice_rows : slice_inner,
               .slice_outer = staging_lines(config)};
     else
       return {.inner_is_m = false,
-              .tile_inner = tile_n / per_column,
+              .tile_inner = tile_n / per_line,
               .tile_outer = tile_m,
-              .inner = columns / per_column,
+              .inner = columns / per_line,
               .outer = rows,
-              .inner_extent = config.tile.n / per_column,
+              .inner_extent = config.tile.n / per_line,
               .outer_extent = warpgroup_rows(config),
               .slice_inner = slice_inner,
               .slice_outer = staging_lines(config)};

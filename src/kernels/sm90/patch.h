@@ -14,25 +14,24 @@ struct Patch {
   static constexpr int rows = 2, pairs = patch_columns(config) / 8;
   static constexpr bool is_single = false;
   static constexpr bool in_pairs = config.output == Output::rows;
+  static constexpr bool in_steps = false;
 
   const KernelParams& params;
   int first_row, first_column;  // of the kernel
   int batch;
 
-  BWGEMM_DEVICE int row(int i) const { return first_row + 8 * i; }
+  BWGEMM_DEVICE int row(int i) const {
+    return config.output == Output::columns ? of_product(first_row, i) : first_row + 8 * i;
+  }
   BWGEMM_DEVICE static constexpr int column_offset(int i) { return 8 * i; }
   BWGEMM_DEVICE int column(int i = 0) const { return first_column + column_offset(i); }
-  // Rows: groups of 16 columns may be x and y of a gate.
   BWGEMM_DEVICE int first(int i) const {
-    if constexpr (config.output == Output::columns) return column(i);
-    const GateColumns& columns = params.fused.columns;
-    return first_column / 16 * columns.block + first_column % 8 * columns.step +
-           i / 2 * columns.block + i % 2 * columns.half;
+    return config.output == Output::columns ? column(i) : of_product(first_column, i);
   }
   BWGEMM_DEVICE int second(int i) const {
     return first(i) + (config.output == Output::columns ? 1 : params.fused.columns.step);
   }
-  BWGEMM_DEVICE bool has_row(int i) const { return row(i) < static_cast<int>(params.m); }
+  BWGEMM_DEVICE bool has_row(int i) const { return first_row + 8 * i < static_cast<int>(params.m); }
   BWGEMM_DEVICE bool has_first(int i) const { return column(i) < static_cast<int>(params.n); }
   // Rows end with a pair: TMA stores whole units of 16 bytes.
   BWGEMM_DEVICE bool has_second(int i) const {
@@ -44,6 +43,15 @@ struct Patch {
   }
   BWGEMM_DEVICE static constexpr bool is_exchanged() { return config.output == Output::columns; }
   BWGEMM_DEVICE const StridedMatrix& c() const { return params.c; }
+
+ private:
+  // Of the kernel's 8 * i behind `first`, along D's contiguous dimension: groups of 16 may be x and
+  // y of a gate.
+  BWGEMM_DEVICE int of_product(int first, int i) const {
+    const GateColumns& columns = params.fused.columns;
+    return first / 16 * columns.block + first % 8 * columns.step + i / 2 * columns.block +
+           i % 2 * columns.half;
+  }
 };
 
 // Begins to bring what a tile of the warpgroup needs of biases and scales to L1, where nothing else

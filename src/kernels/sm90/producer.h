@@ -50,19 +50,35 @@ BWGEMM_DEVICE void load_operand(const TensorMap& map, const OperandPart& part,
   }
 }
 
-// The same part of a K-major operand whose columns a gate reorders: see FusedParams::columns.
+// The same part of a K-major operand whose columns, or rows, a gate reorders: see
+// FusedParams::columns.
 template <OperandTile tile>
 BWGEMM_DEVICE void load_gated(const TensorMap& map, const OperandPart& part,
-                              std::uint32_t destination, int n, int k, int batch,
+                              std::uint32_t destination, int mn, int k, int batch,
                               std::uint32_t barrier) {
   constexpr int group = 16;  // x and y
   static_assert(tile.part() % group == 0 && tile.box() == tile.part());
   const std::uint32_t to = destination + part.first * swizzle_row_bytes;
-  const int first = (n + part.first) / group;
+  const int first = (mn + part.first) / group;
   if constexpr (tile.sharers == 1)
     ptx::cp_async_bulk_tensor_5d(to, map, k, 0, 0, first, batch, barrier);
   else
     ptx::cp_async_bulk_tensor_5d_multicast(to, map, k, 0, 0, first, batch, barrier, part.mask);
+}
+
+// `can_gate`: the operand along D's contiguous dimension, where the kernel has gates.
+template <OperandTile tile, bool can_gate>
+BWGEMM_DEVICE void load(const KernelParams& params, const TensorMap& map, const OperandPart& part,
+                        std::uint32_t destination, int mn, int k, int batch,
+                        std::uint32_t barrier) {
+  if constexpr (can_gate) {
+    if (params.fused.has(operation::gate))
+      load_gated<tile>(map, part, destination, mn, k, batch, barrier);
+    else
+      load_operand<tile>(map, part, destination, mn, k, batch, barrier);
+  } else {
+    load_operand<tile>(map, part, destination, mn, k, batch, barrier);
+  }
 }
 
 template <KernelConfig config>
@@ -93,15 +109,10 @@ BWGEMM_DEVICE void run_producer(const KernelParams& params, const Cta<config>& c
       const std::uint32_t full = ring.full(at).address;
       ptx::mbarrier_arrive_expect_tx(full, cta.offsets.stage_bytes);
       const int k = block * k_block;
-      load_operand<a>(params.a_map, a_part, cta.a(at.stage), row, k, a_batch, full);
-      if constexpr (can_gate(config)) {
-        if (params.fused.has(operation::gate))
-          load_gated<b>(params.b_map, b_part, cta.b(at.stage), column, k, b_batch, full);
-        else
-          load_operand<b>(params.b_map, b_part, cta.b(at.stage), column, k, b_batch, full);
-      } else {
-        load_operand<b>(params.b_map, b_part, cta.b(at.stage), column, k, b_batch, full);
-      }
+      load<a, gates_rows(config)>(params, params.a_map, a_part, cta.a(at.stage), row, k, a_batch,
+                                  full);
+      load<b, gates_columns(config)>(params, params.b_map, b_part, cta.b(at.stage), column, k,
+                                     b_batch, full);
       at.advance(config.stages);
     }
   }

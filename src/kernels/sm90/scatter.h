@@ -174,6 +174,7 @@ class Scatter {
     static constexpr int rows = rows_at_once, pairs = 1;
     static constexpr bool is_single = false;
     static constexpr bool in_pairs = false;
+    static constexpr bool in_steps = false;
 
     const KernelParams& params;
     const Part& part;

@@ -36,13 +36,15 @@ class SliceWriter {
     hand_over();
   }
 
-  BWGEMM_DEVICE void write_tile(const Accumulators<config>& accumulators) {
+  // `scaling`: what is left to do. `is_half`: the first half of the columns is all.
+  BWGEMM_DEVICE void write_tile(const Accumulators<config>& accumulators, const Scaling& scaling,
+                                bool is_half) {
 #pragma unroll
     for (const auto& row_block : accumulators) {
       if (is_f32_)
-        write_slices(staged32_, row_block);
+        write_slices(staged32_, row_block, scaling, is_half);
       else
-        write_slices(staged16_, row_block);
+        write_slices(staged16_, row_block, scaling, is_half);
     }
   }
 
@@ -63,14 +65,14 @@ class SliceWriter {
       const Staged32<config> staged32(warp, lane);
       Pair x[part_pairs];
       take(accumulators, part, x);
-      if (written == 0) begin_slice();
+      const bool has_gate = can_gate && fused.has(operation::gate);
+      if (written == 0) begin_slice(has_gate);
       const std::uint32_t buffer = staging_.buffer(at_);
       fused.add_operands(x, [&](Pair(&c)[part_pairs]) {
         is_f32_ ? staged32.read(buffer, c, written) : staged16.read(buffer, c, written);
         __syncwarp();  // every lane's reads of C before any lane's stmatrix over them
       });
-      const bool has_gate = can_gate && fused.has(operation::gate);
-      finish(fused, has_gate, x);
+      finish(fused, operations, has_gate, x);
       auto write = [&](const auto& values) {
         is_f32_ ? staged32.write(buffer, values, written) : staged16.write(buffer, values, written);
       };
@@ -81,16 +83,22 @@ class SliceWriter {
           for (int i = 0; i < part_pairs / 2; ++i)
             gated[i] = {__fmul_rn(x[i].low, x[i + part_pairs / 2].low),
                         __fmul_rn(x[i].high, x[i + part_pairs / 2].high)};
-          write(gated);
+          if constexpr (!gates_rows(config))
+            write(gated);
+          else if (is_f32_)
+            StagedGated<4>(warp, lane).write(Dtype::f32, buffer, gated, written / 2);
+          else
+            StagedGated<2>(warp, lane).write(Staged16<config>::type, buffer, gated, written / 2);
         } else {
           write(x);
         }
       } else {
         write(x);
       }
-      written += has_gate ? part_pairs / 2 : part_pairs;
+      // A gate halves the lines of a slice, or their number.
+      written += has_gate && !gates_rows(config) ? part_pairs / 2 : part_pairs;
       if (written < (is_f32_ ? Staged32<config>::pairs : Staged16<config>::pairs)) continue;
-      end_slice();
+      end_slice(has_gate);
       written = 0;
     }
   }
@@ -123,43 +131,48 @@ class SliceWriter {
   }
 
   // The curve. With a gate x comes first and y, which stays as it is, behind it.
-  BWGEMM_DEVICE static void finish(const Fused<Patch<config>>& fused, bool has_gate,
-                                   Pair (&x)[part_pairs]) {
+  BWGEMM_DEVICE void finish(const Fused<Patch<config>>& fused, std::uint32_t operations,
+                            bool has_gate, Pair (&x)[part_pairs]) const {
     if (fused.has(operation::reads_aux)) {
       fused.differentiate(x);
       return;
     }
     if constexpr (can_gate) {
-      static_assert(part_pairs == 8);
-      if (has_gate) {
-#pragma unroll
-        for (int i = 2; i < 4; ++i) {  // groups of 8 columns are x, y, x, y: two pairs each
-          const Pair y = x[i];
-          x[i] = x[i + 2];
-          x[i + 2] = y;
-        }
-      }
-      fused.template bend<0, part_pairs / 2>(x);
-      if (!has_gate) fused.template bend<part_pairs / 2, part_pairs>(x);
+      if (has_gate) sort(x);
+      bend<part_pairs / 2>(params_.fused, operations, x);
+      if (!has_gate) bend<part_pairs / 2>(params_.fused, operations, x + part_pairs / 2);
     } else {
       fused.bend(x);
     }
   }
 
+  // Groups of 8 columns are x, y, x, y, of two pairs each; or of a thread's two rows one is x, the
+  // other y.
+  BWGEMM_DEVICE static void sort(Pair (&x)[part_pairs]) {
+    constexpr int run = gates_rows(config) ? 1 : 2;
+    static_assert(part_pairs % (2 * run) == 0);
+    Pair sorted[part_pairs];
+#pragma unroll
+    for (int i = 0; i < part_pairs; ++i)
+      sorted[i / (2 * run) * run + i % run + i / run % 2 * (part_pairs / 2)] = x[i];
+#pragma unroll
+    for (int i = 0; i < part_pairs; ++i) x[i] = sorted[i];
+  }
+
   // A slice may be staged in two buffers, for 32 rows each: each warp writes one and passes on the
   // other.
-  BWGEMM_DEVICE bool is_in_two() const {
-    return Staged32<config>::slices_of_rows == 2 && is_f32_;
+  BWGEMM_DEVICE bool is_in_two(bool has_gate) const {
+    return Staged32<config>::slices_of_rows == 2 && is_f32_ && !has_gate;
   }
-  BWGEMM_DEVICE void begin_slice() {
-    if (is_in_two() && warp_ / 2 == 1) pass_on();
+  BWGEMM_DEVICE void begin_slice(bool has_gate) {
+    if (is_in_two(has_gate) && warp_ / 2 == 1) pass_on();
     staging_.ring.wait_full(at_);  // stores have left the buffer, TMA writes of C have landed
   }
-  BWGEMM_DEVICE void end_slice() {
+  BWGEMM_DEVICE void end_slice(bool has_gate) {
     // This thread's writes and reads of C before the TMA store's reads and the next C's writes.
     ptx::fence_proxy_async_shared();
     hand_over();
-    if (is_in_two() && warp_ / 2 == 0) pass_on();
+    if (is_in_two(has_gate) && warp_ / 2 == 0) pass_on();
   }
   BWGEMM_DEVICE void pass_on() {
     staging_.ring.wait_full(at_);
@@ -168,39 +181,42 @@ class SliceWriter {
 
   template <class Staged>
   BWGEMM_DEVICE void write_slices(const Staged& staged,
-                                  const float (&accumulators)[config.tile.n / 2]) {
+                                  const float (&accumulators)[config.tile.n / 2],
+                                  const Scaling& scaling, bool is_half) {
 #pragma unroll
-    for (int first = 0; first < pairs; first += Staged::pairs)
+    for (int first = 0; first < pairs; first += Staged::pairs) {
+      if (gates_columns(config) && is_half && first >= pairs / 2) break;
 #pragma unroll 1
       for (int part = 0; part < Staged::slices_of_rows; ++part) {
         staging_.ring.wait_full(at_);  // stores have left the buffer, TMA writes of C have landed
         const bool has_rows = Staged::slices_of_rows == 1 || warp_ / 2 == part;
         if (has_rows) {
-          write_slice(staged, &accumulators[2 * first], staging_.buffer(at_));
+          write_slice(staged, &accumulators[2 * first], scaling, staging_.buffer(at_));
           // This thread's writes and reads of C before the TMA store's reads and the next C's
           // writes.
           ptx::fence_proxy_async_shared();
         }
         hand_over();
       }
+    }
   }
 
   template <class Staged>
   BWGEMM_DEVICE void write_slice(const Staged& staged, const float* accumulators,
-                                 std::uint32_t buffer) const {
+                                 const Scaling& scaling, std::uint32_t buffer) const {
     Pair values[Staged::pairs];
-    if (scaling_.reads_c()) {
+    if (scaling.reads_c()) {
       staged.read(buffer, values);
 #pragma unroll
       for (int i = 0; i < Staged::pairs; ++i)
-        values[i] = {scaling_.combine(accumulators[2 * i], values[i].low),
-                     scaling_.combine(accumulators[2 * i + 1], values[i].high)};
+        values[i] = {scaling.combine(accumulators[2 * i], values[i].low),
+                     scaling.combine(accumulators[2 * i + 1], values[i].high)};
       __syncwarp();  // every lane's reads of C before any lane's stmatrix over them
     } else {
 #pragma unroll
       for (int i = 0; i < Staged::pairs; ++i)
-        values[i] = {scaling_.combine(accumulators[2 * i]),
-                     scaling_.combine(accumulators[2 * i + 1])};
+        values[i] = {scaling.combine(accumulators[2 * i]),
+                     scaling.combine(accumulators[2 * i + 1])};
     }
     staged.write(buffer, values);
   }
