@@ -71,13 +71,21 @@ std::vector<RowProblem> operations(const KernelConfig& row, Dtype input) {
   add_bias(silu_slope, Bias::along_n, Dtype::f32);
   add_aux(silu_slope, BWGEMM_AUX_DERIVATIVE, Dtype::f32);
   add_c(silu_slope, input);
-  // No matrices but D: what Hopper's kernels do on all accumulators at once.
-  RowProblem& vectors = add(false, BWGEMM_ACTIVATION_SILU);
-  vectors.fusing->row_scale = vectors.fusing->column_scale = true;
-  add_bias(vectors, Bias::along_m, Dtype::f32);
-  add_bias(add(true, BWGEMM_ACTIVATION_GELU_ERF), Bias::along_n, input);
-  add_bias(add(false, BWGEMM_ACTIVATION_RELU), Bias::along_m, input);
-  add_bias(add(true, BWGEMM_ACTIVATION_NONE), Bias::along_n, Dtype::f32);
+  // No matrices but D: what Hopper's kernels do on all accumulators at once, of a whole tile and of
+  // one that is not.
+  const auto add_vectors = [&](bool to_f32, bwgemmActivation_t activation, Bias bias,
+                               Dtype type) -> RowProblem& {
+    RowProblem& problem = add(to_f32, activation);
+    std::int64_t& columns = row.output == Output::columns ? problem.gemm.n : problem.gemm.m;
+    if (row.family == Family::cooperative) columns += row.tile.n * row.cluster.n;
+    add_bias(problem, bias, type);
+    return problem;
+  };
+  RowProblem& scaled = add_vectors(false, BWGEMM_ACTIVATION_SILU, Bias::along_m, Dtype::f32);
+  scaled.fusing->row_scale = scaled.fusing->column_scale = true;
+  add_vectors(true, BWGEMM_ACTIVATION_GELU_ERF, Bias::along_n, input);
+  add_vectors(false, BWGEMM_ACTIVATION_RELU, Bias::along_m, input);
+  add_vectors(true, BWGEMM_ACTIVATION_NONE, Bias::along_n, Dtype::f32);
   add_aux(add(false, BWGEMM_ACTIVATION_RELU), BWGEMM_AUX_DERIVATIVE, input);
   add_aux(add(true, BWGEMM_ACTIVATION_GELU_ERF), BWGEMM_AUX_DERIVATIVE, input);
   return problems;
