@@ -8,6 +8,7 @@
 
 #include "api/rules.h"
 #include "api/validate_epilogue.h"
+#include "core/lines.h"
 #include "select/algos.h"
 
 namespace bwgemm {
@@ -233,7 +234,7 @@ Problem validated(const MatmulArguments& arguments, bwgemmPointerMode_t pointer_
   check_algo(desc.algo, arguments.is_gemm);
   check_supported(problem, c_type, arguments);
   if (!arguments.is_gemm) check_epilogue_supported(desc, problem, problem.epilogue);
-  return with_row_order_d(problem);
+  return with_row_order_d(with_lines(problem));
 }
 
 Problem validated(const GemmArguments& arguments, bwgemmPointerMode_t pointer_mode) {

@@ -8,11 +8,17 @@
 namespace bwgemm::test {
 namespace {
 
+// How far lines are apart: `gap` elements at least, and a multiple.
+struct Pitch {
+  std::int64_t multiple, gap;
+};
+
 // Of rows x columns as the product sees it before op(), in either order.
 Matrix ordered(Dtype type, std::int64_t rows, std::int64_t columns, bool in_rows,
-               std::int64_t multiple) {
+               const Pitch& pitch) {
   const std::int64_t length = in_rows ? columns : rows, lines = in_rows ? rows : columns;
-  return {type, length, lines, (length + multiple) / multiple * multiple};
+  const std::int64_t units = (length + pitch.gap + pitch.multiple - 1) / pitch.multiple;
+  return {type, length, lines, units * pitch.multiple};
 }
 
 float at(const Matrix& matrix, bool in_rows, std::int64_t row, std::int64_t column) {
@@ -31,13 +37,13 @@ Orders orders_of(int bits) {
 constexpr float alpha = 0.5f, beta = -2;
 
 void expect_product(bwgemmHandle_t handle, const Orders& orders, std::int64_t m, std::int64_t n,
-                    std::int64_t k, std::int64_t multiple) {
-  Matrix a = orders.transa ? ordered(Dtype::bf16, k, m, orders.a, multiple)
-                           : ordered(Dtype::bf16, m, k, orders.a, multiple);
-  Matrix b = orders.transb ? ordered(Dtype::bf16, n, k, orders.b, multiple)
-                           : ordered(Dtype::bf16, k, n, orders.b, multiple);
-  Matrix c = ordered(Dtype::bf16, m, n, orders.c, multiple);
-  const Matrix d = ordered(Dtype::f32, m, n, orders.d, multiple);
+                    std::int64_t k, const Pitch& pitch) {
+  Matrix a = orders.transa ? ordered(Dtype::bf16, k, m, orders.a, pitch)
+                           : ordered(Dtype::bf16, m, k, orders.a, pitch);
+  Matrix b = orders.transb ? ordered(Dtype::bf16, n, k, orders.b, pitch)
+                           : ordered(Dtype::bf16, k, n, orders.b, pitch);
+  Matrix c = ordered(Dtype::bf16, m, n, orders.c, pitch);
+  const Matrix d = ordered(Dtype::f32, m, n, orders.d, pitch);
   fill_matrix(a, Fill::integers, 1);
   fill_matrix(b, Fill::integers, 2);
   fill_matrix(c, Fill::integers, 3);
@@ -70,9 +76,21 @@ using MatmulOrders = HandleTest;
 TEST_F(MatmulOrders, OfEachMatrixWithEachOperation) {
   for (int bits = 0; bits < 64; ++bits) {
     SCOPED_TRACE(bits);
-    expect_product(handle(), orders_of(bits), 72, 40, 64, 8);  // what TMA loads
-    expect_product(handle(), orders_of(bits), 21, 37, 19, 1);
+    expect_product(handle(), orders_of(bits), 72, 40, 64, {8, 1});  // what TMA loads
+    expect_product(handle(), orders_of(bits), 21, 37, 19, {1, 1});
   }
+}
+
+// One row or column: a line in one order, elements of their own lines in the other.
+TEST_F(MatmulOrders, OfVectors) {
+  for (int bits = 0; bits < 64; ++bits)
+    for (const std::int64_t gap : {0, 7}) {
+      SCOPED_TRACE(testing::Message() << bits << " with a gap of " << gap);
+      expect_product(handle(), orders_of(bits), 1, 72, 64, {1, gap});
+      expect_product(handle(), orders_of(bits), 136, 1, 33, {1, gap});
+      expect_product(handle(), orders_of(bits), 1, 1, 40, {1, gap});
+      expect_product(handle(), orders_of(bits), 9, 40, 1, {1, gap});
+    }
 }
 
 }  // namespace

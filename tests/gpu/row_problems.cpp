@@ -260,6 +260,7 @@ std::vector<Dtype> inputs(Input declared) {
 
 int forced_splits(const KernelConfig& row) {
   constexpr int several_slices = 9, in_flight = 96;  // sums of one thread, see sm90/split.h
+  if (row.family == Family::dot) return 25;          // one more than in flight, see dot/output.h
   if (row.family != Family::cooperative) return several_slices;
   return std::max(several_slices, in_flight / sm90::accumulators(row) + 1);
 }

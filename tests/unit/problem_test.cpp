@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/lines.h"
 #include "core/tiling.h"
 #include "problems.h"
 
@@ -61,6 +62,45 @@ TEST(Problem, TransposingTwiceRestores) {
   std::swap(epilogue.row_scale, epilogue.column_scale);
   canonical.sums = problem.sums;
   EXPECT_EQ(canonical, problem);
+}
+
+// One row in column order, elements next to each other: it is a line in row order too.
+TEST(Problem, VectorsAreLines) {
+  Problem problem = test::problem_of(1, 1000, 33, test::kk);
+  for (Matrix* matrix : {&problem.c, &problem.d}) matrix->order = Order::column, matrix->ld = 1;
+  problem.a.ld = 33;
+  const Problem lines = with_lines(problem);
+  EXPECT_EQ(lines.d.order, Order::row);
+  EXPECT_EQ(lines.d.ld, 1000);
+  EXPECT_EQ(lines.c, lines.d);
+  EXPECT_EQ(lines.a.ld, 40);
+  EXPECT_EQ(lines.b, problem.b);
+  EXPECT_EQ(with_lines(lines), lines);
+  problem.d.ld = 2;  // with gaps
+  EXPECT_EQ(with_lines(problem).d, problem.d);
+}
+
+TEST(Problem, ColumnsAreLinesOfTheTransposedProduct) {
+  Problem problem = test::problem_of(1001, 1, 64, test::kk);
+  for (Matrix* matrix : {&problem.c, &problem.d}) matrix->ld = 1;
+  const Problem canonical = with_row_order_d(with_lines(problem));
+  EXPECT_EQ(canonical.m, 1);
+  EXPECT_EQ(canonical.n, 1001);
+  EXPECT_EQ(canonical.d.order, Order::row);
+  EXPECT_EQ(canonical.d.ld, 1008);
+  EXPECT_EQ(canonical.a.data, problem.b.data);
+}
+
+// Where another size would be served in another order of operations.
+TEST(Problem, LinesOfTwoScalesKeepTheirOrder) {
+  Problem problem = test::problem_of(1, 1000, 64, test::kk);
+  problem.d.order = Order::column, problem.d.ld = 1;
+  const float scale = 0;
+  problem.epilogue.row_scale.data = problem.epilogue.column_scale.data = &scale;
+  EXPECT_EQ(with_lines(problem).d, problem.d);
+  problem.epilogue = {};
+  problem.epilogue.gate = Gate::interleaved;
+  EXPECT_EQ(with_lines(problem).d, problem.d);
 }
 
 TEST(Problem, KnownZeros) {
