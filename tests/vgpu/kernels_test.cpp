@@ -105,7 +105,7 @@ TEST(Kernels, CooperativeOneWarpgroup) {
   run_all("bwgemm_sm90_bf16_kk_64x256x64_s5_coop", tma_and_split_problems(), 1);
 }
 TEST(Kernels, CooperativeSharingAMultiprocessor) {
-  run_all("bwgemm_sm90_bf16_mn_128x128x64_s3_o2_coop", tma_and_split_problems(), 1);
+  run_all("bwgemm_sm90_bf16_mn_64x128x64_s4_o2_coop", tma_and_split_problems(), 1);
   run_all("bwgemm_sm90_bf16_kk_64x64x64_s4_o3_coop", tma_and_split_problems(), 1);
 }
 TEST(Kernels, CooperativeColumns) {
