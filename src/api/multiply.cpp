@@ -82,7 +82,7 @@ bool start_known(Handle& handle, const Arguments& arguments, const Key& key,
   if (found.known == nullptr) return false;
   const ContextScope scope(handle.context);
   if (!has_fixed_addresses(*found.known, arguments) ||
-      !handle.move_plan(*found.known, addresses(arguments))) {
+      !handle.move_plan(*found.known, addresses(arguments, found.known->are_exchanged))) {
     choice = found.known->choice;
     return false;
   }
@@ -120,6 +120,7 @@ void multiply_any(Handle& handle, const Arguments& arguments) {
   const CallSettings call = call_settings(handle, arguments);
   const ContextScope scope(handle.context);
   KnownPlan known = handle.plan(problem, choice ? *choice : handle.choose(problem, call), call);
+  known.are_exchanged = exchanges_operands(arguments, problem);
   if (key) remember(handle, arguments, *key, known);
   start(handle, known.plan, known.sums, known.need, call.workspace.data);
 }

@@ -45,6 +45,7 @@ struct KnownPlan {
   ScratchNeed need;
   Origin origin;
   FixedAddresses fixed{};
+  bool are_exchanged = false;  // the call's A is the plan's B
 };
 
 template <class Key>

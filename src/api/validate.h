@@ -51,13 +51,23 @@ MatmulArguments matmul_arguments(const GemmArguments& arguments);
 Problem validated(const MatmulArguments& arguments, bwgemmPointerMode_t pointer_mode);
 Problem validated(const GemmArguments& arguments, bwgemmPointerMode_t pointer_mode);
 
-// Where the operands of that problem lie, if it touches them. Where D is in column order, A and B
-// change places.
-inline Addresses addresses(const GemmArguments& arguments) {
-  return {arguments.b, arguments.a, arguments.c};
+// Whether the call's A is the problem's B. Between matrices of equal sizes D's order decides, as
+// none of them is a line.
+inline bool exchanges_operands(const GemmArguments& arguments, const Problem& problem) {
+  return arguments.m == arguments.n || problem.m != arguments.m;
 }
-inline Addresses addresses(const MatmulArguments& arguments) {
-  if (arguments.desc.Dorder == BWGEMM_ORDER_COL) return {arguments.b, arguments.a, arguments.d};
+inline bool exchanges_operands(const MatmulArguments& arguments, const Problem& problem) {
+  const bwgemmMatmulDesc_t& desc = arguments.desc;
+  return desc.m == desc.n ? desc.Dorder == BWGEMM_ORDER_COL : problem.m != desc.m;
+}
+
+// Where the operands of that problem lie, if it touches them.
+inline Addresses addresses(const GemmArguments& arguments, bool are_exchanged) {
+  if (are_exchanged) return {arguments.b, arguments.a, arguments.c};
+  return {arguments.a, arguments.b, arguments.c};
+}
+inline Addresses addresses(const MatmulArguments& arguments, bool are_exchanged) {
+  if (are_exchanged) return {arguments.b, arguments.a, arguments.d};
   return {arguments.a, arguments.b, arguments.d};
 }
 

@@ -136,7 +136,7 @@ TEST(Validate, AGemmIsAMatmulWhoseDIsC) {
                            BWGEMM_COMPUTE_32F,
                            99};
   EXPECT_EQ(validated(gemm, BWGEMM_POINTER_MODE_HOST), problem_of(call));
-  EXPECT_EQ(addresses(gemm), addresses(arguments_of(call)));
+  EXPECT_EQ(addresses(gemm, true), addresses(arguments_of(call), true));
 }
 
 TEST(Validate, WhatIsNotReadIsDropped) {
