@@ -83,8 +83,12 @@ Value linear(const Terms& terms, double sum, double magnitude) {
     is_held = is_held && std::fabs(x.value) + x.error < too_large;  // false for NaN
   };
   keep(times(x, alpha));
+  // Which scale comes first depends on the order of D; in either a float may not hold what is
+  // between.
+  const Value other = times(x, terms.column_scale);
   keep(times(x, terms.row_scale));
   keep(times(x, terms.column_scale));
+  is_held = is_held && std::fabs(other.value) + other.error < too_large;
   for (const double term : {scaled_c, static_cast<double>(terms.bias)})
     if (term != 0)
       keep({x.value + term, x.error + (std::fabs(x.value) + x.error + std::fabs(term)) * ulp});
