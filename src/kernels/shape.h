@@ -56,7 +56,7 @@ constexpr KernelShape kernel_shape(const KernelConfig& config, int tile_n, Dtype
       break;
     case Family::pair:
     case Family::single:
-      shape.threads = sm100::threads;
+      shape.threads = sm100::threads(config);
       shape.stages = sm100::stages_that_fit(config, shape.tile_n);
       shape.smem_bytes = sm100::layout(config, shape.tile_n, shape.stages).bytes;
       shape.cluster_tile_m = config.tile.m * sm100::groups(config);
@@ -93,6 +93,15 @@ inline bool starts_at_units(const Matrix& matrix) {
   constexpr int unit_bytes = 16;
   return reinterpret_cast<std::uintptr_t>(matrix.data) % unit_bytes == 0 &&
          matrix.ld % (unit_bytes / size_bytes(matrix.type)) == 0;
+}
+
+// Whether threads load the operand, because TMA cannot address it (sm100/operands.h is the device's
+// view).
+inline bool is_loaded_by_threads(const KernelConfig& config, const Matrix& matrix,
+                                 std::int64_t batch) {
+  constexpr std::int64_t unit_elements = 8;
+  if (!uses_tensor_memory(config) || !sm100::has_loaders(config)) return false;
+  return !starts_at_units(matrix) || (batch > 1 && matrix.batch_stride % unit_elements != 0);
 }
 
 // Whether the kernel takes the k of a block by residue classes (kernels/residues.h) instead of one

@@ -105,10 +105,14 @@ void fill_maps(const Problem& problem, const KernelConfig& config, const KernelS
                : operand_key(matrix, major, lines, problem, shape, box_rows, promotion);
   };
   const bool in_columns = config.output == Output::columns;
-  origin.a = key(problem.a, a_major(problem), problem.m, shape.a_box_rows, tiles.n, in_columns);
-  origin.b = key(problem.b, b_major(problem), problem.n, shape.b_box_rows, tiles.m, !in_columns);
-  params.a_map = maps.get(origin.a);
-  params.b_map = maps.get(origin.b);
+  if (!is_loaded_by_threads(config, problem.a, problem.batch)) {
+    origin.a = key(problem.a, a_major(problem), problem.m, shape.a_box_rows, tiles.n, in_columns);
+    params.a_map = maps.get(origin.a);
+  }
+  if (!is_loaded_by_threads(config, problem.b, problem.batch)) {
+    origin.b = key(problem.b, b_major(problem), problem.n, shape.b_box_rows, tiles.m, !in_columns);
+    params.b_map = maps.get(origin.b);
+  }
   if (config.output == Output::scattered) return;
   const OutputMap output = output_map(problem, config, shape);
   const auto output_key = [&](const Matrix& matrix) {

@@ -258,6 +258,18 @@ double moving_block_us(const Problem& problem, const KernelConfig& config) {
 }
 constexpr double scattered_elements_per_us = 3.3e3;  // of D, by ordinary stores; measured likewise
 
+// One k block of a kernel whose threads load what TMA cannot address, in us: predicted, as all of
+// b200_costs. Loads of 128 rows are under way while those before are shifted and stored: each takes
+// half of the latency of a busy L2, more than its 48 KiB of traffic with L1.
+double loading_block_us(const Problem& problem, const KernelConfig& config, int tile_n) {
+  constexpr double step_us = 0.35;
+  constexpr int step_rows = sm100::cta_rows;
+  const bool loads_a = is_loaded_by_threads(config, problem.a, problem.batch);
+  const bool loads_b = is_loaded_by_threads(config, problem.b, problem.batch);
+  return step_us *
+         ((loads_a ? 1 : 0) + (loads_b ? static_cast<double>(ceil_div(tile_n, step_rows)) : 0));
+}
+
 bool moves_lines(const KernelConfig& config) {
   return config.family == Family::cooperative && config.output == Output::scattered;
 }
@@ -283,11 +295,13 @@ double tma_compute_us(const Problem& problem, const DeviceFacts& facts, const Ke
   const std::int64_t resident = resident_clusters(facts, config);
   // With one tile a CTA has no turns to take.
   const double pace_of_shape = config.takes_turns && units <= resident ? 1.09 : pace(config);
+  const double loading = loading_block_us(problem, config, shape.tile_n);
   const auto wave_us = [&](std::int64_t clusters) {
-    const double each = moves_lines(config)
-                            ? moving_block_us(problem, config)
-                            : block_us(costs, config, block, shape.tile_n, pace_of_shape,
-                                       facts.sm_count, clusters * config.cluster.size());
+    const double each =
+        moves_lines(config)
+            ? moving_block_us(problem, config)
+            : std::max(loading, block_us(costs, config, block, shape.tile_n, pace_of_shape,
+                                         facts.sm_count, clusters * config.cluster.size()));
     return blocks * each + costs.fill_us + exposed;
   };
   const std::int64_t full_waves = units / resident, left = units % resident;

@@ -158,15 +158,22 @@ OutputExtent output_extent(const Problem& problem, const KernelConfig& config) {
   return {Order::row, d_columns(problem), problem.m};
 }
 
-const char* operands_reject(const Problem& problem, const Texts& texts) {
+const char* operands_reject(const Problem& problem, const KernelConfig& config,
+                            const Texts& texts) {
+  const auto reason_of = [&](const Matrix& matrix, std::int64_t outer, const MatrixTexts& of) {
+    return is_loaded_by_threads(config, matrix, problem.batch)
+               ? nullptr
+               : tma_rejects(matrix, outer, problem.batch, of);
+  };
   const std::int64_t a_outer = a_major(problem) == Major::k ? problem.m : problem.k;
   const std::int64_t b_outer = b_major(problem) == Major::k ? problem.n : problem.k;
-  if (const char* reason = tma_rejects(problem.a, a_outer, problem.batch, texts.a)) return reason;
-  return tma_rejects(problem.b, b_outer, problem.batch, texts.b);
+  if (const char* reason = reason_of(problem.a, a_outer, texts.a)) return reason;
+  return reason_of(problem.b, b_outer, texts.b);
 }
 
-const char* matrix_rejects(const Problem& problem, const OutputExtent& output, const Texts& texts) {
-  if (const char* reason = operands_reject(problem, texts)) return reason;
+const char* matrix_rejects(const Problem& problem, const KernelConfig& config,
+                           const OutputExtent& output, const Texts& texts) {
+  if (const char* reason = operands_reject(problem, config, texts)) return reason;
   if (const char* reason = tma_rejects(problem.d, output.lines, problem.batch, d_texts))
     return reason;
   // TMA stores clip at 16-byte units: they write zeros into what follows a row inside its last unit
@@ -254,8 +261,8 @@ const char* tma_kernel_rejects(const Problem& problem, const KernelConfig& confi
   if (config.choices.schedule != Schedule::persistent &&
       tile_counts(problem, tile_m, narrowest).total() > index_limit / config.cluster.size())
     return "more CTAs than a grid has";
-  if (config.output != Output::scattered) return matrix_rejects(problem, output, texts);
-  return uses_tensor_memory(config) ? operands_reject(problem, texts)
+  if (config.output != Output::scattered) return matrix_rejects(problem, config, output, texts);
+  return uses_tensor_memory(config) ? operands_reject(problem, config, texts)
                                     : residues_reject(problem, texts);
 }
 

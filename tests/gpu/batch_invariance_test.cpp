@@ -206,8 +206,7 @@ TEST_F(BatchInvariance, EveryKernelOfTheModeGivesTheSameBits) {
       }
     }
   EXPECT_GE(compared, arch == Arch::sm90 ? 300 : 100);
-  EXPECT_GE(displaced,
-            arch == Arch::sm90 ? 18 : 12);  // direct, and of Hopper those that move lines
+  EXPECT_GE(displaced, arch == Arch::sm90 ? 18 : 24);  // direct, and those that move lines
 }
 
 TEST_F(BatchInvariance, RowsDoNotDependOnHowManyThereAre) {

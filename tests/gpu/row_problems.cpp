@@ -77,12 +77,8 @@ struct Widths {
 };
 constexpr Widths aligned{unit, unit, unit};
 
-// Rows that move operands to where they belong (kernels/residues.h): none of them, each, both. Odd
-// widths have lines of all residue classes.
-bool moves_lines(const KernelConfig& row) {
-  return row.family == Family::cooperative && row.output == Output::scattered;
-}
-
+// Rows that move operands to where they belong: none of them, each, both. Odd widths have lines of
+// all residue classes.
 std::vector<Widths> widths(const KernelConfig& row, Memory memory) {
   if (moves_lines(row)) return {aligned, {1, unit, 3}, {unit, 3, 1}, {5, 7, 5}};
   if (memory == Memory::any) return {aligned, {1, 2, 4}, {4, 1, 2}, {2, 4, 1}};
@@ -265,6 +261,11 @@ int forced_splits(const KernelConfig& row) {
   return std::max(several_slices, in_flight / sm90::accumulators(row) + 1);
 }
 
+bool moves_lines(const KernelConfig& row) {
+  if (row.output != Output::scattered) return false;
+  return row.family == Family::cooperative || (uses_tensor_memory(row) && sm100::has_loaders(row));
+}
+
 bool same_class(const KernelConfig& row, const KernelConfig& other) {
   KernelConfig alike = row;
   // Blocks of rows are code where the tile is in tensor memory.
@@ -373,8 +374,9 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
       if (beta != 0) fuse(row, problem);
     }
   for (const RowProblem& wanted : orders_and_slices(row)) {
+    const bool to_f32 = wanted.gemm.output == Dtype::f32;
     RowProblem& problem =
-        add(wanted.gemm, wanted.gemm.input, wanted.gemm.output == Dtype::f32, aligned);
+        add(wanted.gemm, wanted.gemm.input, to_f32, moves_lines(row) && to_f32 ? moved : aligned);
     const GemmCase gemm = problem.gemm;
     problem = wanted;
     problem.gemm = gemm;

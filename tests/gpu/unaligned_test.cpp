@@ -1,55 +1,69 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels that load by TMA what TMA cannot address, forced: every start of every operand in its
-// 16 bytes, with leading dimensions of every residue, in all majors and types of output. Around and
-// between the elements of A, B and C lies NaN, which must be neither read into a result nor
+// The kernels that load what TMA cannot address of A and B, forced: every start of every operand in
+// its 16 bytes, with leading dimensions of every residue, in all majors and types of output. Around
+// and between the elements of A, B and C lies NaN, which must be neither read into a result nor
 // overwritten.
+#include <array>
 #include <gtest/gtest.h>
 #include <memory>
+#include <string>
 
 #include "gpu/row_problems.h"
 #include "kernels/rows.h"
+#include "kernels/shape.h"
 #include "support/variable.h"
 
 namespace bwgemm::test {
 namespace {
 
-bool is_scattered(const KernelConfig& row) {
-  return row.family == Family::cooperative && row.output == Output::scattered;
-}
-
-// The smallest tile of each pair of majors: the rows of a class differ in constants.
-std::vector<KernelConfig> scattered_rows() {
-  std::vector<KernelConfig> rows;
-  for (const KernelConfig& row : kernel_rows)
-    if (is_scattered(row) && (!small_scale() || is_representative(row))) rows.push_back(row);
-  return rows;
+// What the launch chooses is chosen here: as many directions of A and B as the row has, with tiles
+// in which a step of threads that load is whole, or ends in its middle.
+std::vector<KernelConfig> with_choices(const KernelConfig& row) {
+  constexpr std::array tiles_n = {160, 64, 32, 192};
+  std::vector<KernelConfig> all;
+  for (const Major a : majors(row.a))
+    for (const Major b : majors(row.b)) {
+      KernelConfig& one = all.emplace_back(row);
+      one.a = a;
+      one.b = b;
+      if (row.tile.n == 0) one.tile.n = tiles_n[all.size() - 1];
+      one.stages = kernel_shape(row, one.tile.n, Dtype::bf16).stages;
+    }
+  return all;
 }
 
 class Unaligned : public GpuTest {
  protected:
-  void SetUp() override {
-    GpuTest::SetUp();
-    if (IsSkipped() || HasFatalFailure()) return;
-    if (device_attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) != 9)
-      GTEST_SKIP() << "these kernels are for Hopper";
+  // Runs problem(row, i) on a handle that has nothing but the row; `splits` may be empty. Of rows
+  // of a class, which differ in constants, the one with the smallest tile where time is scarce.
+  template <class MakeProblem>
+  static void run_rows(int problems, const char* splits, const MakeProblem& make_problem) {
+    const bool is_hopper = device_attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) == 9;
+    for (const KernelConfig& row : kernel_rows) {
+      if (!moves_lines(row) || (row.arch == Arch::sm90) != is_hopper) continue;
+      if (small_scale() && !is_representative(row)) continue;
+      for (const KernelConfig& chosen : with_choices(row))
+        run_row(row, chosen, problems, splits, make_problem);
+    }
   }
 
-  // Runs problem(row, i) on a handle that has nothing but the row; `splits` may be empty.
   template <class MakeProblem>
-  void run_rows(int problems, const char* splits, const MakeProblem& make_problem) {
-    for (const KernelConfig& row : scattered_rows()) {
-      const std::string name(kernel_name(row).view());
-      SCOPED_TRACE(name);
-      const Variable kernel("BWGEMM_FORCE_KERNEL", name);
-      const Variable slices("BWGEMM_FORCE_SPLITS", splits);
-      const Handle handle;
-      for (int i = 0; i < problems && !HasFailure(); ++i) {
-        GemmCase gemm = make_problem(row, i);
-        gemm.input = row.input == Input::bf16 ? Dtype::bf16 : Dtype::f16;
-        gemm.output = i % 2 == 0 ? gemm.input : Dtype::f32;
-        gemm.seed = static_cast<std::uint64_t>(i + 1);
-        run(handle.get(), gemm);
-      }
+  static void run_row(const KernelConfig& row, const KernelConfig& chosen, int problems,
+                      const char* splits, const MakeProblem& make_problem) {
+    const std::string name(kernel_name(row).view());
+    SCOPED_TRACE(name);
+    const Variable kernel("BWGEMM_FORCE_KERNEL", name);
+    const Variable slices("BWGEMM_FORCE_SPLITS", splits);
+    const Variable tile("BWGEMM_FORCE_TILE_N",
+                        row.tile.n == 0 ? std::to_string(chosen.tile.n) : "");
+    const Handle handle;
+    const std::vector<Dtype> types = inputs(row.input);
+    for (int i = 0; i < problems && !HasFailure(); ++i) {
+      GemmCase gemm = make_problem(chosen, i);
+      gemm.input = types[static_cast<std::size_t>(i / 2) % types.size()];
+      gemm.output = i % 2 == 0 ? gemm.input : Dtype::f32;
+      gemm.seed = static_cast<std::uint64_t>(i + 1);
+      run(handle.get(), gemm);
     }
   }
 
@@ -110,6 +124,35 @@ TEST_F(Unaligned, SmallSizesAndManyBlocks) {
                        64 * (row.stages + 3) + 8 + past_unit);
     displace(gemm, 11 * i + 3);
     gemm.batch = past_unit != 0 ? 1 : 2;
+    return gemm;
+  });
+}
+
+// Lines of each batch start elsewhere in their 16 bytes, or only the batches do.
+TEST_F(Unaligned, BatchesAnyDistanceApart) {
+  if (device_attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) == 9)
+    GTEST_SKIP() << "lines of a residue class keep their distance in all batches";
+  run_rows(6, "", [](const KernelConfig& row, int i) {
+    GemmCase gemm = of(row, row.tile.m / 2 + i, row.tile.n + 8, 72);
+    if (i % 2 == 0) gemm.ld_multiple = 8;
+    gemm.batch = 3;
+    gemm.stride_extra = 2 * i + 1;
+    gemm.repeat_a = i == 4;
+    gemm.repeat_b = i == 5;
+    return gemm;
+  });
+}
+
+// The memory of A and B ends with their last elements, many of them inside 16 bytes. Only a virtual
+// GPU and memory checkers see what is read behind it.
+TEST_F(Unaligned, ReadsNothingBehindTheOperands) {
+  if (device_attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) == 9)
+    GTEST_SKIP() << "these kernels read a short line's one unit as a whole";
+  run_rows(24, "", [](const KernelConfig& row, int i) {
+    GemmCase gemm = of(row, i % 3 == 0 ? 1 + i : row.tile.m - i, row.tile.n - 3 + i / 2, 60 + i);
+    displace(gemm, 7 * i + 1);
+    if (i % 4 == 1) gemm.k = 1 + i / 4;
+    gemm.nothing_behind = true;
     return gemm;
   });
 }

@@ -99,7 +99,7 @@ const Golden golden[] = {
     {b200,   4096,  4092,  4096,   1, bf16,     kk, "bwgemm_sm100_b16_256xNx64_2x1_u_pair"},
     {b200,    256,   256, 65536,   1, bf16,     kk, "bwgemm_sm100_b16_256xNx64_2x1_pair"},
     {b200,   1024,  1024,   128,  64, f16,      mk, "bwgemm_sm100_b16_256xNx64_2x1_pair"},
-    {b200,   4093,  4091,  4099,   1, bf16,     kk, "bwgemm_sm100_b16_64x64x32_direct"},
+    {b200,   4093,  4091,  4099,   1, bf16,     kk, "bwgemm_sm100_b16_128xNx64_u_single"},
     {b200,      7,     5,     3,   1, f16,      kn, "bwgemm_sm100_b16_8x16x1024_dot"},
     {b200,   4096,  4096,     0,   1, bf16,     kk, "bwgemm_sm100_b16_64x64x32_direct"},
 };

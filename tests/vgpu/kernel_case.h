@@ -48,7 +48,9 @@ struct KernelProblem {
   Dtype input = Dtype::bf16;  // where the config leaves these to the launch
   Major a = Major::k, b = Major::k;
   int tile_n = 256, splits = 1, clusters = 2;
-  int pad = 8;  // elements between lines; TMA needs a multiple of 8
+  // Elements between lines. TMA needs a multiple of 8; with Output::scattered nothing is mapped,
+  // and kernels that would map what they can need any other number.
+  int pad = 8;
 };
 
 class KernelCase {
@@ -155,11 +157,15 @@ class KernelCase {
     for_each(memory, matrix, [&](std::byte* at, std::uint64_t, auto...) {
       test::store(at, matrix.type, static_cast<float>(static_cast<int>(random() % span) - largest));
     });
-    // Whole lines count as written, so that only what lies between lines does not.
+    // Whole lines count as written, so that only what lies between lines does not: of that, loaders
+    // read what fills the units in which lines begin.
+    const bool has_loaders = uses_tensor_memory(config_) && sm100::has_loaders(config_);
     for (std::int64_t batch = 0; batch < problem_.batch; ++batch)
-      for (std::int64_t o = 0; o < matrix.outer; ++o)
-        memory.mark_initialised(matrix.element(0, o, batch),
-                                static_cast<std::size_t>(matrix.inner) * size_bytes(matrix.type));
+      for (std::int64_t o = 0; o < matrix.outer; ++o) {
+        const std::uint64_t line = matrix.element(0, o, batch), front = has_loaders ? line % 16 : 0;
+        memory.mark_initialised(
+            line - front, front + static_cast<std::size_t>(matrix.inner) * size_bytes(matrix.type));
+      }
   }
 
   // The bytes of D's allocation after the right answer was written.
@@ -265,8 +271,8 @@ class KernelCase {
     params.a_major = p.a;
     params.b_major = p.b;
     add_splits(memory, params);
-    if (config_.family == Family::direct)
-      add_direct(a, b, c, d, params);
+    if (config_.output == Output::scattered)
+      add_strided(a, b, c, d, params);
     else
       add_maps(a, b, c, d, params);
     return params;
@@ -281,8 +287,8 @@ class KernelCase {
     params.c_map = map(c, shape_.d_box_columns, shape_.d_box_rows);
   }
 
-  void add_direct(const Matrix& a, const Matrix& b, const Matrix& c, const Matrix& d,
-                  KernelParams& params) const {
+  void add_strided(const Matrix& a, const Matrix& b, const Matrix& c, const Matrix& d,
+                   KernelParams& params) const {
     auto strided = [](const Matrix& matrix, bool inner_is_contiguous) {
       return StridedMatrix{reinterpret_cast<const void*>(matrix.data),
                            inner_is_contiguous ? matrix.ld : 1, inner_is_contiguous ? 1 : matrix.ld,

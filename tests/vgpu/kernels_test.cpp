@@ -123,6 +123,26 @@ TEST(Kernels, TensorPair) {
   run_all("bwgemm_sm100_b16_256xNx64_2x1_pair", problems, 3);
 }
 
+// Lines of A and B that only threads can load, of every majority.
+TEST(Kernels, TensorSingleWithLoaders) {
+  std::vector<KernelProblem> problems{problem(200, 300, 205), problem(130, 100, 65),
+                                      problem(100, 170, 450), problem(150, 70, 70),
+                                      problem(140, 90, 0)};
+  for (KernelProblem& one : problems) one.pad = 3;
+  problems[0].beta = 1.5f;
+  problems[1].tile_n = 96;
+  problems[1].a = Major::mn;
+  problems[1].batch = 3;
+  problems[2].tile_n = 128;
+  problems[2].b = Major::mn;
+  problems[2].input = Dtype::f16;
+  problems[3].a = problems[3].b = Major::mn;
+  problems[3].tile_n = 64;
+  problems[3].f32_output = true;
+  problems[4].beta = 0.5f;
+  run_all("bwgemm_sm100_b16_128xNx64_u_single", problems, 3);
+}
+
 TEST(Kernels, Direct) {
   std::vector<KernelProblem> problems{problem(70, 130, 75), problem(65, 33, 200),
                                       problem(64, 64, 512), problem(33, 70, 40)};

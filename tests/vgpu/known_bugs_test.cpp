@@ -107,7 +107,7 @@ std::string wrong_stride(const PtxLine& line) {
 
 // ---- the bugs ----------------------------------------------------------------------------------
 
-enum class Kernel { coop, pair, direct };
+enum class Kernel { coop, pair, loading, direct };
 
 // Of the instructions that match, in the order of the text: the first to change, and every how
 // manyeth from there. first < 0 counts from the end.
@@ -188,6 +188,14 @@ const Bug bugs[] = {
     {"PairNoDealloc", Kernel::pair, "tcgen05.dealloc", "", removed},
     {"PairNoInitFence", Kernel::pair, "fence.mbarrier_init", "", removed},
 
+    {"LoadersReuseSlots", Kernel::loading, "mbarrier.try_wait", "run_loader wait_empty", passes},
+    {"LoadersWrongParity", Kernel::loading, "mbarrier.try_wait", "run_loader wait_empty",
+     other_parity},
+    {"LoadersNoProxyFence", Kernel::loading, "fence.proxy.async", "run_loader", removed},
+    {"LoadersNoWarpSync", Kernel::loading, "bar.warp.sync", "run_loader", removed},
+    {"LoadersRelaxedArrival", Kernel::loading, "mbarrier.arrive.release.cta", "run_loader",
+     relaxed},
+
     {"DirectReadsSlabsEarly", Kernel::direct, "bar.sync", "run_main_loop", removed},
     {"DirectArrivesEarly", Kernel::direct, "bar.sync", "sum_splits", removed},
     {"DirectReadsStagedEarly", Kernel::direct, "bar.sync", "6direct4gemm", removed, {-2, 0}},
@@ -238,6 +246,8 @@ const KernelConfig* row_of(Kernel kernel) {
     const bool is_plain = row.output == Output::rows && row.cluster == Cluster{2, 1};
     if (kernel == Kernel::coop && row.family == Family::cooperative && is_plain) return &row;
     if (kernel == Kernel::pair && row.family == Family::pair && is_plain) return &row;
+    if (kernel == Kernel::loading && uses_tensor_memory(row) && sm100::has_loaders(row))
+      return &row;
     if (kernel == Kernel::direct && row.family == Family::direct) return &row;
   }
   return nullptr;
@@ -248,7 +258,7 @@ KernelProblem problem_for(const KernelConfig& config) {
   problem.alpha = 1;
   problem.batch = 1;
   problem.clusters = config.family == Family::direct ? 4 : 1;
-  problem.pad = 8;
+  problem.pad = config.family == Family::single ? 3 : 8;
   problem.m = config.family == Family::direct ? 100 : 300;
   problem.n = config.family == Family::direct ? 70 : 300;
   problem.k = config.family == Family::direct ? 256 : 450;

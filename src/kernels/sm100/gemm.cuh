@@ -5,11 +5,13 @@
 //
 // Roles (256 threads)   warp 0 producer (1 lane) | warp 1 mma (1 lane, leaders only) | warp 2 owns
 //                       tensor memory, scheduler (1 lane, launch control only) | warp 3 output (1
-//                       lane) | warps 4-7 epilogue, 32 rows each
+//                       lane) | warps 4-7 epilogue, 32 rows each | where operands may start
+//                       anywhere, 256 threads more: warps 8-15 loaders (loaders.h)
 // Pipelines             producer -> consumer    full arrives             empty arrives
 //   operands (stages)   producers -> mma        leader's: 1 per CTA of   1 commit of each group, in
 //                                               its group, + their       all CTAs
-//                                               TMA bytes
+//                                               TMA bytes; 1 lane of
+//                                               each loader
 //   accumulators (1, 2) mma -> epilogues        1 commit, in all CTAs    leader's: 4 per CTA, one
 //                                               of the group             lane of every epilogue
 //                                                                        warp
@@ -29,6 +31,7 @@
 #include "kernels/output.h"
 #include "kernels/ptx/sync.h"
 #include "kernels/sm100/epilogue.h"
+#include "kernels/sm100/loaders.h"
 #include "kernels/sm100/mma.h"
 #include "kernels/sm100/producer.h"
 #include "kernels/sm100/scheduler.h"
@@ -39,11 +42,13 @@ inline constexpr int producer_warp = 0;
 inline constexpr int mma_warp = 1;
 inline constexpr int tensor_memory_warp = 2;
 inline constexpr int output_warp = 3;
-static_assert(threads == warp_threads * (output_warp + 1 + epilogue_warps));
+inline constexpr int first_loader_warp = output_warp + 1 + epilogue_warps;
+static_assert(role_threads == warp_threads * first_loader_warp);
 
 template <KernelConfig config>
-BWGEMM_DEVICE void init_barriers(const Cta<config>& cta) {
-  cta.operands().init(cta.stages, cta.group_size, cta.group_count);
+BWGEMM_DEVICE void init_barriers(const KernelParams& params, const Cta<config>& cta) {
+  cta.operands().init(cta.stages, cta.group_size + loader_arrivals<config>(params),
+                      cta.group_count);
   cta.accumulator_ring().init(config.choices.accumulators, 1, cta.group_size * epilogue_warps);
   if constexpr (config.output != Output::scattered)
     cta.staging(Dtype::f32).ring.init(staging_buffers, 1, epilogue_warps);
@@ -67,10 +72,14 @@ BWGEMM_DEVICE void synchronise() {
 // Initialises barriers and allocates tensor memory; returns its address.
 template <KernelConfig config>
 BWGEMM_DEVICE std::uint32_t set_up(const KernelParams& params, const Cta<config>& cta, int warp) {
-  if (warp == producer_warp && ptx::elect_sync()) init_barriers(cta);
+  if (warp == producer_warp && ptx::elect_sync()) init_barriers(params, cta);
   if constexpr (config.choices.prefetches_maps)
-    if (warp == mma_warp && ptx::elect_sync())
-      prefetch_maps<config.output != Output::scattered>(params);
+    if (warp == mma_warp && ptx::elect_sync()) {
+      if constexpr (has_loaders(config))
+        prefetch_mapped_operands<config>(params);
+      else
+        prefetch_maps<config.output != Output::scattered>(params);
+    }
   __syncwarp();
   if constexpr (config.cluster.size() > 1) {
     // The barriers' initialisation, released by its fence, before the peers' use of them; and the
@@ -114,7 +123,9 @@ BWGEMM_DEVICE void run_role(const KernelParams& params, const Cta<config>& cta, 
   const Scaling scaling = load_scaling(params);
   const int k_blocks = k_blocks_to_run(params, scaling);
   __syncwarp();  // every lane's reads before the arrivals of the one that takes the warp's role
-  if (warp > output_warp) {
+  if (has_loaders(config) && warp >= first_loader_warp) {
+    run_loader(params, cta, k_blocks);
+  } else if (warp > output_warp) {
     run_epilogue(params, cta, tensor_memory, scaling, k_blocks);
   } else if (!ptx::elect_sync()) {
     return;

@@ -11,7 +11,8 @@
 namespace bwgemm::sm100 {
 
 inline constexpr int cta_rows = 128;  // of one multiplication that one CTA holds
-inline constexpr int threads = 256;
+inline constexpr int role_threads = 256;
+inline constexpr int loader_threads = 256;
 inline constexpr int max_stages = 16;
 inline constexpr int responses = 3;  // of launch control, in flight or in use
 
@@ -22,6 +23,14 @@ constexpr int group_ctas(const KernelConfig& config) {
 constexpr int groups(const KernelConfig& config) {
   return config.cluster.size() / group_ctas(config);
 }
+// Rows with warps that load what TMA cannot address of A and B (loaders.h).
+constexpr bool has_loaders(const KernelConfig& config) {
+  return config.family == Family::single && config.output == Output::scattered;
+}
+constexpr int threads(const KernelConfig& config) {
+  return role_threads + (has_loaders(config) ? loader_threads : 0);
+}
+
 // Blocks of cta_rows in one CTA, each multiplied by the same B.
 constexpr int row_blocks(const KernelConfig& config) {
   return config.tile.m / (group_ctas(config) * cta_rows);
@@ -132,6 +141,8 @@ constexpr const char* invalid_because(const KernelConfig& config) {
   if (config.stages != 0) return "stages are chosen at launch: say 0";
   if (config.ctas_per_sm != 1) return "1 CTA per multiprocessor: it takes all shared memory";
   if (is_pair && config.output == Output::columns) return "columns: one CTA, for few rows";
+  if (has_loaders(config) && config.choices != Sm100Choices{})
+    return "scattered, one CTA: threads load operands as the usual choices have them";
   return choices_invalid_because(config);
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernels/ptx/cp_async_bulk.h"
+#include "kernels/sm100/operands.h"
 #include "kernels/sm100/walk.h"
 
 namespace bwgemm::sm100 {
@@ -64,6 +65,9 @@ BWGEMM_DEVICE void run_producer(const KernelParams& params, const Cta<config>& c
   const Ring ring = cta.operands();
   const std::uint32_t leaders_full =
       group_ctas(config) == 2 ? ptx::mapa(ring.full_address, cta.leader()) : ring.full_address;
+  const bool loads_a = has_map_of_a<config>(params), loads_b = has_map_of_b<config>(params);
+  const std::uint32_t bytes =
+      (loads_a ? cta.offsets.a_bytes : 0) + (loads_b ? cta.offsets.b_bytes : 0);
   const OperandPart a{params.a_major, cta.rows, 0, cta.rows};
   const OperandPart b{params.b_major, cta.b_columns(), cta.first_loaded_b_column(),
                       cta.loaded_b_columns()};
@@ -82,13 +86,15 @@ BWGEMM_DEVICE void run_producer(const KernelParams& params, const Cta<config>& c
       ring.wait_empty(at);
       const std::uint32_t full = leaders_full + 8 * at.stage;
       if constexpr (group_ctas(config) == 2)
-        ptx::mbarrier_arrive_expect_tx_relaxed_cluster(full, cta.offsets.stage_bytes);
+        ptx::mbarrier_arrive_expect_tx_relaxed_cluster(full, bytes);
       else
-        ptx::mbarrier_arrive_expect_tx(full, cta.offsets.stage_bytes);
+        ptx::mbarrier_arrive_expect_tx(full, bytes);
       const int k = block * k_block;
-      load_operand<config, false>(params.a_map, a, {cta.a(at.stage), full, 0}, row, k, a_batch);
-      load_operand<config, shares_b>(params.b_map, b, {cta.b(at.stage), full, sharers}, column, k,
-                                     b_batch);
+      if (loads_a)
+        load_operand<config, false>(params.a_map, a, {cta.a(at.stage), full, 0}, row, k, a_batch);
+      if (loads_b)
+        load_operand<config, shares_b>(params.b_map, b, {cta.b(at.stage), full, sharers}, column, k,
+                                       b_batch);
       at.advance(cta.stages);
     }
   }

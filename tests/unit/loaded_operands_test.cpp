@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operands that threads load because TMA cannot address them (kernels/sm100/loaders.h): which they
+// are, that no map is made of them, and what selection makes of that.
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <string_view>
+
+#include "fake_driver.h"
+#include "kernels/rows.h"
+#include "plan/plan.h"
+#include "problems.h"
+#include "select/rejects.h"
+
+namespace bwgemm {
+namespace {
+
+using test::address, test::fake_map, test::kk, test::kn, test::mk, test::mn, test::problem_of;
+
+constexpr std::string_view loading = "bwgemm_sm100_b16_128xNx64_u_single";
+constexpr std::string_view mapping = "bwgemm_sm100_b16_256xNx64_2x1_u_pair";
+
+KernelConfig row_of(std::string_view name) {
+  for (const KernelConfig& row : kernel_rows)
+    if (kernel_name(row).view() == name) return row;
+  ADD_FAILURE() << "no row " << name;
+  return kernel_rows[0];
+}
+
+// Operands that TMA can address, in batches.
+Problem aligned(test::Majors majors = kk) {
+  return problem_of(256, 512, 768, majors, {}, 3);
+}
+
+const char* reason(const Problem& problem, std::string_view name) {
+  return rejects(problem, nominal_b200, row_of(name));
+}
+
+Plan planned(const Problem& problem, TensorMapCache& maps, Origin* origin = nullptr) {
+  SelectOptions options;
+  options.forced_kernel = loading;
+  PlanContext context;
+  context.facts = nominal_b200;
+  context.resident_clusters = nominal_b200.sm_count;
+  context.maps = &maps;
+  const Choice choice = select(problem, nominal_b200, kernel_rows, options);
+  return make_plan(problem, row_of(loading), choice, context, origin);
+}
+
+bool is_empty(const TensorMap& map) {
+  const TensorMap none{};
+  return std::memcmp(&map, &none, sizeof map) == 0;
+}
+
+TEST(LoadedOperands, AreThoseThatTmaCannotAddress) {
+  const KernelConfig row = row_of(loading);
+  const Matrix matrix = aligned().a;
+  EXPECT_FALSE(is_loaded_by_threads(row, matrix, 3));
+  Matrix displaced = matrix, stepping = matrix, batched = matrix;
+  displaced.data = address(0x10000000e);
+  stepping.ld += 4;
+  batched.batch_stride += 1;
+  for (const Matrix& one : {displaced, stepping}) {
+    EXPECT_TRUE(is_loaded_by_threads(row, one, 1));
+    EXPECT_FALSE(is_loaded_by_threads(row_of(mapping), one, 1));
+  }
+  EXPECT_TRUE(is_loaded_by_threads(row, batched, 3));
+  EXPECT_FALSE(is_loaded_by_threads(row, batched, 1));
+}
+
+TEST(LoadedOperands, AreNotRefused) {
+  for (const test::Majors majors : {kk, kn, mk, mn}) {
+    Problem problem = aligned(majors);
+    problem.a.data = address(0x100000002);
+    problem.b.ld += 1;
+    problem.b.batch_stride += 7;
+    EXPECT_STREQ(reason(problem, loading), nullptr);
+    EXPECT_STREQ(reason(problem, mapping), "A does not start at a multiple of 16 bytes");
+  }
+}
+
+// What is aligned has the limits of a map, what is not has none.
+TEST(LoadedOperands, HaveNoLimitsOfMaps) {
+  Problem problem = aligned();
+  problem.batch = 1;
+  problem.a.ld = std::int64_t{1} << 40;
+  EXPECT_STREQ(reason(problem, loading), "the leading dimension of A reaches 2^40 bytes");
+  problem.a.ld += 1;
+  EXPECT_STREQ(reason(problem, loading), nullptr);
+}
+
+TEST(LoadedOperands, HaveNoMap) {
+  for (const bool loads_a : {false, true})
+    for (const bool loads_b : {false, true}) {
+      TensorMapCache maps(test::fake_encode);
+      Problem problem = aligned(mn);
+      if (loads_a) problem.a.data = address(0x100000006);
+      if (loads_b) problem.b.batch_stride += 1;
+      Origin origin;
+      const Plan plan = planned(problem, maps, &origin);
+      EXPECT_EQ(plan.shape.threads, 512);
+      EXPECT_EQ(is_empty(plan.params.a_map), loads_a);
+      EXPECT_EQ(is_empty(plan.params.b_map), loads_b);
+      EXPECT_EQ(maps.counters().misses, std::uint64_t{!loads_a} + std::uint64_t{!loads_b});
+      EXPECT_EQ(plan.params.a.data, problem.a.data);
+      EXPECT_EQ(plan.params.b.batch_stride, problem.b.batch_stride);
+      EXPECT_TRUE(origin.is_movable);
+    }
+}
+
+TEST(LoadedOperands, MoveWithTheirPlan) {
+  TensorMapCache maps(test::fake_encode);
+  Problem problem = aligned();
+  problem.a.data = address(0x100000006);
+  Origin origin;
+  Plan plan = planned(problem, maps, &origin);
+  problem.a.data = address(0x400000006);
+  problem.b.data = address(0x500000000);
+  ASSERT_TRUE(move_plan(plan, origin, {problem.a.data, problem.b.data, problem.d.data}, maps));
+  const Plan expected = planned(problem, maps);
+  EXPECT_EQ(std::memcmp(&plan.params, &expected.params, plan.params_bytes), 0);
+}
+
+// Large products run on the tensor cores wherever their operands lie.
+TEST(LoadedOperands, AreChosenOverDirectLoads) {
+  const std::array sizes = {std::array{4093, 4091, 4099}, std::array{8191, 8191, 8191},
+                            std::array{2047, 2049, 1023}};
+  for (const auto& [m, n, k] : sizes)
+    for (const test::Majors majors : {kk, kn, mk, mn}) {
+      const Choice choice = select(problem_of(m, n, k, majors), nominal_b200, kernel_rows, {});
+      EXPECT_EQ(kernel_name(kernel_rows[static_cast<std::size_t>(choice.row)]).view(), loading)
+          << m << "x" << n << "x" << k;
+    }
+}
+
+}  // namespace
+}  // namespace bwgemm
