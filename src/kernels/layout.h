@@ -217,11 +217,11 @@ constexpr const char* invalid_because(const KernelConfig& config) {
 
 namespace direct {
 
-inline constexpr int threads = 128;
+inline constexpr int threads = 256;
 
 constexpr const char* invalid_because(const KernelConfig& config) {
   if (config.tile != Tile{64, 64, 32}) return "tile must be 64x64x32";
-  if (config.ctas_per_sm != 4) return "4 CTAs per multiprocessor: 128 registers, 16 KiB each";
+  if (config.ctas_per_sm != 2) return "2 CTAs per multiprocessor: 128 registers, 32 KiB each";
   if (config.cluster.size() != 1) return "cluster must be 1x1";
   if (config.input != Input::any16) return "the input type is chosen at launch: say any16";
   return nullptr;

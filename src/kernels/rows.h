@@ -78,10 +78,10 @@ inline constexpr std::array sm90_shapes = {
 
 inline constexpr std::array other_rows = {
     //           arch         family          input         a           b           tile m,n,k     cluster stages output     CTAs per SM
-    KernelConfig{Arch::sm90,  Family::direct, Input::any16, Major::any, Major::any, {64, 64, 32},  {1, 1}, 0, Output::scattered, 4},
+    KernelConfig{Arch::sm90,  Family::direct, Input::any16, Major::any, Major::any, {64, 64, 32},  {1, 1}, 0, Output::scattered, 2},
     KernelConfig{Arch::sm90,  Family::dot,    Input::any16, Major::any, Major::k,   {8, 16, 1024}, {1, 1}, 0, Output::scattered, 2},
     KernelConfig{Arch::sm90,  Family::dot,    Input::any16, Major::any, Major::mn,  {8, 64, 256},  {1, 1}, 0, Output::scattered, 2},
-    KernelConfig{Arch::sm100, Family::direct, Input::any16, Major::any, Major::any, {64, 64, 32},  {1, 1}, 0, Output::scattered, 4},
+    KernelConfig{Arch::sm100, Family::direct, Input::any16, Major::any, Major::any, {64, 64, 32},  {1, 1}, 0, Output::scattered, 2},
     KernelConfig{Arch::sm100, Family::dot,    Input::any16, Major::any, Major::k,   {8, 16, 1024}, {1, 1}, 0, Output::scattered, 2},
     KernelConfig{Arch::sm100, Family::dot,    Input::any16, Major::any, Major::mn,  {8, 64, 256},  {1, 1}, 0, Output::scattered, 2},
 };

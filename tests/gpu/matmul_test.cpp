@@ -125,6 +125,11 @@ std::vector<MatmulCase> odd_cases() {
       gated.fusing.aux_displacement = 1;
       gated.fusing.bias = Bias::along_n;
     }
+  MatmulCase& wide = add();  // in whole accesses along m and n
+  wide.gemm.m = 72, wide.gemm.n = 80, wide.gemm.k = 100;
+  wide.gemm.lda_extra = wide.gemm.ldb_extra = 0;
+  wide.gemm.a_displacement = 0;
+  wide.gemm.transa = BWGEMM_OP_N, wide.gemm.transb = BWGEMM_OP_T;
   MatmulCase& rows = add();
   rows.gemm.beta = -1;
   rows.fusing.c_apart = rows.fusing.c_in_rows = true;

@@ -222,7 +222,7 @@ TEST_F(PlanTest, GridIsLimited) {
   EXPECT_EQ(planned(large, big_kk, 51).grid, 50);  // whole clusters
   EXPECT_EQ(planned(large, small_kk, 51).grid, 51);
   EXPECT_EQ(planned(large, big_kk, 500).grid, 132);
-  EXPECT_EQ(planned(large, direct90).grid, 4 * 132);
+  EXPECT_EQ(planned(large, direct90).grid, 2 * 132);
   EXPECT_EQ(planned(large, direct90, 10).grid, 10);  // CTAs of a limited grid never share an SM
   EXPECT_EQ(planned(problem_of(512, 256, 512), big_kk).grid, 4);  // two tiles
 

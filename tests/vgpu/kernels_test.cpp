@@ -145,7 +145,8 @@ TEST(Kernels, TensorSingleWithLoaders) {
 
 TEST(Kernels, Direct) {
   std::vector<KernelProblem> problems{problem(70, 130, 75), problem(65, 33, 200),
-                                      problem(64, 64, 512), problem(33, 70, 40)};
+                                      problem(64, 64, 512), problem(33, 70, 40),
+                                      problem(67, 69, 70),  problem(69, 67, 100)};
   problems[0].pad = 1;
   problems[0].beta = 2;
   problems[1].a = Major::mn;
@@ -157,6 +158,10 @@ TEST(Kernels, Direct) {
   problems[2].clusters = 4;
   problems[3].f32_output = true;
   problems[3].batch = 2;
+  problems[4].a = problems[4].b = Major::mn;
+  problems[4].pad = 1;  // single elements
+  problems[5].a = problems[5].b = Major::mn;
+  problems[5].pad = 2;  // pairs
   run_all("bwgemm_sm90_b16_64x64x32_direct", problems, 3);
   if (!testing::Test::IsSkipped()) run_all("bwgemm_sm100_b16_64x64x32_direct", problems, 1);
 }

@@ -2,15 +2,16 @@
 // The kernel that serves every problem, on both architectures: ordinary loads of any alignment,
 // mma.sync, no workspace unless k is split. Persistent over units of (batch, tile, split).
 //
-// Roles (128 threads)   all threads load, multiply (four warps, 2x2, 32x32 each) and store
+// Roles (256 threads)   all threads load, multiply (eight warps, 2x4, 32x16 each) and store
 // Shared memory         two slabs of A and two of B; between main loops the same bytes stage D;
 //                       behind them the products of a gate's x
-// Timeline, per unit    k: load slab i to registers | multiply slab i-1 | store slab i, barrier
+// Timeline, per unit    k: store slab i-2 | load slab i to registers | multiply slab i-3, barrier
 //                       split: partial out, arrive; all but the last CTA of the tile go on
 //                       accumulators -> staging, barrier, C -> combine -> D, barrier
 //                       with a gate the first two twice: for columns of x, then of their y
 #pragma once
 
+#include "kernels/computed_here.h"
 #include "kernels/direct/fused_tile.h"
 #include "kernels/direct/output_tile.h"
 #include "kernels/direct/pointers.h"
@@ -45,62 +46,65 @@ BWGEMM_DEVICE void multiply(const FragmentReader& a, const FragmentReader& b, st
   __syncwarp();  // loads at the edges may have parted the lanes; ldmatrix needs them together
 #pragma unroll
   for (int step = 0; step < slab_depth / 16; ++step) {
-    std::uint32_t a_fragments[2][4], b_fragments[2][4];
+    std::uint32_t a_fragments[Accumulators::rows][4], b_fragment[4];
 #pragma unroll
-    for (int i = 0; i < 2; ++i) a.read(slabs, i, step, a_fragments[i]);
-#pragma unroll
-    for (int i = 0; i < 2; ++i) b.read(slabs + slab_bytes, i, step, b_fragments[i]);
+    for (int i = 0; i < Accumulators::rows; ++i) a.read(slabs, i, step, a_fragments[i]);
+    b.read(slabs + slab_bytes, 0, step, b_fragment);
 #pragma unroll
     for (int i = 0; i < Accumulators::rows; ++i)
 #pragma unroll
       for (int j = 0; j < Accumulators::columns; ++j) {
         // A 16x16 block of B is two operands of 8 columns.
-        const std::uint32_t b0 = b_fragments[j / 2][j % 2 * 2];
-        const std::uint32_t b1 = b_fragments[j / 2][j % 2 * 2 + 1];
+        const std::uint32_t b0 = b_fragment[2 * j], b1 = b_fragment[2 * j + 1];
         ptx::mma_m16n8k16_bf16_if(is_bf16, accumulators.block[i][j], a_fragments[i], b0, b1);
         ptx::mma_m16n8k16_f16_if(!is_bf16, accumulators.block[i][j], a_fragments[i], b0, b1);
       }
   }
 }
 
-// The product over `range`, whose first slab is where the loaders stand. Ends with a barrier after
-// the last read of shared memory.
+// The product over `range`, whose first slab is where the loaders stand. A slab is loaded three
+// turns before it is multiplied and stored one before. Ends with a barrier after the last read of
+// shared memory.
+template <bool wide>
 BWGEMM_DEVICE void run_main_loop(const KernelParams& params, SlabRange range, SlabLoader& a_loader,
                                  SlabLoader& b_loader, const FragmentReader& a,
                                  const FragmentReader& b, std::uint32_t shared,
                                  Accumulators& accumulators) {
-  std::uint32_t filled = shared, free = shared + stage_bytes;
-  for (int slab = range.begin; slab <= range.end; ++slab) {
-    const bool loads = slab < range.end;
-    const std::int64_t left = params.k - static_cast<std::int64_t>(slab) * slab_depth;
-    const int depth = left < slab_depth ? static_cast<int>(left) : slab_depth;
-    SlabWords a_words, b_words;
-    if (loads) {
-      a_loader.load(depth, a_words);
-      b_loader.load(depth, b_words);
+  const int whole_slabs = static_cast<int>(params.k / slab_depth);
+  const int rest = static_cast<int>(params.k % slab_depth);
+  SlabWords a_words[stages] = {}, b_words[stages] = {};
+#pragma unroll 1
+  for (int first = range.begin - 3; first < range.end; first += stages)
+#pragma unroll
+    for (int turn = 0; turn < stages; ++turn) {
+      const int slab = first + turn, next = slab + 3;
+      const std::uint32_t free = shared + turn * stage_bytes;
+      const std::uint32_t filled = shared + (1 - turn) * stage_bytes;
+      if (slab + 1 >= range.begin) {
+        SlabLoader::store<wide>(free, a_words[turn]);
+        SlabLoader::store<wide>(free + slab_bytes, b_words[turn]);
+      }
+      if (next < range.end) {
+        const int depth = next < whole_slabs ? slab_depth : rest;
+        a_loader.load<wide>(depth, a_words[turn]);
+        b_loader.load<wide>(depth, b_words[turn]);
+      }
+      if (slab >= range.begin && slab < range.end)
+        multiply(a, b, filled, params.input_type, accumulators);
+      // Orders these stores before the next reads, these reads before the next stores.
+      if (slab + 1 >= range.begin) __syncthreads();
     }
-    if (slab > range.begin) multiply(a, b, filled, params.input_type, accumulators);
-    if (loads) {
-      a_loader.store(free, depth, a_words);
-      b_loader.store(free + slab_bytes, depth, b_words);
-    }
-    __syncthreads();  // orders these stores before the next reads, these reads before the next
-                      // stores
-    const std::uint32_t swapped = filled;
-    filled = free;
-    free = swapped;
-  }
 }
 
-// An operand of the tile that starts at row (or column) `row`, from step k on. `shift`: elements
-// that it lies behind the matrix.
-BWGEMM_DEVICE void seek(const KernelParams& params, SlabLoader& loader, const StridedMatrix& matrix,
-                        std::int64_t row, std::int64_t rows, std::int64_t k, std::int64_t batch,
-                        std::int64_t shift) {
+// Where an operand of the batch lies, of `rows` rows (or columns) and `shift` elements behind the
+// matrix; the loader is fitted to it.
+BWGEMM_DEVICE const char* operand_at(const KernelParams& params, SlabLoader& loader,
+                                     const StridedMatrix& matrix, std::int64_t rows,
+                                     std::int64_t batch, std::int64_t shift) {
   const char* const data = data_of_batch(params, matrix.data, batch) + 2 * shift;
   if (params.is_pointer_array || params.fused.has(operation::gate))
     loader.fit(data, rows, params.k, params.batch);
-  loader.seek(data, row, k, batch, clipped(rows - row, slab_rows));
+  return data;
 }
 
 template <KernelConfig config>
@@ -124,24 +128,35 @@ BWGEMM_DEVICE void gemm(const KernelParams& params) {
   const FragmentReader b(lines_along_k(params.b), warp.column, BlockOrder::k_first);
 
   for (std::int64_t unit = blockIdx.x; unit < tiles * splits; unit += gridDim.x) {
-    const std::int64_t tile = unit / splits;
+    // Divisions are most of what comes before the first load: none without need.
+    const std::int64_t tile = splits == 1 ? unit : unit / splits;
     const int split = static_cast<int>(unit - tile * splits);
-    const std::int64_t batch = tile / tiles_per_batch;
+    const std::int64_t batch = tile < tiles_per_batch ? 0 : tile / tiles_per_batch;
     TileIndex at = tile_at(static_cast<std::uint32_t>(tile - batch * tiles_per_batch),
                            params.tiles_m, params.tiles_n, params.raster_group);
     at.batch = static_cast<std::int32_t>(batch);
 
     const SlabRange range = slabs_of_split(params, slabs, splits, split);
-    const std::int64_t first_k = static_cast<std::int64_t>(range.begin) * slab_depth;
     Accumulators accumulators;
 #pragma unroll 1
     for (bool is_x = params.fused.has(operation::gate);; is_x = false) {
       // Zero where there is no gate.
       const std::int64_t shift = is_x ? 0 : params.fused.b_to_y;
-      seek(params, a_loader, params.a, first_row(at), params.m, first_k, batch, 0);
-      seek(params, b_loader, params.b, first_column(at), params.n, first_k, batch, shift);
+      // Nothing that follows from these is computed before the passes and kept.
+      const TileIndex here{computed_here(at.m), computed_here(at.n), computed_here(at.batch)};
+      const std::int64_t k = static_cast<std::int64_t>(computed_here(range.begin)) * slab_depth;
+      const std::int64_t row = first_row(here), column = first_column(here);
+      const char* const a_data = operand_at(params, a_loader, params.a, params.m, here.batch, 0);
+      const char* const b_data =
+          operand_at(params, b_loader, params.b, params.n, here.batch, shift);
+      const bool wide = a_loader.can_be_wide() && b_loader.can_be_wide();
+      a_loader.seek(wide, a_data, row, k, here.batch, clipped(params.m - row, slab_rows));
+      b_loader.seek(wide, b_data, column, k, here.batch, clipped(params.n - column, slab_rows));
       accumulators = {};
-      run_main_loop(params, range, a_loader, b_loader, a, b, shared, accumulators);
+      if (wide)
+        run_main_loop<true>(params, range, a_loader, b_loader, a, b, shared, accumulators);
+      else
+        run_main_loop<false>(params, range, a_loader, b_loader, a, b, shared, accumulators);
       if (!is_x) break;
       stage(shared + gated_at, accumulators);  // read behind the barrier after the second pass
     }

@@ -14,9 +14,9 @@ inline constexpr int tile_rows = 64, tile_columns = 64;
 inline constexpr int log2_tile_columns = 6;
 inline constexpr int staging_bytes = tile_rows * tile_columns * 4;
 
-// Four warps, two by two, hold 32x32 each as 2x4 mma blocks of 16x8.
+// Eight warps, two by four, hold 32x16 each as 2x2 mma blocks of 16x8.
 struct Accumulators {
-  static constexpr int rows = 2, columns = 4;
+  static constexpr int rows = 2, columns = 2;
   float block[rows][columns][4];
 };
 
@@ -24,7 +24,7 @@ struct WarpTile {
   int row, column;
 
   BWGEMM_DEVICE explicit WarpTile(int thread)
-      : row(thread / 64 * (tile_rows / 2)), column(thread / 32 % 2 * (tile_columns / 2)) {}
+      : row(thread / 128 * (tile_rows / 2)), column(thread / 32 % 4 * (tile_columns / 4)) {}
 };
 
 // Rows are 256 bytes; 32-byte units are crossed with the row, for the four rows that one half-warp
@@ -159,7 +159,8 @@ template <int element_bytes, int width>
 BWGEMM_DEVICE void OutputTile::write_units(const KernelParams& params, const Scaling& scaling,
                                            std::uint32_t staging) const {
   constexpr int bytes = element_bytes * width, unit_words = words_of(bytes);
-  constexpr int group = width == 1 ? 8 : 4;  // loads of C in flight
+  constexpr int units = tile_rows * tile_columns / threads / width;
+  constexpr int group = width == 1 ? 8 : units < 4 ? units : 4;  // loads of C in flight
   const UnitMap at(ptx::tid_x(), width, log2_tile_columns);
   const int rows = clipped(params.m - first_row(at_), tile_rows);
   if (at.column >= clipped(params.n - first_column(at_), tile_columns)) return;

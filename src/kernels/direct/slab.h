@@ -22,14 +22,17 @@ BWGEMM_DEVICE bool lines_along_k(const StridedMatrix& matrix) {
   return matrix.inner_stride == 1 || matrix.outer_stride != 1;
 }
 
-// A thread's part of a slab between its load and its store.
+// A thread's part of a slab between its load and its store: eight elements of one line, or four
+// pairs. The second element of a pair has its own word until the store, because what joins them
+// would wait for the loads.
 struct SlabWords {
-  std::uint32_t word[slab_bytes / threads / 4];
+  std::uint32_t word[4], second[4];
 };
 
-// Moves slabs of one operand from global memory through registers to shared memory. Keeps only the
-// position in the matrix, its edge and the width of the accesses, chosen once per kernel; the rest
-// is computed anew for each slab, because registers are scarcer here than arithmetic.
+// Moves slabs of one operand from global memory through registers to shared memory: wide, which is
+// 16 bytes at a time, or in pairs of elements, which are loaded at once or one by one.
+// Past the last row of the matrix a slab holds any of its elements, since the sums there are not
+// written; past the last step of k it holds zeros.
 class SlabLoader {
  public:
   BWGEMM_DEVICE SlabLoader(const StridedMatrix& matrix, std::int64_t rows, std::int64_t k,
@@ -43,51 +46,61 @@ class SlabLoader {
     width_ = access_width(data, rows, k, batches);
   }
 
+  BWGEMM_DEVICE bool can_be_wide() const { return width_ == 8; }
+
   // Moves to the slab that starts at (row, k) of the matrix at `data`, with `rows` rows from there
   // to the matrix's edge.
-  BWGEMM_DEVICE void seek(const void* data, std::int64_t row, std::int64_t k, std::int64_t batch,
-                          int rows) {
+  BWGEMM_DEVICE void seek(bool wide, const void* data, std::int64_t row, std::int64_t k,
+                          std::int64_t batch, int rows) {
     rows_ = rows;
-    slab_ =
-        static_cast<const char*>(data) +
-        2 * (batch * matrix_.batch_stride + row * matrix_.outer_stride + k * matrix_.inner_stride);
+    const UnitMap at = units(wide);
+    const int last = along_k_ ? rows - 1 : (rows - 1) & (wide ? ~7 : ~1);
+    const int line = along_k_ && at.line > last ? last : at.line;
+    const int column = !along_k_ && at.column > last ? last : at.column;
+    inside_ = along_k_ ? at.units_in(rows) : 4;
+    left_ = (along_k_ ? slab_depth : rows) - column;
+    unit_ = static_cast<const char*>(data) +
+            2 * (batch * matrix_.batch_stride + row * matrix_.outer_stride +
+                 k * matrix_.inner_stride + line * line_stride() + column * along_stride());
   }
 
-  // Starts the loads of the slab, of which `depth` steps of k exist. Accesses of one element are
-  // left to store(): they would hold a register per element for as long as the slab before is
-  // multiplied.
-  BWGEMM_DEVICE void load(int depth, SlabWords& words) const {
-    switch (width_) {
-      case 8: load_units<8>(depth, words.word); break;
-      case 4: load_units<4>(depth, words.word); break;
-      case 2: load_units<2>(depth, words.word); break;
-      default: break;
-    }
+  // Starts the loads of the slab, of which `depth` steps of k exist, and moves to the next one.
+  // `words`: zeros, or what the thread stored of an earlier slab.
+  template <bool wide>
+  BWGEMM_DEVICE void load(int depth, SlabWords& words) {
+    if (depth < slab_depth || (!wide && width_ == 0))
+      load_part<wide>(depth, words);
+    else if constexpr (wide)
+      load_global<16>(unit_, words.word);
+    else
+      load_pairs(words);
+    unit_ += 2 * slab_depth * matrix_.inner_stride;
   }
 
-  // Writes the slab to a 1024-byte aligned shared address and moves to the next one.
-  BWGEMM_DEVICE void store(std::uint32_t slab, int depth, const SlabWords& words) {
-    switch (width_) {
-      case 8: store_units<8>(slab, words.word); break;
-      case 4: store_units<4>(slab, words.word); break;
-      case 2: store_units<2>(slab, words.word); break;
-      default: copy_elements(slab, depth); break;
+  // Writes a loaded slab to a 1024-byte aligned shared address.
+  template <bool wide>
+  BWGEMM_DEVICE static void store(std::uint32_t slab, const SlabWords& words) {
+    if constexpr (wide) {
+      store_shared<16>(slab + swizzled(ptx::tid_x() * 16, swizzle_row_bytes), words.word);
+    } else {
+      const std::uint32_t first = slab + swizzled(ptx::tid_x() * 4, swizzle_row_bytes);
+      static_assert(threads * 4 % 1024 == 0);  // so the pairs of a thread swizzle alike
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        ptx::st_shared(first + i * threads * 4, words.word[i] + (words.second[i] << 16));
     }
-    slab_ += 2 * slab_depth * matrix_.inner_stride;
   }
 
  private:
-  template <int width>
-  static constexpr int units = slab_elements / threads / width;
-
-  // Elements per access.
+  // Elements per access, 0 where none are neighbours.
   BWGEMM_DEVICE int access_width(const void* data, std::int64_t rows, std::int64_t k,
                                  int batches) const {
-    if (along_stride() != 1) return 1;
+    if (along_stride() != 1) return 0;
     Alignment alignment;
     alignment.add(data);
     alignment.add(2 * matrix_.batch_stride, batches);
     alignment.add(2 * line_stride(), along_k_ ? rows : k);
+    if (!along_k_ && rows % 8 != 0) alignment.bits |= 8;  // 16 bytes would cross a line's end
     return alignment.bytes() / 2;
   }
 
@@ -97,53 +110,64 @@ class SlabLoader {
   BWGEMM_DEVICE std::int64_t line_stride() const {
     return along_k_ ? matrix_.outer_stride : matrix_.inner_stride;
   }
+  BWGEMM_DEVICE std::int64_t pair_step() const {
+    return 2 * line_stride() * (along_k_ ? threads / 16 : threads / 32);
+  }
+  BWGEMM_DEVICE UnitMap units(bool wide) const {
+    return UnitMap(ptx::tid_x(), wide ? 8 : 2, along_k_ ? 5 : 6);
+  }
 
-  template <int width>
-  BWGEMM_DEVICE void load_units(int depth, std::uint32_t* words) const {
-    constexpr int unit_words = words_of(2 * width);
-    const UnitMap at(ptx::tid_x(), width, along_k_ ? 5 : 6);
-    const int inside = at.units_in(along_k_ ? rows_ : depth);
-    const int left = (along_k_ ? depth : rows_) - at.column;  // elements to the line's end
-    const std::int64_t unit_step = 2 * line_stride() << at.log2_line_step;
-    const char* unit = slab_ + 2 * (at.line * line_stride() + at.column * along_stride());
+  // Pairs behind the last line are the last one again.
+  BWGEMM_DEVICE void load_pairs(SlabWords& words) const {
+    const std::int64_t step = pair_step();
+    const bool is_pair = left_ > 1;
+    const char* pair = unit_;
+    if (width_ > 1 && is_pair) {
 #pragma unroll
-    for (int i = 0; i < units<width>; ++i) {
-      std::uint32_t* value = words + i * unit_words;
-#pragma unroll
-      for (int word = 0; word < unit_words; ++word) value[word] = 0;
-      if (i < inside) {
-        if (left >= width)
-          load_global<2 * width>(unit, value);
-        else if constexpr (width > 1)
-          load_global_first<2 * width>(unit, left, value);
+      for (int i = 0; i < 4; ++i) {
+        if (i > 0) pair = ptx::add_s64_if(i < inside_, pair, step);
+        words.word[i] = ptx::ld_global(pair);
       }
-      unit = ptx::add_s64(unit, unit_step);
-    }
-  }
-
-  template <int width>
-  BWGEMM_DEVICE void store_units(std::uint32_t slab, const std::uint32_t* words) const {
-    const std::uint32_t first = swizzled(ptx::tid_x() * width * 2, swizzle_row_bytes);
+    } else {
 #pragma unroll
-    for (int i = 0; i < units<width>; ++i) {
-      // Unit 0 lies below this distance's bits, so they swizzle separately.
-      const std::uint32_t distance = i * threads * width * 2;
-      const std::uint32_t crossed = swizzled(distance, swizzle_row_bytes) - distance;
-      store_shared<2 * width>(slab + distance + (first ^ crossed), words + i * words_of(2 * width));
+      for (int i = 0; i < 4; ++i) {
+        if (i > 0) pair = ptx::add_s64_if(i < inside_, pair, step);
+        words.word[i] = ptx::ld_global_u16(pair);
+        ptx::ld_global_u16_over(words.second[i], is_pair, pair + 2);
+      }
     }
   }
 
-  BWGEMM_DEVICE void copy_elements(std::uint32_t slab, int depth) const {
-    std::uint32_t elements[units<1>];
-    load_units<1>(depth, elements);
-    store_units<1>(slab, elements);
+  // Element by element, with any distance between them.
+  template <bool wide>
+  BWGEMM_DEVICE void load_part(int depth, SlabWords& words) const {
+    const UnitMap at = units(wide);
+    const int inside = at.units_in(along_k_ ? rows_ : depth);
+    const int left = (along_k_ ? depth : rows_) - at.column;
+    if constexpr (wide) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) words.word[i] = 0;
+      load_global_first<16>(unit_, inside > 0 ? left : 0, words.word);
+    } else {
+      const std::int64_t step = pair_step();
+      const char *first = unit_, *second = unit_ + 2 * along_stride();
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        words.word[i] = ptx::ld_global_u16_if(i < inside && left > 0, first);
+        words.second[i] = ptx::ld_global_u16_if(i < inside && left > 1, second);
+        first = ptx::add_s64(first, step);
+        second = ptx::add_s64(second, step);
+      }
+    }
   }
 
   const StridedMatrix& matrix_;
   bool along_k_;
   int width_;
   int rows_ = 0;
-  const char* slab_ = nullptr;
+  int inside_ = 0;  // pairs of the thread in lines that exist
+  int left_ = 0;    // elements from its column to the end of a line
+  const char* unit_ = nullptr;
 };
 
 // How the four 8x8 blocks of a 16x16 block follow each other in the registers of a fragment. mma
@@ -154,7 +178,7 @@ enum class BlockOrder : std::uint8_t { rows_first, k_first };
 // Reads 16x16 blocks of a slab as mma operands.
 class FragmentReader {
  public:
-  // `row`: first row of this warp's part of the slab, a multiple of 32.
+  // `row`: first row of this warp's part of the slab, a multiple of 16 for each block of rows.
   BWGEMM_DEVICE FragmentReader(bool along_k, int row, BlockOrder order)
       : along_k_(along_k),
         row_step_(along_k ? 16 * slab_depth * 2 : 16 * 2),

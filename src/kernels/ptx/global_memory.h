@@ -15,6 +15,20 @@ BWGEMM_DEVICE Byte* add_s64(Byte* address, std::int64_t bytes) {
   return sum;
 }
 
+// The address as it is where the condition is false.
+template <typename Byte>
+BWGEMM_DEVICE Byte* add_s64_if(bool condition, Byte* address, std::int64_t bytes) {
+  asm volatile(
+      "{\n"
+      " .reg .pred condition;\n"
+      " setp.ne.b32 condition, %2, 0;\n"
+      " @condition add.s64 %0, %0, %1;\n"
+      "}"
+      : "+l"(address)
+      : "l"(bytes), "r"(static_cast<int>(condition)));
+  return address;
+}
+
 BWGEMM_DEVICE std::uint32_t ld_global_u16(const void* address) {
   std::uint32_t value;
   asm volatile("ld.global.u16 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
@@ -59,6 +73,19 @@ BWGEMM_DEVICE std::uint32_t ld_global_u16_if(bool condition, const void* address
       : "l"(address), "r"(static_cast<int>(condition))
       : "memory");
   return value;
+}
+
+// Leaves the value as it is where the condition is false.
+BWGEMM_DEVICE void ld_global_u16_over(std::uint32_t& value, bool condition, const void* address) {
+  asm volatile(
+      "{\n"
+      " .reg .pred condition;\n"
+      " setp.ne.b32 condition, %2, 0;\n"
+      " @condition ld.global.u16 %0, [%1];\n"
+      "}"
+      : "+r"(value)
+      : "l"(address), "r"(static_cast<int>(condition))
+      : "memory");
 }
 
 BWGEMM_DEVICE std::uint32_t ld_global_if(bool condition, const void* address) {
