@@ -176,7 +176,7 @@ ScratchNeed Handle::need_of(const Problem& problem, const Choice& choice, const 
   const KernelConfig& config = kernel_rows[static_cast<std::size_t>(choice.row)];
   ScratchNeed need{.partials_bytes = workspace_bytes(problem, config, choice),
                    .partials_limit = call.workspace.usable(),
-                   .arrivals = arrival_count(problem, config, choice)};
+                   .arrivals = arrival_count(config, choice)};
   if (!sums.any()) return need;
   need.partials_bytes = std::max(need.partials_bytes, sums.workspace_bytes);
   need.arrivals = std::max(need.arrivals, sums.arrivals);

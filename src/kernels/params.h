@@ -43,7 +43,7 @@ struct KernelParams {
   // Families that can split k.
   std::int32_t splits;       // slices of k, each summed by its own cluster; 1: none
   std::int32_t k_per_split;  // multiple of tile.k
-  float* partials;           // a tile of sums for each slice of each tile; splits > 1 only
+  float* partials;           // a tile of sums for each slice of each other tile; splits > 1 only
   std::uint32_t* arrivals;   // zero before and after the launch; splits > 1 only
 
   // Family::direct, Family::dot, and Output::scattered; c also where the epilogue loads C itself.
@@ -54,6 +54,9 @@ struct KernelParams {
 
   // Family::direct: the data of a, b, c and d are arrays of pointers, one for each batch.
   bool is_pointer_array;
+
+  // Family::cooperative: tiles whose k is not split, the first ones; all if splits is 1.
+  std::uint32_t whole_tiles;
 
   // All families.
   FusedParams fused;

@@ -10,19 +10,31 @@
 
 namespace bwgemm {
 
-// Where k is split, each tile comes once for every slice of k, one after the other.
+// First the tiles that are whole, then, where k is split, all others once for every slice of k: so
+// neighbouring CTAs work on neighbouring tiles, and lines that they share leave L2 once.
 class Tiles {
  public:
-  BWGEMM_DEVICE Tiles(const KernelParams& params, int cluster_size, int splits)
+  BWGEMM_DEVICE Tiles(const KernelParams& params, int cluster_size)
       : index_(blockIdx.x / cluster_size),
         step_(gridDim.x / cluster_size),
-        splits_(splits),
-        count_(params.tiles_m * params.tiles_n * params.batch * splits) {}
+        tiles_(params.tiles_m * params.tiles_n * params.batch),
+        count_(tiles_ + (tiles_ - params.whole_tiles) * (params.splits - 1)) {}
 
   BWGEMM_DEVICE bool valid() const { return index_ < count_; }
   BWGEMM_DEVICE void advance() { index_ += step_; }
-  BWGEMM_DEVICE std::uint32_t number() const { return splits_ == 1 ? index_ : index_ / splits_; }
-  BWGEMM_DEVICE std::uint32_t split() const { return index_ - number() * splits_; }
+  BWGEMM_DEVICE void advance_behind(const Tiles& first_ones) {
+    while (index_ < first_ones.count_) advance();
+  }
+  // The first slice does without a division.
+  BWGEMM_DEVICE std::uint32_t split(const KernelParams& params) const {
+    return index_ < tiles_ ? 0 : (index_ - params.whole_tiles) / (tiles_ - params.whole_tiles);
+  }
+  BWGEMM_DEVICE std::uint32_t number(const KernelParams& params) const {
+    return index_ - split(params) * (tiles_ - params.whole_tiles);
+  }
+  BWGEMM_DEVICE bool is_sliced(const KernelParams& params) const {
+    return index_ >= params.whole_tiles;
+  }
   // Every second tile of this walk, from the first or the second one on.
   BWGEMM_DEVICE Tiles every_second(int first) const {
     Tiles some = *this;
@@ -32,6 +44,12 @@ class Tiles {
   }
   // In such a walk: whether the tile in between, the next of all, exists.
   BWGEMM_DEVICE bool has_tile_between() const { return index_ + step_ / 2 < count_; }
+  // The walk's whole tiles.
+  BWGEMM_DEVICE Tiles whole_ones(const KernelParams& params) const {
+    Tiles whole = *this;
+    whole.count_ = min(count_, params.whole_tiles);
+    return whole;
+  }
   // The tile where this walk stands, and no other.
   BWGEMM_DEVICE Tiles alone() const {
     Tiles one = *this;
@@ -39,11 +57,11 @@ class Tiles {
     return one;
   }
   BWGEMM_DEVICE TileIndex at(const KernelParams& params) const {
-    return tile_at(number(), params.tiles_m, params.tiles_n, params.raster_group);
+    return tile_at(number(params), params.tiles_m, params.tiles_n, params.raster_group);
   }
 
  private:
-  std::uint32_t index_, step_, splits_, count_;
+  std::uint32_t index_, step_, tiles_, count_;
 };
 
 // The part of a cluster's tile that one output stack (a set of staging buffers) covers, in the

@@ -143,9 +143,10 @@ void fill_strided(const Problem& problem, KernelParams& params) {
 }
 
 void fill_splits(const Problem& problem, const KernelConfig& config, const Choice& choice,
-                 const Scratch& scratch, KernelParams& params) {
+                 std::int64_t tiles, const Scratch& scratch, KernelParams& params) {
   constexpr std::int64_t limit = std::numeric_limits<std::int32_t>::max();  // undivided k: any size
   params.splits = choice.splits;
+  params.whole_tiles = static_cast<std::uint32_t>(tiles - choice.sliced_tiles);
   params.k_per_split =
       narrow(std::min(ceil_div(k_steps(problem, config), choice.splits) * config.tile.k, limit));
   if (choice.splits == 1) return;
@@ -211,7 +212,8 @@ Plan make_plan(const Problem& given, const KernelConfig& config, const Choice& c
   // Padding too: equal plans are then equal bytes.
   std::memset(static_cast<void*>(&plan.params), 0, sizeof(KernelParams));
   fill_common(problem, config, choice, plan.shape, plan.params);
-  fill_splits(problem, config, choice, context.scratch, plan.params);
+  const TileCounts tiles = cluster_tiles(problem, config, plan.shape);
+  fill_splits(problem, config, choice, tiles.total(), context.scratch, plan.params);
   if (config.output == Output::scattered) fill_strided(problem, plan.params);
   fill_fused(problem, config, from.is_transposed, plan.params);
   if (has_residues(config))
@@ -224,8 +226,7 @@ Plan make_plan(const Problem& given, const KernelConfig& config, const Choice& c
     throw Error(BWGEMM_STATUS_NOT_SUPPORTED,
                 text("no cluster of ", kernel_name(config).view(),
                      " fits the multiprocessors that the call may use"));
-  const TileCounts tiles = cluster_tiles(problem, config, plan.shape);
-  plan.grid = static_cast<int>(grid_ctas(config, tiles.total() * choice.splits, allowed));
+  plan.grid = static_cast<int>(grid_ctas(config, work_units(tiles, choice), allowed));
   return plan;
 }
 

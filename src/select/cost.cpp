@@ -74,10 +74,10 @@ constexpr ArchCosts h200_costs = {
     .merge_slice_us = 0.10,
     .merge_bytes_per_us = 180e3,
     .partials_bytes_per_us = 2.63e6,
-    .direct_wide = {1.18, 0.362},      // 141 times of the same sweeps, 4 % off in the median
-    .direct_narrow = {1.45, 0.496},
-    .direct_tile_us = 0.76,
-    .direct_merge_us = 0.31,
+    .direct_wide = {0.48, 0.27},       // 60 times of sweep-direct.csv, 6 % off in the median
+    .direct_narrow = {0.66, 0.40},
+    .direct_tile_us = 1.49,
+    .direct_merge_us = 0.16,
     .unmapped_launch_us = 2.10,
     .dot_bytes_per_us = 4.45e6,        // of 4.64 TB/s that a kernel which only reads gets
     .dot_cta_bytes_per_us = 29.7e3,
@@ -288,31 +288,33 @@ double tma_compute_us(const Problem& problem, const DeviceFacts& facts, const Ke
   const double exposed = hides_epilogue           ? 0
                          : config.ctas_per_sm > 1 ? costs.exposed_epilogue * epilogue
                                                   : epilogue;
-  const auto blocks = static_cast<double>(ceil_div(k_steps(problem, config), splits));
+  const std::int64_t steps = k_steps(problem, config);
   const TileCounts tiles = tile_counts(problem, shape.cluster_tile_m, shape.cluster_tile_n);
   const Block block = block_of(problem, costs, config, shape, tiles);
-  const std::int64_t units = tiles.total() * splits;
+  const std::int64_t sliced = sliced_tiles(facts, config, tiles.total(), splits);
+  const std::int64_t whole = tiles.total() - sliced, slices = sliced * splits;
   const std::int64_t resident = resident_clusters(facts, config);
   // With one tile a CTA has no turns to take.
-  const double pace_of_shape = config.takes_turns && units <= resident ? 1.09 : pace(config);
+  const double pace_of_shape = config.takes_turns && whole <= resident ? 1.09 : pace(config);
   const double loading = loading_block_us(problem, config, shape.tile_n);
-  const auto wave_us = [&](std::int64_t clusters) {
+  const auto wave_us = [&](std::int64_t clusters, std::int64_t blocks) {
+    if (clusters == 0) return 0.0;
     const double each =
         moves_lines(config)
             ? moving_block_us(problem, config)
             : std::max(loading, block_us(costs, config, block, shape.tile_n, pace_of_shape,
                                          facts.sm_count, clusters * config.cluster.size()));
-    return blocks * each + costs.fill_us + exposed;
+    return static_cast<double>(blocks) * each + costs.fill_us + exposed;
   };
-  const std::int64_t full_waves = units / resident, left = units % resident;
   const double slice_bytes = cta_outputs * sizeof(float);
   const double merge =
       splits == 1 ? 0
                   : costs.merge_us +
                         splits * (costs.merge_slice_us + slice_bytes / costs.merge_bytes_per_us) +
-                        static_cast<double>(units * config.cluster.size()) * slice_bytes /
+                        static_cast<double>(slices * config.cluster.size()) * slice_bytes /
                             costs.partials_bytes_per_us;
-  return static_cast<double>(full_waves) * wave_us(resident) + (left > 0 ? wave_us(left) : 0) +
+  return static_cast<double>(whole / resident) * wave_us(resident, steps) +
+         wave_us(whole % resident, steps) + wave_us(slices, ceil_div(steps, splits)) +
          (hides_epilogue ? epilogue : 0) + merge;
 }
 
@@ -372,18 +374,28 @@ std::int64_t resident_clusters(const DeviceFacts& facts, const KernelConfig& con
       1, std::min(config.ctas_per_sm, facts.ctas_per_sm) * facts.sm_count / config.cluster.size());
 }
 
+std::int64_t sliced_tiles(const DeviceFacts& facts, const KernelConfig& config, std::int64_t tiles,
+                          int splits) {
+  if (splits == 1) return 0;
+  const std::int64_t resident = resident_clusters(facts, config);
+  if (tiles <= resident) return tiles;
+  return config.family == Family::cooperative ? tiles % resident : 0;
+}
+
 Splits splits_to_try(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
                      std::size_t workspace_bytes, int forced, int tile_n) {
   Splits splits;
   const KernelShape shape = kernel_shape(config, tile_n, problem.d.type);
   const std::int64_t steps = k_steps(problem, config);
   if (steps == 0 || shape.cluster_tile_n == 0 || !can_split(config, problem)) return splits;
-  const std::int64_t tiles = cluster_tiles(problem, config, shape).total();
+  const std::int64_t sliced =
+      sliced_tiles(facts, config, cluster_tiles(problem, config, shape).total(), 2);
+  if (sliced == 0) return splits;
   const std::size_t slice_bytes = sizeof(float) * static_cast<std::size_t>(shape.cluster_tile_m) *
                                   static_cast<std::size_t>(shape.cluster_tile_n) *
-                                  static_cast<std::size_t>(tiles);
+                                  static_cast<std::size_t>(sliced);
   const std::int64_t most =
-      std::min({resident_clusters(facts, config) / tiles,
+      std::min({resident_clusters(facts, config) / sliced,
                 steps / (config.family == Family::dot ? 1 : min_steps_per_split),
                 static_cast<std::int64_t>(workspace_bytes / slice_bytes)});
   const auto normalized = [&](std::int64_t wanted) {

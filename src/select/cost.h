@@ -49,9 +49,14 @@ double predicted_us(const Problem& problem, const DeviceFacts& facts, const Kern
 // Clusters that compute at the same time.
 std::int64_t resident_clusters(const DeviceFacts& facts, const KernelConfig& config);
 
-// 1, and some more for which tiles * splits do not exceed the device, no slice is empty or very
-// short, and the partial sums fit `workspace_bytes`. With `forced` > 0 the number nearest to it.
-// tile_n: the run-time value, where the config leaves it to the launch.
+// How many of the tiles are cut into slices where k is split: all if the device has room for them,
+// else those of the last wave, which would leave it partly idle. 0: the kernel cannot.
+std::int64_t sliced_tiles(const DeviceFacts& facts, const KernelConfig& config, std::int64_t tiles,
+                          int splits);
+
+// 1, and some more for which sliced tiles * splits do not exceed the device, no slice is empty or
+// very short, and the partial sums fit `workspace_bytes`. With `forced` > 0 the number nearest to
+// it. tile_n: the run-time value, where the config leaves it to the launch.
 Splits splits_to_try(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
                      std::size_t workspace_bytes, int forced, int tile_n = 0);
 

@@ -76,7 +76,7 @@ void add_choice(Report& report, const Problem& problem, const DeviceFacts& usabl
   const TileCounts tiles = cluster_tiles(seen_by(config, problem), config, shape);
   report.add("kernel     ").add(kernel_name(config).view()).end();
   report.add("launch     grid ")
-      .add(grid_ctas(config, tiles.total() * choice.splits, resident_clusters(usable, config)));
+      .add(grid_ctas(config, work_units(tiles, choice), resident_clusters(usable, config)));
   report.add(", cluster ").add(config.cluster.size()).add(", threads ").add(shape.threads);
   report.add(", shared memory ").add(shape.smem_bytes).add(", tile_n ").add(shape.tile_n);
   report.add(", stages ").add(shape.stages).add(", splits ").add(choice.splits);

@@ -20,6 +20,8 @@ namespace {
 
 // A wave of R tiles that is g tiles high and R/g wide reads g * tile_m rows of A and R/g * tile_n
 // columns of B: least in sum for g = sqrt(R * tile_n / tile_m). Bands are then made equally high.
+// Where a wave spans all of n, bands of one tile give it the same operands, and the CTAs that share
+// the rows of A, the longer operand, are neighbours: their loads leave memory once.
 int raster_group(const Problem& given, const DeviceFacts& usable, const KernelConfig& config,
                  int tile_n) {
   const Problem problem = seen_by(config, given);
@@ -28,23 +30,33 @@ int raster_group(const Problem& given, const DeviceFacts& usable, const KernelCo
   const std::int64_t wave = std::min(resident_clusters(usable, config), tiles.m * tiles.n);
   const double best =
       std::sqrt(static_cast<double>(wave) * shape.cluster_tile_n / shape.cluster_tile_m);
+  const bool is_narrow = static_cast<double>(tiles.n) * best <= static_cast<double>(wave);
+  if (problem.m > problem.n && is_narrow) return 1;
   const std::int64_t rows = std::clamp<std::int64_t>(std::llround(best), 1, tiles.m);
   const std::int64_t bands = ceil_div(tiles.m, rows);
   return static_cast<int>(ceil_div(tiles.m, bands));
+}
+
+// Of whole clusters.
+std::int64_t tiles_of(const Problem& problem, const KernelConfig& config, int tile_n) {
+  const KernelShape shape = kernel_shape(config, tile_n, problem.d.type);
+  return cluster_tiles(seen_by(config, problem), config, shape).total();
 }
 
 Choice choice_of(const Problem& problem, const DeviceFacts& usable,
                  std::span<const KernelConfig> rows, const SelectOptions& options, int row,
                  const Candidate& candidate) {
   const KernelConfig& config = rows[static_cast<std::size_t>(row)];
-  return {row,
-          candidate.tile_n,
-          candidate.splits,
-          raster_group(problem, usable, config, candidate.tile_n),
-          candidate.predicted_us,
-          options.has_pick_for(problem) ? options.pick->raster
-          : uses_tensor_memory(config)  ? options.forced_raster.value_or(Raster::grouped)
-                                        : Raster::grouped};
+  return {
+      row,
+      candidate.tile_n,
+      candidate.splits,
+      sliced_tiles(usable, config, tiles_of(problem, config, candidate.tile_n), candidate.splits),
+      raster_group(problem, usable, config, candidate.tile_n),
+      candidate.predicted_us,
+      options.has_pick_for(problem) ? options.pick->raster
+      : uses_tensor_memory(config)  ? options.forced_raster.value_or(Raster::grouped)
+                                    : Raster::grouped};
 }
 
 // Callers know the column-order product, whose letters the reasons do not use.
@@ -71,12 +83,6 @@ Choice picked_choice(const Problem& problem, const DeviceFacts& usable,
                 text("the algo, ", kernel_name(rows[static_cast<std::size_t>(row)]).view(),
                      ", cannot serve: ", candidate.rejected, row_order_letters));
   return choice_of(problem, usable, rows, options, row, candidate);
-}
-
-// Tiles of whole clusters.
-std::size_t split_tiles(const Problem& problem, const KernelConfig& config,
-                        const KernelShape& shape) {
-  return static_cast<std::size_t>(cluster_tiles(seen_by(config, problem), config, shape).total());
 }
 
 [[noreturn]] void throw_nothing_serves(const Problem& problem, const DeviceFacts& usable,
@@ -228,19 +234,15 @@ bool can_serve(const Problem& problem, const DeviceFacts& facts, std::span<const
   return serves(rows[static_cast<std::size_t>(forced_row(rows, options.forced_kernel))]);
 }
 
-std::size_t arrival_count(const Problem& problem, const KernelConfig& config,
-                          const Choice& choice) {
-  if (choice.splits <= 1) return 0;
-  const KernelShape shape = kernel_shape(config, choice.tile_n, problem.d.type);
-  return split_tiles(problem, config, shape) * static_cast<std::size_t>(config.cluster.size()) *
-         static_cast<std::size_t>(arrivals_per_tile(config));
+std::size_t arrival_count(const KernelConfig& config, const Choice& choice) {
+  return static_cast<std::size_t>(choice.sliced_tiles * config.cluster.size() *
+                                  arrivals_per_tile(config));
 }
 
 std::size_t workspace_bytes(const Problem& problem, const KernelConfig& config,
                             const Choice& choice) {
-  if (choice.splits <= 1) return 0;
   const KernelShape shape = kernel_shape(config, choice.tile_n, problem.d.type);
-  return split_tiles(problem, config, shape) * static_cast<std::size_t>(choice.splits) *
+  return static_cast<std::size_t>(choice.sliced_tiles * choice.splits) *
          static_cast<std::size_t>(shape.cluster_tile_m) *
          static_cast<std::size_t>(shape.cluster_tile_n) * sizeof(float);
 }

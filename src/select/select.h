@@ -13,6 +13,7 @@
 #include "core/device_facts.h"
 #include "core/kernel_config.h"
 #include "core/problem.h"
+#include "core/tiling.h"
 #include "kernels/raster.h"
 
 namespace bwgemm {
@@ -44,15 +45,21 @@ struct SelectOptions {
 };
 
 struct Choice {
-  int row;           // index into the rows
-  int tile_n;        // the config's, or the run-time value
-  int splits;        // slices of k; 1: none
-  int raster_group;  // see kernels/raster.h
+  int row;                    // index into the rows
+  int tile_n;                 // the config's, or the run-time value
+  int splits;                 // slices of k; 1: none
+  std::int64_t sliced_tiles;  // how many tiles are cut so: the last ones
+  int raster_group;           // see kernels/raster.h
   double predicted_us;
   Raster raster = Raster::grouped;
 
   bool operator==(const Choice&) const = default;
 };
+
+// Tiles that are whole, and slices of the others.
+inline std::int64_t work_units(const TileCounts& tiles, const Choice& choice) {
+  return tiles.total() + choice.sliced_tiles * (choice.splits - 1);
+}
 
 // The row with the least predicted time among those that can serve (on sm100: the first of those
 // that the model cannot tell apart), or the forced one, or the pick. Throws INVALID_VALUE if no row
@@ -86,6 +93,6 @@ const char* batch_invariance_rejects(const Problem& problem, const KernelConfig&
 // most half of the CTAs resident on the device.
 std::size_t workspace_bytes(const Problem& problem, const KernelConfig& config,
                             const Choice& choice);
-std::size_t arrival_count(const Problem& problem, const KernelConfig& config, const Choice& choice);
+std::size_t arrival_count(const KernelConfig& config, const Choice& choice);
 
 }  // namespace bwgemm

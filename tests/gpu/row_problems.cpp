@@ -360,6 +360,14 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
       split.splits_k = true;
       add_scalars(split, 2, beta);
       if (to_f32) fuse(row, split);
+
+      if (row.family != Family::cooperative || row.takes_turns) continue;
+      // Two tiles that are whole, and the last wave's in two slices.
+      RowProblem& tail = add(gemm_of(row, 3 * of.cluster_m - unit, of.n, 8 * of.k - unit, a, b),
+                             input, to_f32, width);
+      tail.splits_k = true;
+      tail.clusters = 2;
+      add_scalars(tail, 2, beta);
     }
   for (const Raster raster : {Raster::grouped, Raster::snake})
     for (const float beta : {0.0f, -0.5f}) {

@@ -149,7 +149,7 @@ TEST(Select, SplitsOnBlackwell) {
   EXPECT_GT(choice.splits, 1);
   const KernelConfig& row = row_named(pair_kernel);
   EXPECT_LE(workspace_bytes(problem, row, choice), options.workspace_bytes);
-  EXPECT_LE(arrival_count(problem, row, choice), 148u / 2);
+  EXPECT_LE(arrival_count(row, choice), 148u / 2);
 }
 
 TEST(Rejects, TypesAndMajors) {
@@ -292,13 +292,13 @@ TEST(Select, WithoutWorkspaceNothingIsSplit) {
   EXPECT_EQ(config.family, Family::direct);
   EXPECT_EQ(whole.splits, 1);
   EXPECT_EQ(workspace_bytes(problem, config, whole), 0u);
-  EXPECT_EQ(arrival_count(problem, config, whole), 0u);
+  EXPECT_EQ(arrival_count(config, whole), 0u);
 
   options.workspace_bytes = 32 << 20;
   const Choice split = select(problem, nominal_h200, kernel_rows, options);
   EXPECT_GT(split.splits, 8);
   EXPECT_LT(split.predicted_us, whole.predicted_us / 8);
-  EXPECT_EQ(arrival_count(problem, config, split), 4u);
+  EXPECT_EQ(arrival_count(config, split), 4u);
   EXPECT_EQ(workspace_bytes(problem, config, split),
             static_cast<std::size_t>(split.splits) * 4 * 64 * 64 * 4);
 
@@ -306,6 +306,36 @@ TEST(Select, WithoutWorkspaceNothingIsSplit) {
   const Choice little = select(problem, nominal_h200, kernel_rows, options);
   EXPECT_EQ(little.splits, 3);
   EXPECT_LE(workspace_bytes(problem, config, little), options.workspace_bytes);
+}
+
+// 133 tiles on 132 multiprocessors: one is cut into slices, the others are whole.
+TEST(Select, TilesOfTheLastWaveMayBeSliced) {
+  SelectOptions options;
+  options.forced_kernel = "bwgemm_sm90_bf16_kk_128x256x64_s4_u_coop";
+  options.forced_splits = 3;
+  options.workspace_bytes = 32 << 20;
+  const Problem problem = problem_of(19 * 128, 7 * 256, 4096);
+  const Choice choice = select(problem, nominal_h200, kernel_rows, options);
+  const KernelConfig& config = row_named(options.forced_kernel);
+  EXPECT_EQ(choice.splits, 3);
+  EXPECT_EQ(choice.sliced_tiles, 1);
+  EXPECT_EQ(workspace_bytes(problem, config, choice), 3u * 128 * 256 * 4);
+  EXPECT_EQ(arrival_count(config, choice), 2u);
+  EXPECT_EQ(work_units({19, 7, 1}, choice), 135);
+
+  const Problem full_waves = problem_of(12 * 128, 11 * 256, 4096);
+  EXPECT_EQ(select(full_waves, nominal_h200, kernel_rows, options).splits, 1);
+}
+
+// Two tiles of a narrow output share rows of A, the longer operand; of a flat one columns of B.
+TEST(Select, NeighboursShareTheLongerOperand) {
+  SelectOptions options;
+  options.forced_kernel = "bwgemm_sm90_bf16_kk_64x64x64_s13_coop";
+  const auto group = [&](std::int64_t m, std::int64_t n) {
+    return select(problem_of(m, n, 4096), nominal_h200, kernel_rows, options).raster_group;
+  };
+  EXPECT_EQ(group(4096, 128), 1);
+  EXPECT_EQ(group(128, 4096), 2);
 }
 
 TEST(Select, SlicesAreNeverEmptyAndNeverShort) {
@@ -322,7 +352,7 @@ TEST(Select, SlicesAreNeverEmptyAndNeverShort) {
       EXPECT_GE(per_split, 4);
       EXPECT_LT((choice.splits - 1) * per_split, steps) << "the last slice is empty, k " << k;
       EXPECT_LE(workspace_bytes(problem, config, choice), options.workspace_bytes);
-      EXPECT_LE(arrival_count(problem, config, choice), 132u * 4 / 2);
+      EXPECT_LE(arrival_count(config, choice), 132u * 4 / 2);
     }
 }
 

@@ -311,7 +311,11 @@ class KernelCase {
 
   void add_splits(GlobalMemory& memory, KernelParams& params) const {
     params.splits = problem_.splits;
-    if (problem_.splits == 1) return;
+    if (problem_.splits == 1) {
+      params.whole_tiles =
+          static_cast<std::uint32_t>(params.tiles_m * params.tiles_n * params.batch);
+      return;
+    }
     const std::int64_t steps = (problem_.k + config_.tile.k - 1) / config_.tile.k;
     params.k_per_split =
         static_cast<std::int32_t>((steps + problem_.splits - 1) / problem_.splits * config_.tile.k);

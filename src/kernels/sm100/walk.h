@@ -23,7 +23,7 @@ class AloneTile {
   bool is_valid_ = true;
 };
 
-// Where k is split, each tile comes once for every slice of k, one after the other. `of_warp`: all
+// Where k is split, all tiles come once for every slice of k, as in kernels/tiles.h. `of_warp`: all
 // lanes of a warp walk together, converged; else one lane alone.
 template <KernelConfig config, bool of_warp = false>
 class Walk {
@@ -31,8 +31,8 @@ class Walk {
   BWGEMM_DEVICE Walk(const KernelParams& params, const Cta<config>& cta)
       : cta_(cta),
         index_(blockIdx.x / config.cluster.size()),
-        splits_(params.splits),
-        count_(params.tiles_m * params.tiles_n * params.batch * params.splits) {}
+        tiles_(params.tiles_m * params.tiles_n * params.batch),
+        count_(tiles_ * params.splits) {}
 
   BWGEMM_DEVICE bool valid() const { return index_ < count_; }
 
@@ -45,8 +45,8 @@ class Walk {
       take_over();
   }
 
-  BWGEMM_DEVICE std::uint32_t number() const { return splits_ == 1 ? index_ : index_ / splits_; }
-  BWGEMM_DEVICE std::uint32_t split() const { return index_ - number() * splits_; }
+  BWGEMM_DEVICE std::uint32_t split() const { return index_ < tiles_ ? 0 : index_ / tiles_; }
+  BWGEMM_DEVICE std::uint32_t number() const { return index_ - split() * tiles_; }
   BWGEMM_DEVICE TileIndex at(const KernelParams& params) const {
     return tile_in_order(params.raster, number(), params.tiles_m, params.tiles_n,
                          params.raster_group);
@@ -68,7 +68,7 @@ class Walk {
   }
 
   const Cta<config>& cta_;
-  std::uint32_t index_, splits_, count_;
+  std::uint32_t index_, tiles_, count_;
   Cursor response_;
 };
 

@@ -13,7 +13,7 @@ template <KernelConfig config>
 class Blocks {
  public:
   BWGEMM_DEVICE Blocks(const KernelParams& params, const Cta<config>& cta, int k_blocks)
-      : tiles_(params, cta.cluster_size, params.splits), k_blocks_(k_blocks) {
+      : tiles_(params, cta.cluster_size), k_blocks_(k_blocks) {
     locate(params, cta);
   }
 
@@ -34,7 +34,7 @@ class Blocks {
   // To the first block of the next tile that has any.
   BWGEMM_DEVICE void locate(const KernelParams& params, const Cta<config>& cta) {
     for (; tiles_.valid(); tiles_.advance()) {
-      slice_ = k_slice(params, tiles_, params.splits, k_blocks_);
+      slice_ = k_slice(params, tiles_, tiles_.is_sliced(params), k_blocks_);
       if (slice_.first < slice_.end) break;
     }
     if (!tiles_.valid()) return;

@@ -192,7 +192,8 @@ BWGEMM_DEVICE void run_consumer(const Params<config>& params, const Cta<config>&
   TileWriter<config> writer(params, cta, warpgroup, scaling);
   Turns<config> turns(warpgroup, k_blocks, operands);
   for (Tiles tiles = cta.tiles(params, warpgroup); tiles.valid(); tiles.advance()) {
-    const KSlice slice = k_slice(params, tiles, cta.splits(params), k_blocks);
+    const bool is_sliced = cta.is_sliced(params, tiles);
+    const KSlice slice = k_slice(params, tiles, is_sliced, k_blocks);
     const auto prefetch = [&] {
       if constexpr (config.output != Output::scattered)
         if (params.fused.has(operation::reads_vectors)) {
@@ -211,11 +212,11 @@ BWGEMM_DEVICE void run_consumer(const Params<config>& params, const Cta<config>&
     });
     turns.pass(operands);
     trace(TraceEvent::epilogue);
-    const bool has_sums = cta.splits(params) == 1 || partials.sum(params, tiles, accumulators);
+    const bool has_sums = !is_sliced || partials.sum(params, tiles, accumulators);
     if constexpr (config.output == Output::scattered) {
       if (has_sums) writer.write_tile(accumulators, cta, tiles.at(params));
     } else {
-      if (cta.splits(params) > 1) writer.announce(has_sums);
+      if (is_sliced) writer.announce(has_sums);
       if (!has_sums) continue;
       Scaling left = scaling;
       const std::uint32_t operations = operations_of(params);

@@ -48,13 +48,14 @@ struct Cta {
     return (tile.n * config.cluster.n + cluster_n()) * config.tile.n;
   }
 
-  // Slices of k. Kernels that take turns have none: their tiles must take equally many slots.
-  BWGEMM_DEVICE static std::uint32_t splits(const KernelParams& params) {
-    return config.takes_turns ? 1 : params.splits;
+  // Whether the walk stands at a slice of k. Kernels that take turns have none: their tiles must
+  // take equally many slots.
+  BWGEMM_DEVICE static bool is_sliced(const KernelParams& params, const Tiles& tiles) {
+    return !config.takes_turns && tiles.is_sliced(params);
   }
   // What a consumer warpgroup works on: tiles, and its first row of each.
   BWGEMM_DEVICE static Tiles tiles(const KernelParams& params, int warpgroup) {
-    const Tiles all(params, cluster_size, splits(params));
+    const Tiles all(params, cluster_size);
     return config.takes_turns ? all.every_second(warpgroup) : all;
   }
   BWGEMM_DEVICE static constexpr int first_row(int warpgroup) {

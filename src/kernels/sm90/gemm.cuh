@@ -78,14 +78,15 @@ BWGEMM_DEVICE void set_up(const Params<config>& params, const Cta<config>& cta, 
 template <KernelConfig config>
 BWGEMM_DEVICE void run_output(const KernelParams& params, const Cta<config>& cta, int warpgroup,
                               bool reads_c) {
-  const bool is_split = cta.splits(params) > 1;
   const bool has_gate = can_gate(config) && params.fused.has(operation::gate);
   OutputRole output(params, cta.staging(warpgroup), cta.window(warpgroup, params.d_type, has_gate),
                     reads_c);
-  for (Tiles tiles = cta.tiles(params, warpgroup); tiles.valid(); tiles.advance()) {
-    if (is_split && output.read_message(cta.has_sums(warpgroup)) == 0) continue;
-    output.store(params, is_split ? tiles.alone() : tiles);
-    if (!is_split) break;
+  Tiles tiles = cta.tiles(params, warpgroup);
+  while (tiles.valid()) {
+    const bool is_sliced = cta.is_sliced(params, tiles);
+    const Tiles next = is_sliced ? tiles.alone() : tiles.whole_ones(params);
+    if (!is_sliced || output.read_message(cta.has_sums(warpgroup)) != 0) output.store(params, next);
+    tiles.advance_behind(next);
   }
   output.finish();
 }

@@ -94,12 +94,12 @@ BWGEMM_DEVICE void run_producer(const KernelParams& params, const Cta<config>& c
   const Ring ring = cta.operands();
   Trace trace(params, trace_producer, true);
   Cursor at;
-  for (Tiles tiles(params, cta.cluster_size, cta.splits(params)); tiles.valid(); tiles.advance()) {
+  for (Tiles tiles(params, cta.cluster_size); tiles.valid(); tiles.advance()) {
     const TileIndex tile = tiles.at(params);
     const int row = cta.row(tile), column = cta.column(tile);
     const int a_batch = tile.batch * params.a_batch_step;
     const int b_batch = tile.batch * params.b_batch_step;
-    const KSlice slice = k_slice(params, tiles, cta.splits(params), k_blocks);
+    const KSlice slice = k_slice(params, tiles, cta.is_sliced(params, tiles), k_blocks);
     for (int block = slice.first; block < slice.end; ++block) {
       // The consumers' reads of the slot's last contents, in every CTA that this CTA's loads and
       // its own expectation concern, before the loads overwrite them.

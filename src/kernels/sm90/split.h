@@ -17,11 +17,11 @@ struct KSlice {
   int first, end;
 };
 
-BWGEMM_DEVICE KSlice k_slice(const KernelParams& params, const Tiles& tiles, std::uint32_t splits,
+BWGEMM_DEVICE KSlice k_slice(const KernelParams& params, const Tiles& tiles, bool is_sliced,
                              int k_blocks) {
-  if (splits == 1) return {0, k_blocks};
+  if (!is_sliced) return {0, k_blocks};
   const int blocks = params.k_per_split / k_block;
-  const int first = min(static_cast<int>(tiles.split()) * blocks, k_blocks);
+  const int first = min(static_cast<int>(tiles.split(params)) * blocks, k_blocks);
   return {first, min(first + blocks, k_blocks)};
 }
 
@@ -51,11 +51,12 @@ class PartialSums {
   // its part of the tile, which then has the sums of all slices; its counter is zero again.
   BWGEMM_DEVICE bool sum(const KernelParams& params, const Tiles& tiles,
                          Accumulators<config>& sums) const {
-    const std::uint32_t tile = tiles.number() * config.cluster.size() + rank_;
+    const std::uint32_t tile =
+        (tiles.number(params) - params.whole_tiles) * config.cluster.size() + rank_;
     float* const first = params.partials + static_cast<std::int64_t>(tile) * splits_ * slice_pitch +
                          warpgroup_ * (warpgroup_threads * count) +
                          threadIdx.x % warpgroup_threads * unit;
-    write(first + static_cast<std::int64_t>(tiles.split()) * slice_pitch, sums);
+    write(first + static_cast<std::int64_t>(tiles.split(params)) * slice_pitch, sums);
     if (!is_last(params.arrivals + tile * consumer_warpgroups(config) + warpgroup_)) return false;
     read_all(first, sums);
     return true;

@@ -257,8 +257,8 @@ std::optional<LaunchCase> LaunchCase::make(const KernelConfig& row, const RowPro
     if (choice.splits > 1) {
       context.scratch.partials = reinterpret_cast<float*>(
           made.add_scratch(layout, workspace_bytes(valid, row, choice), false));
-      context.scratch.arrivals = reinterpret_cast<std::uint32_t*>(made.add_scratch(
-          layout, arrival_count(valid, row, choice) * sizeof(std::uint32_t), true));
+      context.scratch.arrivals = reinterpret_cast<std::uint32_t*>(
+          made.add_scratch(layout, arrival_count(row, choice) * sizeof(std::uint32_t), true));
     }
     TensorMapCache maps(encode_tiled);
     context.maps = &maps;
