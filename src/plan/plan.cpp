@@ -85,22 +85,32 @@ struct OutputMap {
 };
 
 OutputMap output_map(const Problem& problem, const KernelConfig& config, const KernelShape& shape) {
-  if (config.output != Output::columns)
-    return {{d_columns(problem), problem.m, problem.batch},
-            {shape.d_box_columns, shape.d_box_rows}};
   const bool has_gate = problem.epilogue.gate != Gate::none;
+  if (config.output != Output::columns) {
+    const bool is_narrower = has_gate && uses_tensor_memory(config);
+    const int columns = is_narrower
+                            ? sm100::staging_columns(shape.tile_n / 2, size_bytes(problem.d.type))
+                            : shape.d_box_columns;
+    return {{d_columns(problem), problem.m, problem.batch}, {columns, shape.d_box_rows}};
+  }
   return {{d_rows(problem), problem.n, problem.batch},
           {has_gate ? sm90::gated_slice_rows : shape.d_box_columns, shape.d_box_rows}};
+}
+
+// One CTA alone loads the x and the y of a stacked gate apart.
+int b_box_rows(const Problem& problem, const KernelConfig& config, const KernelShape& shape) {
+  const bool is_apart = config.family == Family::single && problem.epilogue.gate == Gate::stacked;
+  return is_apart ? shape.b_box_rows / 2 : shape.b_box_rows;
 }
 
 void fill_maps(const Problem& problem, const KernelConfig& config, const KernelShape& shape,
                TensorMapCache& maps, KernelParams& params, Origin& origin) {
   const TileCounts tiles = cluster_tiles(problem, config, shape);
-  const bool has_gate = problem.epilogue.gate != Gate::none;
+  const bool reorders = problem.epilogue.gate != Gate::none && !uses_tensor_memory(config);
   const auto key = [&](const Matrix& matrix, Major major, std::int64_t lines, int box_rows,
                        std::int64_t readers, bool along_d) {
     const Promotion promotion = promotion_for(matrix, readers);
-    return has_gate && along_d
+    return reorders && along_d
                ? gated_key(problem, matrix, shape, box_rows, promotion)
                : operand_key(matrix, major, lines, problem, shape, box_rows, promotion);
   };
@@ -110,7 +120,8 @@ void fill_maps(const Problem& problem, const KernelConfig& config, const KernelS
     params.a_map = maps.get(origin.a);
   }
   if (!is_loaded_by_threads(config, problem.b, problem.batch)) {
-    origin.b = key(problem.b, b_major(problem), problem.n, shape.b_box_rows, tiles.m, !in_columns);
+    origin.b = key(problem.b, b_major(problem), problem.n, b_box_rows(problem, config, shape),
+                   tiles.m, !in_columns);
     params.b_map = maps.get(origin.b);
   }
   if (config.output == Output::scattered) return;

@@ -38,8 +38,9 @@ template <class Body>
 void for_each_tile_n(const KernelConfig& config, const Problem& seen, const Body& body) {
   if (config.tile.n != 0) return body(config.tile.n);
   const int step = sm100::tile_n_step(config);
+  const bool has_gate = seen.epilogue.gate != Gate::none;
   for (int tile_n = step; tile_n <= sm100::max_tile_n(config); tile_n += step)
-    if (sm100::invalid_because(config, tile_n, b_major(seen)) == nullptr) body(tile_n);
+    if (sm100::invalid_because(config, tile_n, b_major(seen), has_gate) == nullptr) body(tile_n);
 }
 
 // The row with the forced name. Throws INVALID_VALUE if there is none.

@@ -191,10 +191,20 @@ bool has_pairs(const Matrix& matrix, std::int64_t batch) {
          (batch == 1 || matrix.batch_stride % 2 == 0);
 }
 
+// The halves of a stacked gate are loaded apart.
+const char* tensor_memory_gate_rejects(const Problem& problem, const KernelConfig& config) {
+  if (!sm100::can_gate(config)) return "has no gate: D's columns are rows of its tile";
+  const bool begins_inside =
+      problem.epilogue.gate == Gate::stacked && b_major(problem) == Major::mn &&
+      problem.n / 2 * size_bytes(problem.b.type) % tma_alignment_bytes != 0 &&
+      !is_loaded_by_threads(config, problem.b, problem.batch);
+  return begins_inside ? "the second half of a row of B does not start at 16 bytes" : nullptr;
+}
+
 const char* gate_rejects(const Problem& problem, const KernelConfig& config) {
   constexpr std::int64_t group = 16;  // columns: x, then their y
   if (problem.epilogue.gate == Gate::none) return nullptr;
-  if (uses_tensor_memory(config)) return "has no gate";
+  if (uses_tensor_memory(config)) return tensor_memory_gate_rejects(problem, config);
   // Texts name operands and columns as the problem is given: D in rows.
   const bool in_columns = config.output == Output::columns;
   const Matrix& operand = in_columns ? problem.a : problem.b;

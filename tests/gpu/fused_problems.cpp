@@ -12,16 +12,14 @@ namespace {
 constexpr int unit = 8;  // elements that always fill 16 bytes
 
 // One tile of a cluster, less some columns and a unit of depth, in the kernel's own terms.
-RowProblem one_tile(const KernelConfig& row, Dtype input, bool to_f32) {
-  const int tile_n = row.tile.n != 0 ? row.tile.n : 32;
+RowProblem one_tile(const KernelConfig& row, Dtype input, bool to_f32, Major b, int tile_n) {
   const KernelShape shape = kernel_shape(row, tile_n, input);
   const std::int64_t m = std::max(shape.cluster_tile_m, row.tile.m);
   const std::int64_t n = std::max(shape.cluster_tile_n, tile_n);
   // Rows of D end at 16 bytes; columns, of which some tiles have few, may end anywhere.
   const std::int64_t columns =
       row.output == Output::columns ? n - 1 : std::max<std::int64_t>(n - unit, unit);
-  RowProblem problem{
-      gemm_of(row, m, columns, row.tile.k - unit, majors(row.a).front(), majors(row.b).front())};
+  RowProblem problem{gemm_of(row, m, columns, row.tile.k - unit, majors(row.a).front(), b)};
   if (row.tile.n == 0) problem.tile_n = tile_n;
   GemmCase& gemm = problem.gemm;
   gemm.input = input;
@@ -32,6 +30,9 @@ RowProblem one_tile(const KernelConfig& row, Dtype input, bool to_f32) {
   problem.clusters = row.choices.schedule == Schedule::persistent ? 1 : 0;
   problem.fusing.emplace();
   return problem;
+}
+RowProblem one_tile(const KernelConfig& row, Dtype input, bool to_f32) {
+  return one_tile(row, input, to_f32, majors(row.b).front(), row.tile.n != 0 ? row.tile.n : 32);
 }
 
 // Every operation, but a gate's, and every type of operand.
@@ -91,6 +92,63 @@ std::vector<RowProblem> operations(const KernelConfig& row, Dtype input) {
   return problems;
 }
 
+bool can_gate(const KernelConfig& row) {
+  switch (row.family) {
+    case Family::direct: return true;
+    case Family::dot: return false;
+    case Family::cooperative: return sm90::can_gate(row);
+    case Family::pair:
+    case Family::single: return sm100::can_gate(row);
+  }
+  return false;
+}
+
+// The narrowest that a gate allows.
+int gated_tile(const KernelConfig& row, Major b) {
+  if (row.tile.n != 0) return row.tile.n;
+  int tile_n = sm100::tile_n_step(row);
+  while (sm100::invalid_because(row, tile_n, b, true) != nullptr) tile_n += sm100::tile_n_step(row);
+  return tile_n;
+}
+
+// Both arrangements, both types of D, with vectors and without. Where the kernel takes any B and
+// stores aux too, so do these; the second of their tiles ends inside of x and of y.
+std::vector<RowProblem> gates(const KernelConfig& row) {
+  std::vector<RowProblem> problems;
+  const Dtype input = inputs(row.input).front();
+  for (int i = 0; i < 4; ++i) {
+    const bool to_f32 = i % 2 != 0, has_vectors = i / 2 != 0;
+    const bool is_mn = uses_tensor_memory(row) && to_f32 != has_vectors;
+    const Major b = is_mn ? Major::mn : majors(row.b).front();
+    RowProblem& problem =
+        problems.emplace_back(one_tile(row, input, to_f32, b, gated_tile(row, b)));
+    problem.gemm.m = (problem.gemm.m + 15) / 16 * 16;  // whole groups of x and y
+    Fusing& fusing = *problem.fusing;
+    fusing.gate = to_f32 ? BWGEMM_GATE_STACKED : BWGEMM_GATE_INTERLEAVED;
+    fusing.activation = to_f32 || has_vectors ? BWGEMM_ACTIVATION_SILU : BWGEMM_ACTIVATION_RELU;
+    if (has_vectors) {
+      fusing.bias = Bias::along_m;
+      fusing.row_scale = to_f32;
+    }
+    if (!uses_tensor_memory(row)) continue;
+    problem.clusters = 0;  // one has x of the columns that end inside of another's y
+    problem.gemm.m += problem.tile_n / 2;
+    if (row.output == Output::scattered && b == Major::k) problem.gemm.m -= 2;
+    if (!has_vectors) continue;
+    fusing.aux = BWGEMM_AUX_STORE;
+    fusing.aux_type = to_f32 ? input : Dtype::f32;
+  }
+  if (!uses_tensor_memory(row) || !sm100::has_loaders(row)) return problems;
+  for (std::size_t i = 0, count = problems.size(); i < count; ++i) {  // B is loaded by threads
+    GemmCase& gemm = problems.emplace_back(RowProblem(problems[i])).gemm;
+    gemm.m -= 2;
+    gemm.ld_multiple = 1;
+    gemm.lda_extra = 3;
+    gemm.a_displacement = 1;
+  }
+  return problems;
+}
+
 }  // namespace
 
 std::vector<RowProblem> fused_problems(const KernelConfig& row) {
@@ -104,19 +162,8 @@ std::vector<RowProblem> fused_problems(const KernelConfig& row) {
     tall.gemm.transb = row.b == Major::k ? BWGEMM_OP_N : BWGEMM_OP_T;
     tall.fusing->row_scale = tall.fusing->column_scale = true;
   }
-  const bool can_gate =
-      row.family == Family::direct || (row.family == Family::cooperative && sm90::can_gate(row));
-  for (int i = 0; can_gate && i < 4; ++i) {
-    const bool to_f32 = i % 2 != 0, has_vectors = i / 2 != 0;
-    RowProblem& problem = problems.emplace_back(one_tile(row, inputs(row.input).front(), to_f32));
-    problem.gemm.m = (problem.gemm.m + 15) / 16 * 16;  // whole groups of x and y
-    problem.fusing->gate = to_f32 ? BWGEMM_GATE_STACKED : BWGEMM_GATE_INTERLEAVED;
-    problem.fusing->activation =
-        to_f32 || has_vectors ? BWGEMM_ACTIVATION_SILU : BWGEMM_ACTIVATION_RELU;
-    if (!has_vectors) continue;
-    problem.fusing->bias = Bias::along_m;
-    problem.fusing->row_scale = to_f32;
-  }
+  if (can_gate(row))
+    for (const RowProblem& problem : gates(row)) problems.push_back(problem);
   for (std::size_t i = 0; i < problems.size(); ++i) problems[i].gemm.seed = i + 1;
   return problems;
 }

@@ -194,7 +194,8 @@ class Matmul : public GpuTest {
   }
 
   static bool can_gate(const KernelConfig& row) {
-    return row.family == Family::cooperative && sm90::can_gate(row);
+    return uses_tensor_memory(row) ? sm100::can_gate(row)
+                                   : row.family == Family::cooperative && sm90::can_gate(row);
   }
 
   // One row for each kind of epilogue, with operands as the cases have them.
@@ -265,6 +266,24 @@ TEST_F(Matmul, EveryKindOfKernelGivesTheSameBits) {
     const std::size_t least = cases.size() - (can_gate(row) ? 0 : gated_cases(input).size());
     EXPECT_GE(served, static_cast<int>(least));
   }
+}
+
+// Unforced, with a B of either direction; D ends inside of a tile.
+TEST_F(Matmul, LargeGatesRunOnTheTensorCoresOfTheArchitecture) {
+  const Handle handle;
+  for (const bwgemmGate_t gate : {BWGEMM_GATE_INTERLEAVED, BWGEMM_GATE_STACKED})
+    for (const bwgemmOperation_t transa : {BWGEMM_OP_T, BWGEMM_OP_N}) {
+      if (arch_ == Arch::sm90 && transa == BWGEMM_OP_N) continue;
+      MatmulCase matmul = exact_case(Dtype::bf16, 200);
+      matmul.gemm.m = 2000, matmul.gemm.n = 520, matmul.gemm.k = 72;
+      matmul.gemm.transa = transa;
+      matmul.fusing.gate = gate;
+      matmul.fusing.activation = BWGEMM_ACTIVATION_SILU;
+      MatmulOperands operands(matmul);
+      const std::string family(name(arch_ == Arch::sm90 ? Family::cooperative : Family::pair));
+      EXPECT_TRUE(operands.kernel(handle.get()).ends_with("_" + family)) << matmul;
+      EXPECT_TRUE(run(handle.get(), operands)) << matmul << bwgemmGetLastErrorString();
+    }
 }
 
 // Sums of all slices, then the gate.

@@ -93,6 +93,24 @@ bwgemmStatus_t MatmulOperands::call(bwgemmHandle_t handle) const {
 
 bwgemmStatus_t MatmulOperands::call(bwgemmHandle_t handle, const void* alpha,
                                     const void* beta) const {
+  const Arguments of = arguments();
+  return bwgemmMatmul(handle, &of.desc, alpha, of.a, of.b, beta, of.c, of.d);
+}
+
+std::string MatmulOperands::kernel(bwgemmHandle_t handle) const {
+  const Arguments of = arguments();
+  std::string text(1 << 16, '\0');
+  if (bwgemmMatmulExplain(handle, &of.desc, &matmul_.gemm.alpha, of.a, of.b, &matmul_.gemm.beta,
+                          of.c, of.d, text.data(), text.size()) != BWGEMM_STATUS_SUCCESS)
+    return bwgemmGetLastErrorString();
+  constexpr std::string_view label = "\nkernel     ";
+  const std::size_t found = text.find(label);
+  if (found == std::string::npos) return text.c_str();
+  const std::size_t begin = found + label.size();
+  return text.substr(begin, text.find('\n', begin) - begin);
+}
+
+MatmulOperands::Arguments MatmulOperands::arguments() const {
   const GemmCase& gemm = matmul_.gemm;
   const Fusing& fusing = matmul_.fusing;
   bwgemmMatmulDesc_t desc = BWGEMM_MATMUL_DESC_INIT;
@@ -132,7 +150,7 @@ bwgemmStatus_t MatmulOperands::call(bwgemmHandle_t handle, const void* alpha,
     a = array(0), b = array(1), d = array(2);
     c = fusing.c_apart ? array(3) : gemm.beta != 0 ? d : nullptr;
   }
-  return bwgemmMatmul(handle, &desc, alpha, a, b, beta, c, d);
+  return {desc, a, b, c, d};
 }
 
 void MatmulOperands::restore() {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <ostream>
+#include <string>
 #include <vector>
 
 #include "support/fused_formula.h"
@@ -47,6 +48,9 @@ class MatmulOperands {
   bwgemmStatus_t call(bwgemmHandle_t handle) const;
   bwgemmStatus_t call(bwgemmHandle_t handle, const void* alpha, const void* beta) const;
 
+  // The name of the kernel that the call would launch.
+  std::string kernel(bwgemmHandle_t handle) const;
+
   // Puts D (and aux) back to what they were before the call.
   void restore();
 
@@ -58,6 +62,13 @@ class MatmulOperands {
   const std::vector<std::byte>& bytes_of_d() const { return d_after_.bytes(); }
 
  private:
+  struct Arguments {
+    bwgemmMatmulDesc_t desc;
+    const void *a, *b, *c;
+    void* d;
+  };
+  Arguments arguments() const;
+
   Terms terms(std::int64_t row, std::int64_t column, std::int64_t batch) const;
   Value before(std::int64_t row, std::int64_t column, std::int64_t batch,
                const Product& product) const;

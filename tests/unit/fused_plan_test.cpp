@@ -23,6 +23,7 @@ constexpr std::string_view columns_kernel = "bwgemm_sm90_bf16_kk_64x8x64_s24_t_c
 constexpr std::string_view direct90 = "bwgemm_sm90_b16_64x64x32_direct";
 constexpr std::string_view dot90 = "bwgemm_sm90_b16_8x16x1024_dot";
 constexpr std::string_view pair_kernel = "bwgemm_sm100_b16_256xNx64_2x1_pair";
+constexpr std::string_view single_kernel = "bwgemm_sm100_b16_128xNx64_single";
 
 const KernelConfig& row_named(std::string_view kernel) {
   for (const KernelConfig& row : kernel_rows)
@@ -41,7 +42,7 @@ KernelParams params_of(const Problem& problem, std::string_view kernel) {
   SelectOptions options;
   options.forced_kernel = kernel;
   PlanContext context;
-  context.facts = nominal_h200;
+  context.facts = row_named(kernel).arch == Arch::sm90 ? nominal_h200 : nominal_b200;
   context.resident_clusters = 66;
   context.maps = &maps;
   const Choice choice = select(problem, context.facts, kernel_rows, options);
@@ -152,6 +153,25 @@ TEST(Fused, GatesReorderAOfColumns) {
   EXPECT_EQ(test::fake_map(interleaved.d_map).box[0], 32u);
 }
 
+// Neighbours arrive as they lie; of stacked halves each CTA of a pair loads one, a CTA alone both.
+TEST(Fused, TensorMemoryTakesBAsItLies) {
+  for (const Gate gate : {Gate::interleaved, Gate::stacked})
+    for (const std::string_view kernel : {pair_kernel, single_kernel}) {
+      const KernelParams params = params_of(gated(gate, 1024, 4096, 320), kernel);
+      const auto width = static_cast<std::uint32_t>(params.tile_n);
+      EXPECT_EQ(width % 64, 0u);
+      EXPECT_EQ(params.n, 4096);
+      EXPECT_EQ(params.tiles_n, 4096 / params.tile_n);
+      const test::FakeMap b = test::fake_map(params.b_map), d = test::fake_map(params.d_map);
+      EXPECT_EQ(b.rank, 3u);
+      EXPECT_THAT(b.dims, ElementsAre(320, 4096, 1));
+      const bool is_apart = kernel == pair_kernel || gate == Gate::stacked;
+      EXPECT_EQ(b.box[1], is_apart ? width / 2 : width);
+      EXPECT_EQ(d.dims[0], 2048u);
+      EXPECT_EQ(d.box[0], width / 2 % 64 == 0 ? 64u : 32u);
+    }
+}
+
 // It computes D's columns twice: of x, then of y.
 TEST(Fused, DirectTakesGatesApart) {
   const KernelParams params = params_of(gated(Gate::interleaved, 100, 258, 32), direct90);
@@ -178,7 +198,8 @@ TEST(Fused, WhatKernelsRefuse) {
   const Problem problem = gated(Gate::stacked, 256, 512, 256);
   EXPECT_EQ(reason(problem, rows_kernel), "");
   EXPECT_EQ(reason(problem, direct90), "");
-  EXPECT_THAT(reason(problem, pair_kernel), HasSubstr("has no gate"));
+  EXPECT_EQ(reason(problem, pair_kernel), "");
+  EXPECT_THAT(reason(problem, "bwgemm_sm100_b16_128xNx64_t_single"), HasSubstr("has no gate"));
   EXPECT_THAT(reason(gated(Gate::stacked, 8, 512, 256), dot90), HasSubstr("has no gate"));
   Problem odd = gated(Gate::stacked, 256, 504, 256);
   odd.d.ld = 256;
@@ -193,6 +214,12 @@ TEST(Fused, WhatKernelsRefuse) {
   along_n.d.ld = 256;
   EXPECT_THAT(reason(along_n, "bwgemm_sm90_bf16_mk_64x8x64_s24_t_coop"),
               HasSubstr("a gate needs columns of B contiguous along k"));
+  Problem halves = problem_of(256, 504, 256, kn, {.output = Dtype::f32});
+  halves.epilogue = problem.epilogue;
+  halves.d.ld = 256;
+  EXPECT_THAT(reason(halves, pair_kernel), HasSubstr("second half of a row of B"));
+  halves.epilogue.gate = Gate::interleaved;
+  EXPECT_EQ(reason(halves, pair_kernel), "");
   Problem aux = problem_of(256, 256, 256);
   aux.epilogue.aux = {address(0x402), Dtype::f32, Order::row, 256, 0};
   EXPECT_THAT(reason(aux, rows_kernel), HasSubstr("aux is not in aligned pairs"));

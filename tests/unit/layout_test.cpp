@@ -4,6 +4,8 @@
 #include "kernels/layout.h"
 
 #include <gtest/gtest.h>
+#include <string_view>
+#include <vector>
 
 #include "kernels/rows.h"
 #include "kernels/shape.h"
@@ -131,6 +133,28 @@ TEST(Layout, Sm100NarrowSwizzlesAllowNarrowTilesOfAnNMajorB) {
   EXPECT_EQ(narrowest(64), 64);
   EXPECT_EQ(narrowest(32), 32);
   EXPECT_EQ(narrowest(0), 32);
+}
+
+// Half of a gated tile is stored in slices of 32 columns; where one CTA loads x and y apart, each
+// is whole boxes of an N-major B.
+TEST(Layout, Sm100TilesOfGates) {
+  const auto tiles = [](Family family, Major b) {
+    std::vector<int> legal;
+    for (int tile_n = 8; tile_n <= 256; tile_n += 8) {
+      KernelConfig row = sm100_row(sm100_shapes[0]);
+      row.family = family;
+      if (family == Family::single) row.tile.m = sm100::cta_rows, row.cluster = {1, 1};
+      if (sm100::invalid_because(row, tile_n, b, true) == nullptr) legal.push_back(tile_n);
+    }
+    return legal;
+  };
+  for (const Family family : {Family::pair, Family::single}) {
+    EXPECT_EQ(tiles(family, Major::k), (std::vector{64, 128, 192, 256}));
+    EXPECT_EQ(tiles(family, Major::mn), (std::vector{128, 256}));
+  }
+  EXPECT_NE(std::string_view(sm100::invalid_because(sm100_row(sm100_shapes[0]), 96, Major::k, true))
+                .find("with a gate tile_n must be a multiple of 64"),
+            std::string_view::npos);
 }
 
 TEST(Layout, ShapeAgrees) {

@@ -151,6 +151,25 @@ TEST(SelectGolden, GatesOfFewRowsAreServedInColumns) {
     }
 }
 
+// With a gate as without: products that fill the device go to pairs, whatever the direction of B.
+TEST(SelectGolden, GatesOfBlackwellRunInTensorMemory) {
+  const auto family = [](std::int64_t m, std::int64_t n, Gate gate, test::Majors majors) {
+    Problem problem = test::problem_of(m, n, 4096, majors, bf16);
+    problem.epilogue.gate = gate;
+    problem.epilogue.activation = Activation::silu;
+    problem.d.ld = problem.c.ld = n / 2;
+    const Choice choice = select(problem, nominal_b200, kernel_rows, {});
+    return kernel_rows[static_cast<std::size_t>(choice.row)].family;
+  };
+  for (const Gate gate : {Gate::interleaved, Gate::stacked})
+    for (const test::Majors& majors : {kk, kn, mk, mn}) {
+      for (const std::int64_t m : {512, 4096, 8192})
+        EXPECT_EQ(family(m, 28672, gate, majors), Family::pair) << m;
+      EXPECT_EQ(family(4096, 28676, gate, kk), Family::pair) << "rows of D end inside of 16 bytes";
+      EXPECT_EQ(family(64, 28672, gate, majors), Family::single);
+    }
+}
+
 // The run-time tile: as wide as keeps all multiprocessors busy.
 TEST(SelectGolden, ChoosesTheRunTimeTile) {
   const auto tile_n = [](std::int64_t m, std::int64_t n, std::int64_t k, test::Majors majors) {

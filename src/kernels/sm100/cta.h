@@ -34,6 +34,8 @@ struct Cta {
   std::uint32_t shared;  // 1024-aligned start of dynamic shared memory
   std::uint32_t rank;    // in the cluster
   int tile_n;            // columns of the tile
+  int d_tile_n;          // columns of D that it makes: with a gate half of them
+  int b_to_y;            // where a gate's x and y are stacked: columns of B between them; else 0
   int stages;
   Layout offsets;
 
@@ -42,8 +44,18 @@ struct Cta {
       : shared(shared_address),
         rank(rank_in_cluster),
         tile_n(params.tile_n),
+        d_tile_n(tile_n),
+        b_to_y(0),
         stages(params.stages),
-        offsets(layout(config, tile_n, stages)) {}
+        offsets(layout(config, tile_n, stages)) {
+    if (!can_gate(config) || !params.fused.has(operation::gate)) return;
+    d_tile_n /= 2;
+    if (params.fused.columns.step == 1) b_to_y = params.fused.columns.half;
+  }
+
+  BWGEMM_DEVICE bool has_gate() const { return can_gate(config) && d_tile_n != tile_n; }
+  // The first half of the tile is x, the second is y; else they are neighbours.
+  BWGEMM_DEVICE bool is_stacked() const { return can_gate(config) && b_to_y != 0; }
 
   // The CTA that multiplies for its group is the group's first.
   BWGEMM_DEVICE std::uint32_t rank_in_group() const { return rank % group_size; }
@@ -64,10 +76,14 @@ struct Cta {
   BWGEMM_DEVICE int first_loaded_b_column() const {
     return static_cast<int>(group()) * loaded_b_columns();
   }
+  // Of stacked halves the first CTA of a pair holds x, the second y. One CTA alone loads them one
+  // after the other.
   BWGEMM_DEVICE int b_column(const TileIndex& tile) const {
-    return tile.n * tile_n + static_cast<int>(rank_in_group()) * b_columns() +
-           first_loaded_b_column();
+    const int to_peer = is_stacked() ? b_to_y : b_columns();
+    return tile.n * (is_stacked() ? d_tile_n : tile_n) +
+           static_cast<int>(rank_in_group()) * to_peer + first_loaded_b_column();
   }
+  BWGEMM_DEVICE int b_loads() const { return group_size == 1 && is_stacked() ? 2 : 1; }
 
   BWGEMM_DEVICE std::uint32_t a(std::uint32_t stage) const {
     return shared + stage * offsets.stage_bytes;
@@ -91,7 +107,7 @@ struct Cta {
   BWGEMM_DEVICE StagingBuffers staging(Dtype d_type) const {
     const int line_bytes = config.output == Output::columns
                                ? swizzle_row_bytes
-                               : staging_columns(tile_n, size_bytes(d_type)) * size_bytes(d_type);
+                               : staging_columns(d_tile_n, size_bytes(d_type)) * size_bytes(d_type);
     return {{shared + offsets.staging_ready, shared + offsets.staging_written},
             staging_buffers,
             shared + offsets.staging,
@@ -112,13 +128,13 @@ struct Cta {
               .slice_outer = tile_n};
     else
       return {.inner_is_m = false,
-              .tile_inner = tile_n,
+              .tile_inner = d_tile_n,
               .tile_outer = cluster_size * rows,
               .inner = 0,
               .outer = first_row,
-              .inner_extent = tile_n,
+              .inner_extent = d_tile_n,
               .outer_extent = rows,
-              .slice_inner = staging_columns(tile_n, size_bytes(d_type)),
+              .slice_inner = staging_columns(d_tile_n, size_bytes(d_type)),
               .slice_outer = cta_rows};
   }
 };

@@ -22,6 +22,7 @@ struct Patch {
 
   const KernelParams& params;
   int at_row, at_column, batch;
+  int end;  // of the columns that it may have
 
   BWGEMM_DEVICE int row(int) const { return at_row; }
   BWGEMM_DEVICE static constexpr int column_offset(int i) { return 2 * i; }
@@ -29,8 +30,8 @@ struct Patch {
   BWGEMM_DEVICE int first(int i) const { return at_column + 2 * i; }
   BWGEMM_DEVICE int second(int i) const { return first(i) + 1; }
   BWGEMM_DEVICE bool has_row(int) const { return at_row < static_cast<int>(params.m); }
-  BWGEMM_DEVICE bool has_first(int i) const { return first(i) < static_cast<int>(params.n); }
-  BWGEMM_DEVICE bool has_second(int i) const { return second(i) < static_cast<int>(params.n); }
+  BWGEMM_DEVICE bool has_first(int i) const { return first(i) < end; }
+  BWGEMM_DEVICE bool has_second(int i) const { return second(i) < end; }
   BWGEMM_DEVICE Dtype type16() const { return params.input_type; }
   BWGEMM_DEVICE static constexpr bool is_exchanged() { return config.output == Output::columns; }
   BWGEMM_DEVICE const StridedMatrix& c() const { return params.c; }
@@ -54,19 +55,19 @@ class FusedWriter {
       for (int slice = 0; slice < cta_rows * bytes() / swizzle_row_bytes; ++slice) {
         const std::uint32_t buffer = staged_.receive();
         if (slice == own_slice)
-          for_all_columns(tile, sums, 0, [&](Values& x, int column, const auto& fused) {
-            write_lines(buffer + column * swizzle_row_bytes, x, fused);
+          for_all_columns(tile, 0, [&](const Piece& piece) {
+            write_lines(buffer + piece.column * swizzle_row_bytes, piece, sums);
           });
         staged_.hand_over();
       }
     } else {
 #pragma unroll 1
       for (int row_block = 0; row_block < row_blocks(config); ++row_block)
-        for_all_columns(tile, sums, row_block, [&](Values& x, int column, const auto& fused) {
+        for_all_columns(tile, row_block, [&](const Piece& piece) {
           if constexpr (config.output == Output::rows)
-            write_slice(column, x, fused);
+            write_slice(piece, sums);
           else
-            write_elements(x, fused);
+            write_elements(piece, sums);
         });
     }
   }
@@ -77,6 +78,17 @@ class FusedWriter {
     BWGEMM_DEVICE NotStaged(const Cta<config>&, Dtype) {}
   };
 
+  // 16 columns of D in the thread's row, from `column` of those that the tile makes.
+  struct Piece {
+    const TileIndex& tile;
+    int row_block, column;
+  };
+  // As many of the product: where in the tile they are, which, and where the columns end that they
+  // may be.
+  struct Columns {
+    int in_tile, first, end;
+  };
+
   BWGEMM_DEVICE int bytes() const {
     return is_f32() ? 4 : 2;
   }
@@ -85,50 +97,106 @@ class FusedWriter {
   }
 
   template <class Write>
-  BWGEMM_DEVICE void for_all_columns(const TileIndex& tile, Sums<config>& sums, int row_block,
-                                     const Write& write) {
+  BWGEMM_DEVICE void for_all_columns(const TileIndex& tile, int row_block,
+                                     const Write& write) const {
 #pragma unroll 1
-    for (int column = 0; column < cta_.tile_n; column += patch_columns) {
+    for (int column = 0; column < cta_.d_tile_n; column += patch_columns)
+      write(Piece{tile, row_block, column});
+  }
+
+  BWGEMM_DEVICE Columns of_d(const Piece& piece) const {
+    const int columns = static_cast<int>(params_.n);
+    return {piece.column, piece.tile.n * cta_.d_tile_n + piece.column,
+            cta_.has_gate() ? columns / 2 : columns};
+  }
+  // With a gate a piece takes twice as many columns: in turn x and y, or first x, then y.
+  BWGEMM_DEVICE Columns of_product(const Piece& piece, int half) const {
+    const Columns d = of_d(piece);
+    if (!cta_.has_gate()) return d;
+    if (cta_.is_stacked())
+      return {d.in_tile + half * cta_.d_tile_n, d.first + half * cta_.b_to_y,
+              d.end + half * cta_.b_to_y};
+    const int behind = half * patch_columns;
+    return {2 * d.in_tile + behind, 2 * d.first + behind, 2 * d.end};
+  }
+  BWGEMM_DEVICE Patch<config> patch(const Piece& piece, const Columns& columns) const {
+    const int row =
+        cta_.row(piece.tile) + piece.row_block * cta_rows + static_cast<int>(Sums<config>::row());
+    return {params_, row, columns.first, piece.tile.batch, columns.end};
+  }
+  BWGEMM_DEVICE Fused<Patch<config>> fused(const Patch<config>& at) const {
+    return {params_, operations_of(params_), scaling_, at};
+  }
+
+  // D's values, in place of zeros. read_staged_c: as Fused::add_operands() takes it.
+  template <class ReadStaged>
+  BWGEMM_DEVICE void compute(const Piece& piece, Sums<config>& sums,
+                             const ReadStaged& read_staged_c, Values& x) const {
+    Values first{};  // of a gate's two parts, once the second is in `x`
+    const int parts = cta_.has_gate() ? 2 : 1;
+#pragma unroll 1
+    for (int part = 0; part < parts; ++part) {
+      const Columns columns = of_product(piece, part);
       float products[patch_columns];
-      sums.read(products, row_block, column);
-      Values x;
+      sums.read(products, piece.row_block, columns.in_tile);
+#pragma unroll
+      for (int i = 0; i < patch_columns / 2; ++i) {
+        first[i] = x[i];
+        x[i] = {scaling_.combine(products[2 * i]), scaling_.combine(products[2 * i + 1])};
+      }
+      const Patch<config> at = patch(piece, columns);
+      fused(at).add_operands(x, read_staged_c);
+    }
+    Values y;
+    if (cta_.has_gate()) sort(first, x, y);
+    const Patch<config> at = patch(piece, of_d(piece));
+    const Fused<Patch<config>> of_piece = fused(at);
+    if (of_piece.has(operation::reads_aux))
+      of_piece.differentiate(x);
+    else
+      of_piece.bend(x);
+    if (cta_.has_gate()) {
 #pragma unroll
       for (int i = 0; i < patch_columns / 2; ++i)
-        x[i] = {scaling_.combine(products[2 * i]), scaling_.combine(products[2 * i + 1])};
-      const Patch<config> patch{
-          params_, cta_.row(tile) + row_block * cta_rows + static_cast<int>(sums.row()),
-          tile.n * cta_.tile_n + column, tile.batch};
-      write(x, column, Fused<Patch<config>>(params_, operations_of(params_), scaling_, patch));
+        x[i] = {__fmul_rn(x[i].low, y[i].low), __fmul_rn(x[i].high, y[i].high)};
     }
   }
 
-  template <class Operations, class ReadStaged>
-  BWGEMM_DEVICE static void apply(const Operations& fused, Values& x, const ReadStaged& read) {
-    fused.add_operands(x, read);
-    if (fused.has(operation::reads_aux))
-      fused.differentiate(x);
-    else
-      fused.bend(x);
+  // Of two parts, the second of which is in `x`: what belongs to x and what to y.
+  BWGEMM_DEVICE void sort(const Values& first, Values& x, Values& y) const {
+    constexpr int half = patch_columns / 4;
+    const bool is_stacked = cta_.is_stacked();
+    Values of_x;
+#pragma unroll
+    for (int i = 0; i < patch_columns / 2; ++i) {
+      const Pair& left = i < half ? first[2 * i] : x[2 * (i - half)];
+      const Pair& right = i < half ? first[2 * i + 1] : x[2 * (i - half) + 1];
+      of_x[i] = is_stacked ? first[i] : Pair{left.low, right.low};
+      y[i] = is_stacked ? x[i] : Pair{left.high, right.high};
+    }
+#pragma unroll
+    for (int i = 0; i < patch_columns / 2; ++i) x[i] = of_x[i];
   }
 
-  template <class Operations>
-  BWGEMM_DEVICE void write_elements(Values& x, const Operations& fused) const {
-    apply(fused, x, [](Values& c) {
+  BWGEMM_DEVICE void write_elements(const Piece& piece, Sums<config>& sums) const {
+    const auto no_staged = [](Values& c) {
       for (Pair& pair : c) pair = {};  // it loads C itself
-    });
-    fused.store(params_.d, is_f32(), x);
+    };
+    Values x{};
+    compute(piece, sums, no_staged, x);
+    const Patch<config> at = patch(piece, of_d(piece));
+    fused(at).store(params_.d, is_f32(), x);
   }
 
   // The thread's row of a slice is a line of the buffer.
-  template <class Operations>
-  BWGEMM_DEVICE void write_slice(int column, Values& x, const Operations& fused) {
-    const int slice_columns = staging_columns(cta_.tile_n, bytes());
-    const int in_slice = column % slice_columns, line_bytes = slice_columns * bytes();
+  BWGEMM_DEVICE void write_slice(const Piece& piece, Sums<config>& sums) {
+    const int slice_columns = staging_columns(cta_.d_tile_n, bytes());
+    const int in_slice = piece.column % slice_columns, line_bytes = slice_columns * bytes();
     const std::uint32_t line = staged_.receive() + Sums<config>::row() * line_bytes;
     auto unit = [&](int index) {
       return swizzled(line + in_slice * bytes() + 16 * index, line_bytes);
     };
-    apply(fused, x, [&](Values& c) {
+    const auto read_c = [&](Values& c) {
       std::uint32_t words[4];
       if (is_f32()) {
 #pragma unroll
@@ -145,7 +213,9 @@ class FusedWriter {
           for (int j = 0; j < 4; ++j) c[4 * i + j] = unpack(params_.d_type, words[j]);
         }
       }
-    });
+    };
+    Values x{};
+    compute(piece, sums, read_c, x);
     if (is_f32()) {
 #pragma unroll
       for (int i = 0; i < patch_columns / 4; ++i)
@@ -164,13 +234,13 @@ class FusedWriter {
   }
 
   // The thread's row is an element of each column's line; `lines` begins with the first.
-  template <class Operations>
-  BWGEMM_DEVICE void write_lines(std::uint32_t lines, Values& x, const Operations& fused) const {
+  BWGEMM_DEVICE void write_lines(std::uint32_t lines, const Piece& piece,
+                                 Sums<config>& sums) const {
     const std::uint32_t in_line = Sums<config>::row() * bytes() % swizzle_row_bytes;
     auto element = [&](int column) {
       return swizzled(lines + column * swizzle_row_bytes + in_line, swizzle_row_bytes);
     };
-    apply(fused, x, [&](Values& c) {
+    const auto read_c = [&](Values& c) {
       if (is_f32()) {
 #pragma unroll
         for (int i = 0; i < patch_columns / 2; ++i)
@@ -182,7 +252,9 @@ class FusedWriter {
           c[i] = unpack(params_.d_type, ptx::ld_shared_u16(element(2 * i)) |
                                             ptx::ld_shared_u16(element(2 * i + 1)) << 16);
       }
-    });
+    };
+    Values x{};
+    compute(piece, sums, read_c, x);
     if (is_f32()) {
 #pragma unroll
       for (int i = 0; i < patch_columns / 2; ++i) {

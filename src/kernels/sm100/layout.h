@@ -43,6 +43,12 @@ constexpr int tile_n_step(const KernelConfig& config) {
   return config.output == Output::columns ? 16 : 32;
 }
 
+// A thread has one row of the tile and so both columns that a gate pairs; rows, where D's columns
+// are the tile's rows, are in the hands of different threads.
+constexpr bool can_gate(const KernelConfig& config) {
+  return config.output != Output::columns;
+}
+
 // Of 128 lanes and 512 columns of f32. A power of two for every config that is valid.
 constexpr int tensor_memory_columns(const KernelConfig& config) {
   return config.choices.accumulators * row_blocks(config) * max_tile_n(config);
@@ -147,12 +153,16 @@ constexpr const char* invalid_because(const KernelConfig& config) {
 }
 
 // Null, or why the tile cannot have this many columns.
-constexpr const char* invalid_because(const KernelConfig& config, int tile_n, Major b) {
+constexpr const char* invalid_because(const KernelConfig& config, int tile_n, Major b,
+                                      bool has_gate = false) {
   const int step = tile_n_step(config);
   if (tile_n < step || tile_n > max_tile_n(config) || tile_n % step != 0)
     return "tile_n must be a multiple of 32 in 32..256; of 16 in 16..64 for columns";
-  const int loaded = tile_n / config.cluster.size();  // columns of B that one CTA loads
-  if (b == Major::mn && loaded % block_elements(config) != 0)
+  if (has_gate && tile_n % (2 * step) != 0)
+    return "with a gate tile_n must be a multiple of 64: half of it is stored, in steps of 32";
+  // Columns of B that lie together: one CTA alone may load x and y apart.
+  const int parts = has_gate && config.cluster.size() == 1 ? 2 : config.cluster.size();
+  if (b == Major::mn && tile_n / parts % block_elements(config) != 0)
     return "each CTA must load whole boxes of an N-major B";
   return nullptr;
 }

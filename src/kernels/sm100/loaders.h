@@ -169,7 +169,9 @@ class Loader {
   BWGEMM_DEVICE Loader(const KernelParams& params, const Cta<config>& cta)
       : a_{params.a, params.a_major, static_cast<int>(params.m), static_cast<int>(params.k)},
         b_{params.b, params.b_major, static_cast<int>(params.n), static_cast<int>(params.k)},
-        tile_n_(cta.tile_n) {}
+        tile_n_(cta.tile_n),
+        y_row_(cta.is_stacked() ? cta.d_tile_n : cta.tile_n),
+        to_y_(cta.b_to_y - cta.d_tile_n) {}
 
   BWGEMM_DEVICE void fetch(const LoaderSteps<config>& step) {
     part_ = step.part();
@@ -179,8 +181,9 @@ class Loader {
     bool are_whole = true;
 #pragma unroll
     for (int i = 0; i < units; ++i) {
-      places[i] = operand.place(is_a ? step.row() : step.column(), step.k(), step.batch(), row(i),
-                                column() * unit_elements, is_in_tile(i));
+      const int first = is_a ? step.row() : step.column() + (row(i) < y_row_ ? 0 : to_y_);
+      places[i] = operand.place(first, step.k(), step.batch(), row(i), column() * unit_elements,
+                                is_in_tile(i));
       are_whole = are_whole && places[i].is_whole();
     }
     if (are_whole) {
@@ -223,6 +226,7 @@ class Loader {
 
   LoadedOperand a_, b_;
   int tile_n_;
+  int y_row_, to_y_;  // of a stacked gate: of B in the slot, and how much farther on it lies in B
   int part_ = 0;
   LooseUnit units_[units];
 };

@@ -69,8 +69,7 @@ BWGEMM_DEVICE void run_producer(const KernelParams& params, const Cta<config>& c
   const std::uint32_t bytes =
       (loads_a ? cta.offsets.a_bytes : 0) + (loads_b ? cta.offsets.b_bytes : 0);
   const OperandPart a{params.a_major, cta.rows, 0, cta.rows};
-  const OperandPart b{params.b_major, cta.b_columns(), cta.first_loaded_b_column(),
-                      cta.loaded_b_columns()};
+  const int b_extent = cta.loaded_b_columns() / cta.b_loads();
   // The CTAs of all groups that hold the same columns.
   const auto sharers = static_cast<std::uint16_t>((cta.all_ctas / 3) << cta.rank_in_group());
   Cursor at;
@@ -92,9 +91,13 @@ BWGEMM_DEVICE void run_producer(const KernelParams& params, const Cta<config>& c
       const int k = block * k_block;
       if (loads_a)
         load_operand<config, false>(params.a_map, a, {cta.a(at.stage), full, 0}, row, k, a_batch);
-      if (loads_b)
-        load_operand<config, shares_b>(params.b_map, b, {cta.b(at.stage), full, sharers}, column, k,
-                                       b_batch);
+#pragma unroll 1
+      for (int part = 0; loads_b && part < cta.b_loads(); ++part) {
+        const OperandPart b{params.b_major, cta.b_columns(),
+                            cta.first_loaded_b_column() + part * b_extent, b_extent};
+        load_operand<config, shares_b>(params.b_map, b, {cta.b(at.stage), full, sharers},
+                                       column + part * cta.b_to_y, k, b_batch);
+      }
       at.advance(cta.stages);
     }
   }
