@@ -83,15 +83,6 @@ constexpr int staging_line_bytes(const KernelConfig& config) {
   return whole ? swizzle_row_bytes : swizzle_row_bytes / 2;
 }
 
-// Lines of D in one staging buffer: rows of the tile, or columns, an equal part of them where one
-// buffer of 64 does not hold all.
-constexpr int staging_lines(const KernelConfig& config) {
-  if (config.output != Output::columns) return staging_rows;
-  for (int lines = staging_rows; lines > 8; lines -= 8)
-    if (config.tile.n % lines == 0) return lines;
-  return 8;
-}
-
 // Staging buffers of one consumer warpgroup. Where many CTAs share a multiprocessor, the others
 // work while one waits for its stores.
 constexpr int staging_depth(const KernelConfig& config) {
@@ -105,6 +96,15 @@ constexpr int patch_columns(const KernelConfig& config) {
       config.output != Output::columns && staging_line_bytes(config) < swizzle_row_bytes;
   const int most = is_half || accumulators(config) > 160 ? 16 : 32;
   return config.tile.n < most ? config.tile.n : most;
+}
+
+// Lines of D in one staging buffer: rows of the tile, or columns, an equal part of them where one
+// buffer of 64 does not hold all; whole patches.
+constexpr int staging_lines(const KernelConfig& config) {
+  if (config.output != Output::columns) return staging_rows;
+  for (int lines = staging_rows; lines > 8; lines -= 8)
+    if (config.tile.n % lines == 0 && lines % patch_columns(config) == 0) return lines;
+  return 8;
 }
 
 // Columns of x and y in turn, 8 each, become half as many of D: slices of whole 128-byte lines. Of
@@ -175,6 +175,8 @@ constexpr const char* tile_invalid_because(const KernelConfig& config) {
   if (config.output == Output::columns) {
     if (tile.n % 8 != 0) return "tile.n must be a multiple of 8, as that of wgmma";
     if (warpgroup_rows(config) != 64) return "columns are staged in 64 rows of the tile";
+    if (staging_lines(config) % patch_columns(config) != 0)
+      return "columns are staged in whole patches: tile.n must be 8, 16 or a multiple of 32";
   } else if (tile.n % 32 != 0) {
     return "tile.n must be a multiple of 32: output is staged in 32 or 64 columns";
   }

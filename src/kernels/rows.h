@@ -70,6 +70,7 @@ inline constexpr std::array sm90_shapes = {
     Sm90Shape{Output::columns, {128,  16, 64}, {1, 1}, 1, 1.02},
     Sm90Shape{Output::columns, {128,  32, 64}, {1, 1}, 1, 1.06},
     Sm90Shape{Output::columns, {128,  64, 64}, {1, 1}, 1, 1.00},
+    Sm90Shape{Output::columns, {128,  96, 64}, {1, 1}, 1, 1.00},
     Sm90Shape{Output::columns, {128, 128, 64}, {1, 1}, 1, 1.03},
     Sm90Shape{Output::scattered, {128, 256, 64}, {1, 1}, 1, 1.00},
     Sm90Shape{Output::scattered, {128, 128, 64}, {1, 1}, 1, 1.00},

@@ -93,7 +93,7 @@ TEST(KernelConfig, TilesThatCannotBeBuiltAreRefused) {
   };
   const Cluster one{1, 1};
   EXPECT_EQ(reason(Output::rows, {256, 192, 64}, one, 1), "");
-  EXPECT_EQ(reason(Output::columns, {64, 200, 64}, one, 1), "");
+  EXPECT_EQ(reason(Output::columns, {64, 192, 64}, one, 1), "");
   EXPECT_EQ(reason(Output::rows, {128, 96, 64}, {2, 2}, 1), "");
   EXPECT_THAT(reason(Output::rows, {256, 224, 64}, one, 1), testing::HasSubstr("accumulators"));
   EXPECT_THAT(reason(Output::rows, {192, 256, 64}, one, 1), testing::HasSubstr("one wgmma"));
@@ -101,6 +101,7 @@ TEST(KernelConfig, TilesThatCannotBeBuiltAreRefused) {
   EXPECT_THAT(reason(Output::rows, {128, 72, 64}, one, 1), testing::HasSubstr("32"));
   EXPECT_THAT(reason(Output::columns, {256, 64, 64}, one, 1), testing::HasSubstr("64 rows"));
   EXPECT_THAT(reason(Output::columns, {64, 12, 64}, one, 1), testing::HasSubstr("8"));
+  EXPECT_THAT(reason(Output::columns, {64, 200, 64}, one, 1), testing::HasSubstr("patches"));
   EXPECT_THAT(reason(Output::rows, {128, 64, 64}, {4, 1}, 1), testing::HasSubstr("cluster"));
   EXPECT_THAT(reason(Output::rows, {128, 64, 64}, one, 5), testing::HasSubstr("CTAs"));
 }
