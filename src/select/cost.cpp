@@ -208,12 +208,12 @@ double power_us(const ArchCosts& costs, const Block& block) {
 
 // One k block of every CTA at work; CTAs that share an SM take turns.
 double block_us(const ArchCosts& costs, const KernelConfig& config, const Block& block, int tile_n,
-                double pace_of_shape, int sm_count, std::int64_t active_ctas) {
+                double pace_of_shape, double drift, int sm_count, std::int64_t active_ctas) {
   const auto active = static_cast<double>(active_ctas);
   const double sharing = std::max(1.0, active / sm_count);
-  const double delivery = std::max(
-      sharing * (block.sm_bytes / costs.sm_bytes_per_us + block.outside * costs.outside_row_us),
-      active * block.l2_bytes / costs.chip_bytes_per_us);
+  const double delivery = drift * std::max(sharing * (block.sm_bytes / costs.sm_bytes_per_us +
+                                                      block.outside * costs.outside_row_us),
+                                           active * block.l2_bytes / costs.chip_bytes_per_us);
   const double mma = sharing * mma_us(costs, config, block, tile_n);
   // No pace is beyond the tensor cores' own.
   return std::max(mma, pace_of_shape * std::max({mma, delivery, active * power_us(costs, block),
@@ -274,6 +274,23 @@ bool moves_lines(const KernelConfig& config) {
   return config.family == Family::cooperative && config.output == Output::scattered;
 }
 
+// Two or three neighbours share lines while they ask for them together. One whose tile sticks out
+// of the matrix is slower, and they drift apart.
+double drift(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
+             const KernelShape& shape, const TileCounts& tiles, std::int64_t units) {
+  if (uses_tensor_memory(config) || units > resident_clusters(facts, config)) return 1;
+  const int band = raster_group(problem, facts, config, shape.tile_n);
+  const bool along_m = band > 1;
+  const std::int64_t sharers = along_m ? band : tiles.n;
+  if (sharers < 2 || sharers > 3 || (along_m ? config.a : config.b) != Major::k) return 1;
+  const std::int64_t outside = along_m ? tiles.m * shape.cluster_tile_m - problem.m
+                                       : tiles.n * shape.cluster_tile_n - problem.n;
+  const double part =
+      static_cast<double>(outside) / (along_m ? shape.cluster_tile_m : shape.cluster_tile_n);
+  // Of 36 problems of 72 to 288 rows regret falls from 8.4 to 4.8 % by it, elsewhere by 0.15 %.
+  return 1 + 0.3 * std::max(0.0, part - 0.3);
+}
+
 double tma_compute_us(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
                       int tile_n, int splits, const ArchCosts& costs) {
   const KernelShape shape = kernel_shape(config, tile_n, problem.d.type);
@@ -296,14 +313,15 @@ double tma_compute_us(const Problem& problem, const DeviceFacts& facts, const Ke
   const std::int64_t resident = resident_clusters(facts, config);
   // With one tile a CTA has no turns to take.
   const double pace_of_shape = config.takes_turns && whole <= resident ? 1.09 : pace(config);
+  const double drifting = drift(problem, facts, config, shape, tiles, whole + slices);
   const double loading = loading_block_us(problem, config, shape.tile_n);
   const auto wave_us = [&](std::int64_t clusters, std::int64_t blocks) {
     if (clusters == 0) return 0.0;
-    const double each =
-        moves_lines(config)
-            ? moving_block_us(problem, config)
-            : std::max(loading, block_us(costs, config, block, shape.tile_n, pace_of_shape,
-                                         facts.sm_count, clusters * config.cluster.size()));
+    const double each = moves_lines(config)
+                            ? moving_block_us(problem, config)
+                            : std::max(loading, block_us(costs, config, block, shape.tile_n,
+                                                         pace_of_shape, drifting, facts.sm_count,
+                                                         clusters * config.cluster.size()));
     return static_cast<double>(blocks) * each + costs.fill_us + exposed;
   };
   const double slice_bytes = cta_outputs * sizeof(float);
@@ -372,6 +390,24 @@ double dot_compute_us(const Problem& problem, const DeviceFacts& facts, const Ke
 std::int64_t resident_clusters(const DeviceFacts& facts, const KernelConfig& config) {
   return std::max(
       1, std::min(config.ctas_per_sm, facts.ctas_per_sm) * facts.sm_count / config.cluster.size());
+}
+
+// A wave of R tiles that is g tiles high and R/g wide reads g * tile_m rows of A and R/g * tile_n
+// columns of B: least in sum for g = sqrt(R * tile_n / tile_m). Bands are then made equally high.
+// Where a wave spans all of n, bands of one tile give it the same operands, and the CTAs that share
+// the rows of A, the longer operand, are neighbours: their loads leave memory once.
+int raster_group(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
+                 int tile_n) {
+  const KernelShape shape = kernel_shape(config, tile_n, problem.d.type);
+  const TileCounts tiles = tile_counts(problem, shape.cluster_tile_m, shape.cluster_tile_n);
+  const std::int64_t wave = std::min(resident_clusters(facts, config), tiles.m * tiles.n);
+  const double best =
+      std::sqrt(static_cast<double>(wave) * shape.cluster_tile_n / shape.cluster_tile_m);
+  const bool is_narrow = static_cast<double>(tiles.n) * best <= static_cast<double>(wave);
+  if (problem.m > problem.n && is_narrow) return 1;
+  const std::int64_t rows = std::clamp<std::int64_t>(std::llround(best), 1, tiles.m);
+  const std::int64_t bands = ceil_div(tiles.m, rows);
+  return static_cast<int>(ceil_div(tiles.m, bands));
 }
 
 std::int64_t sliced_tiles(const DeviceFacts& facts, const KernelConfig& config, std::int64_t tiles,

@@ -49,6 +49,10 @@ double predicted_us(const Problem& problem, const DeviceFacts& facts, const Kern
 // Clusters that compute at the same time.
 std::int64_t resident_clusters(const DeviceFacts& facts, const KernelConfig& config);
 
+// Tile rows that are walked together, see kernels/raster.h.
+int raster_group(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
+                 int tile_n);
+
 // How many of the tiles are cut into slices where k is split: all if the device has room for them,
 // else those of the last wave, which would leave it partly idle. 0: the kernel cannot.
 std::int64_t sliced_tiles(const DeviceFacts& facts, const KernelConfig& config, std::int64_t tiles,

@@ -18,25 +18,6 @@
 namespace bwgemm {
 namespace {
 
-// A wave of R tiles that is g tiles high and R/g wide reads g * tile_m rows of A and R/g * tile_n
-// columns of B: least in sum for g = sqrt(R * tile_n / tile_m). Bands are then made equally high.
-// Where a wave spans all of n, bands of one tile give it the same operands, and the CTAs that share
-// the rows of A, the longer operand, are neighbours: their loads leave memory once.
-int raster_group(const Problem& given, const DeviceFacts& usable, const KernelConfig& config,
-                 int tile_n) {
-  const Problem problem = seen_by(config, given);
-  const KernelShape shape = kernel_shape(config, tile_n, problem.d.type);
-  const TileCounts tiles = tile_counts(problem, shape.cluster_tile_m, shape.cluster_tile_n);
-  const std::int64_t wave = std::min(resident_clusters(usable, config), tiles.m * tiles.n);
-  const double best =
-      std::sqrt(static_cast<double>(wave) * shape.cluster_tile_n / shape.cluster_tile_m);
-  const bool is_narrow = static_cast<double>(tiles.n) * best <= static_cast<double>(wave);
-  if (problem.m > problem.n && is_narrow) return 1;
-  const std::int64_t rows = std::clamp<std::int64_t>(std::llround(best), 1, tiles.m);
-  const std::int64_t bands = ceil_div(tiles.m, rows);
-  return static_cast<int>(ceil_div(tiles.m, bands));
-}
-
 // Of whole clusters.
 std::int64_t tiles_of(const Problem& problem, const KernelConfig& config, int tile_n) {
   const KernelShape shape = kernel_shape(config, tile_n, problem.d.type);
@@ -52,7 +33,7 @@ Choice choice_of(const Problem& problem, const DeviceFacts& usable,
       candidate.tile_n,
       candidate.splits,
       sliced_tiles(usable, config, tiles_of(problem, config, candidate.tile_n), candidate.splits),
-      raster_group(problem, usable, config, candidate.tile_n),
+      raster_group(seen_by(config, problem), usable, config, candidate.tile_n),
       candidate.predicted_us,
       options.has_pick_for(problem) ? options.pick->raster
       : uses_tensor_memory(config)  ? options.forced_raster.value_or(Raster::grouped)
