@@ -138,6 +138,15 @@ std::vector<RowProblem> gates(const KernelConfig& row) {
     fusing.aux = BWGEMM_AUX_STORE;
     fusing.aux_type = to_f32 ? input : Dtype::f32;
   }
+  if (row.family == Family::cooperative && row.output == Output::rows && !row.takes_turns) {
+    // Two whole tiles, whose output may be an odd number of slices, and slices of k of a third.
+    RowProblem tail = problems.front();
+    tail.gemm.n = 3 * row.tile.m * row.cluster.m - 8;
+    tail.gemm.k = 8 * row.tile.k - 8;
+    tail.splits_k = true;
+    tail.clusters = 2;
+    problems.push_back(tail);
+  }
   if (!uses_tensor_memory(row) || !sm100::has_loaders(row)) return problems;
   for (std::size_t i = 0, count = problems.size(); i < count; ++i) {  // B is loaded by threads
     GemmCase& gemm = problems.emplace_back(RowProblem(problems[i])).gemm;

@@ -160,20 +160,10 @@ GemmCase several_tiles(const KernelConfig& row, Memory memory, const Measures& o
   }
 }
 
-struct Bands {
-  GemmCase gemm;
-  int clusters;
-};
-
-// Tiles in two bands of rows that are walked together (kernels/raster.h), at least two rows each,
-// in several batches: on so many clusters that first tiles lie in the second batch, and on so few
-// that every cluster offers buffers of later tiles after it has stored the first one. select()
-// makes bands as high as balances the operands of one wave.
-Bands several_bands(const KernelConfig& row) {
+// Several tiles, in several batches: on so many clusters that first tiles lie in the second batch,
+// and on so few that every cluster offers buffers of later tiles after it has stored the first one.
+RowProblem in_batches(const KernelConfig& row, int rows, std::int64_t columns, int clusters) {
   const Measures of = measures(row, widest(row));
-  const double ratio = static_cast<double>(of.cluster_n) / static_cast<double>(of.cluster_m);
-  const auto rows = static_cast<std::int64_t>(ratio < 1.5 ? 4 : std::ceil(2 * ratio) + 1);
-  const auto columns = static_cast<std::int64_t>(ratio < 0.5 ? std::ceil(1 / ratio) : 2);
   const bool has_few_slices = of.n <= 64 || row.output == Output::columns;
   const auto [a, b] = direction(row, 3);
   // Less a unit: what is unaligned becomes wider than said.
@@ -183,7 +173,26 @@ Bands several_bands(const KernelConfig& row) {
   GemmCase gemm =
       gemm_of(row, rows * of.cluster_m, has_batches ? over_n : batch * over_n, of.k, a, b);
   if (has_batches) gemm.batch = batch;
-  return {gemm, static_cast<int>(rows * columns) + 1};
+  return {gemm, clusters};
+}
+
+// More clusters than one batch has tiles.
+RowProblem several_batches(const KernelConfig& row) {
+  const Measures of = measures(row, widest(row));
+  const double ratio = static_cast<double>(of.cluster_n) / static_cast<double>(of.cluster_m);
+  const auto rows = static_cast<int>(ratio < 1.5 ? 4 : std::ceil(2 * ratio) + 1);
+  const auto columns = static_cast<int>(ratio < 0.5 ? std::ceil(1 / ratio) : 2);
+  return in_batches(row, rows, columns, rows * columns + 1);
+}
+
+// Two bands of several rows (kernels/raster.h): no taller than wide, since those of tall outputs
+// are one tile high, more columns than a wave has, and first tiles in the second column of a band.
+RowProblem several_bands(const KernelConfig& row) {
+  const Measures of = measures(row, widest(row));
+  const double ratio = static_cast<double>(of.cluster_n) / static_cast<double>(of.cluster_m);
+  const int wave = 2 + static_cast<int>(std::ceil(std::max(2.25 / ratio, ratio)));
+  const int rows = 1 + static_cast<int>(std::lround(std::sqrt(wave * ratio)));
+  return in_batches(row, rows, std::max(2, static_cast<int>(std::ceil(rows / ratio))), wave);
 }
 
 // So many clusters that select() makes bands two rows high.
@@ -218,7 +227,7 @@ std::vector<RowProblem> orders_and_slices(const KernelConfig& row) {
       curve.raster = Raster::hilbert;
       curve.clusters = 9;
       if (to_f32) {
-        add(std::min(2 * wide, widest(row)), 2, 5, 8);  // bands of two rows
+        add(std::min(2 * wide, widest(row)), 2, 9, 8);  // bands of two rows
         continue;
       }
       const int wave = wave_of_two_rows(row, narrow);
@@ -355,8 +364,9 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
       add_scalars(scale, 0, beta);
 
       if (uses_tensor_memory(row)) continue;
-      RowProblem& split = add(gemm_of(row, of.m - 1, of.n, 4 * forced_splits(row) * of.k - 8, a, b),
-                              input, to_f32, width);
+      RowProblem& split =
+          add(gemm_of(row, of.m - unit, of.n, 4 * forced_splits(row) * of.k - 8, a, b), input,
+              to_f32, width);
       split.splits_k = true;
       add_scalars(split, 2, beta);
       if (to_f32) fuse(row, split);
@@ -372,14 +382,15 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
   for (const Raster raster : {Raster::grouped, Raster::snake})
     for (const float beta : {0.0f, -0.5f}) {
       if (raster != Raster::grouped && !uses_tensor_memory(row)) continue;
-      const auto [gemm, clusters] = several_bands(row);
-      RowProblem& problem = add(gemm, inputs(row.input).back(), true,
-                                moves_lines(row) && beta != 0 ? moved : aligned);
-      problem.clusters = clusters;
-      problem.tile_n = forced_tile(row, widest(row), direction(row, 3).b);
-      problem.raster = raster;
-      add_scalars(problem, 2, beta);
-      if (beta != 0) fuse(row, problem);
+      for (const RowProblem& tiles : {several_batches(row), several_bands(row)}) {
+        RowProblem& problem = add(tiles.gemm, inputs(row.input).back(), true,
+                                  moves_lines(row) && beta != 0 ? moved : aligned);
+        problem.clusters = tiles.clusters;
+        problem.tile_n = forced_tile(row, widest(row), direction(row, 3).b);
+        problem.raster = raster;
+        add_scalars(problem, 2, beta);
+        if (beta != 0) fuse(row, problem);
+      }
     }
   for (const RowProblem& wanted : orders_and_slices(row)) {
     const bool to_f32 = wanted.gemm.output == Dtype::f32;
@@ -397,7 +408,7 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
   // warpgroups have several.
   for (const float beta : {0.0f, -0.5f}) {
     if (!row.takes_turns && (!moves_lines(row) || beta != 0)) continue;
-    GemmCase gemm = several_bands(row).gemm;
+    GemmCase gemm = several_batches(row).gemm;
     gemm.batch = 3;
     RowProblem& problem =
         add(gemm, inputs(row.input).back(), false, moves_lines(row) ? moved : aligned);

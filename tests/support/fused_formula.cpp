@@ -13,6 +13,8 @@ constexpr double ulp = 0x1p-23;
 // What the header's activations may be off by, relative to the result; and what may be lost where
 // their tails leave float's normal numbers.
 constexpr double curve_error = 0x1p-16, lost_tail = 0x1p-118;
+// A product below float's normal numbers may be off by it, and a scale behind makes more of that.
+constexpr double smallest = 0x1p-149;
 // From here on a float may have been infinite.
 constexpr double too_large = 0x1p126;
 
@@ -58,8 +60,8 @@ Value bounded(const Value& x) {
 
 Value times(const Value& x, double by) {
   if (by == 1) return x;
-  return {x.value * by,
-          x.error * std::fabs(by) + (std::fabs(x.value) + x.error) * std::fabs(by) * ulp};
+  return {x.value * by, x.error * std::fabs(by) +
+                            (std::fabs(x.value) + x.error) * std::fabs(by) * ulp + smallest};
 }
 
 }  // namespace
@@ -88,6 +90,7 @@ Value linear(const Terms& terms, double sum, double magnitude) {
   const Value other = times(x, terms.column_scale);
   keep(times(x, terms.row_scale));
   keep(times(x, terms.column_scale));
+  x.error += smallest * std::fabs(terms.row_scale);  // in the other order
   is_held = is_held && std::fabs(other.value) + other.error < too_large;
   for (const double term : {scaled_c, static_cast<double>(terms.bias)})
     if (term != 0)
