@@ -29,6 +29,8 @@ Scale scale() {
 }
 
 constexpr int covering_schedules = 2, edge_schedules = 8;
+// Whether the last slice of a tile to arrive is the first one, which takes another way, is chance.
+constexpr int last_slice_schedules = 7;
 
 const KernelConfig* row_named(std::string_view kernel) {
   for (const KernelConfig& row : kernel_rows)
@@ -193,7 +195,9 @@ using Rows = RowTest;
 TEST_P(Rows, CoveringSet) {
   if (scale() == Scale::product) GTEST_SKIP() << "not what this scale is for";
   for (const RowProblem& problem : covering_problems(row(), memory()))
-    expect_run(problem, scale() == Scale::small ? covering_schedules : 1);
+    expect_run(problem, scale() != Scale::small              ? 1
+                        : problem.splits_k && problem.fusing ? last_slice_schedules
+                                                             : covering_schedules);
 }
 
 TEST_P(Rows, FusedOperations) {
