@@ -331,9 +331,9 @@ double tma_compute_us(const Problem& problem, const DeviceFacts& facts, const Ke
                         splits * (costs.merge_slice_us + slice_bytes / costs.merge_bytes_per_us) +
                         static_cast<double>(slices * config.cluster.size()) * slice_bytes /
                             costs.partials_bytes_per_us;
-  return static_cast<double>(whole / resident) * wave_us(resident, steps) +
-         wave_us(whole % resident, steps) + wave_us(slices, ceil_div(steps, splits)) +
-         (hides_epilogue ? epilogue : 0) + merge;
+  const std::int64_t full_waves = whole / resident, left = whole % resident;
+  return static_cast<double>(full_waves) * wave_us(resident, steps) + wave_us(left, steps) +
+         wave_us(slices, ceil_div(steps, splits)) + (hides_epilogue ? epilogue : 0) + merge;
 }
 
 const DirectStep& direct_step(const Problem& problem, const ArchCosts& costs) {
