@@ -22,6 +22,9 @@ struct KernelParams {
   // TMA families: maps of three dimensions, the last is the batch; of two where the config says so.
   // c_map equals d_map if C is D.
   TensorMap a_map, b_map, c_map, d_map;
+  // Family::cooperative: with boxes for the last rows of a K-major operand, where those of a_map or
+  // b_map would stick out of it. Else equal to these.
+  TensorMap a_rest_map, b_rest_map;
 
   // All families.
   std::int32_t tiles_m, tiles_n;  // output tiles of one batch, in tiles of a whole cluster

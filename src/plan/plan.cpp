@@ -103,6 +103,32 @@ int b_box_rows(const Problem& problem, const KernelConfig& config, const KernelS
   return is_apart ? shape.b_box_rows / 2 : shape.b_box_rows;
 }
 
+// The map of an operand again, with a box for the rows that are left where its boxes end. Without
+// such rows it is the operand's own.
+void fill_rest_map(const TensorMapKey& whole, const TensorMap& whole_map, std::int64_t rows,
+                   TensorMapCache& maps, TensorMapKey& key, TensorMap& map) {
+  constexpr std::size_t along_rows = 1;
+  map = whole_map;
+  if (rows == 0 || rows % std::int64_t{whole.box[along_rows]} == 0) return;
+  key = whole;
+  key.box[along_rows] = static_cast<std::uint32_t>(rows % std::int64_t{whole.box[along_rows]});
+  map = maps.get(key);
+}
+
+void fill_rest_maps(const Problem& problem, const KernelConfig& config, TensorMapCache& maps,
+                    KernelParams& params, Origin& origin) {
+  // 0, no rest: MN-major operands are cut along k, and boxes of gates are of groups.
+  const auto rows = [&](Major major, const TensorMapKey& key, std::int64_t extent) {
+    const bool has_rest =
+        config.family == Family::cooperative && major == Major::k && key.rank == matrix_map_rank;
+    return has_rest ? extent : 0;
+  };
+  fill_rest_map(origin.a, params.a_map, rows(a_major(problem), origin.a, problem.m), maps,
+                origin.a_rest, params.a_rest_map);
+  fill_rest_map(origin.b, params.b_map, rows(b_major(problem), origin.b, problem.n), maps,
+                origin.b_rest, params.b_rest_map);
+}
+
 void fill_maps(const Problem& problem, const KernelConfig& config, const KernelShape& shape,
                TensorMapCache& maps, KernelParams& params, Origin& origin) {
   const TileCounts tiles = cluster_tiles(problem, config, shape);
@@ -124,6 +150,7 @@ void fill_maps(const Problem& problem, const KernelConfig& config, const KernelS
                    tiles.m, !in_columns);
     params.b_map = maps.get(origin.b);
   }
+  fill_rest_maps(problem, config, maps, params, origin);
   if (config.output == Output::scattered) return;
   const OutputMap output = output_map(problem, config, shape);
   const auto output_key = [&](const Matrix& matrix) {
@@ -169,11 +196,14 @@ bool has_residues(const KernelConfig& config) {
   return config.family == Family::cooperative && config.output == Output::scattered;
 }
 
-// The map of an operand, moved.
-void move_map(TensorMapKey& key, const void* to, TensorMapCache& maps, TensorMap& map) {
+// The maps of an operand, moved together or not at all.
+void move_maps(TensorMapKey& key, TensorMapKey& rest_key, const void* to, TensorMapCache& maps,
+               TensorMap& map, TensorMap& rest_map) {
   if (key.rank == 0) return;
-  key.address = reinterpret_cast<std::uintptr_t>(to);
-  map = maps.get(key);
+  key.address = rest_key.address = reinterpret_cast<std::uintptr_t>(to);
+  const TensorMap moved = maps.get(key);
+  rest_map = rest_key.rank == 0 ? moved : maps.get(rest_key);
+  map = moved;
 }
 
 // A matrix that the kernel is not to touch stays null.
@@ -214,7 +244,9 @@ Plan make_plan(const Problem& given, const KernelConfig& config, const Choice& c
           .is_movable = !has_residues(config) && !has_c_apart(problem) && !reads_no_arrays(problem),
           .a = {},
           .b = {},
-          .d = {}};
+          .d = {},
+          .a_rest = {},
+          .b_rest = {}};
   Plan plan;
   plan.row = choice.row;
   plan.shape = kernel_shape(config, choice.tile_n, problem.d.type);
@@ -249,18 +281,18 @@ bool move_plan(Plan& plan, Origin& origin, const Addresses& given, TensorMapCach
   if (!origin.is_movable) return false;
   KernelParams& params = plan.params;
   if (at.a != to.a) {
-    move_map(origin.a, to.a, maps, params.a_map);
+    move_maps(origin.a, origin.a_rest, to.a, maps, params.a_map, params.a_rest_map);
     move_matrix(params.a, to.a);
     at.a = to.a;
   }
   if (at.b != to.b) {
-    move_map(origin.b, to.b, maps, params.b_map);
+    move_maps(origin.b, origin.b_rest, to.b, maps, params.b_map, params.b_rest_map);
     move_matrix(params.b, to.b);
     at.b = to.b;
   }
   if (at.d != to.d) {
-    move_map(origin.d, to.d, maps, params.d_map);
-    params.c_map = params.d_map;
+    TensorMapKey no_rest{};
+    move_maps(origin.d, no_rest, to.d, maps, params.d_map, params.c_map);
     move_matrix(params.c, to.d);
     move_matrix(params.d, to.d);
     at.d = to.d;

@@ -242,6 +242,11 @@ KernelParams params_of(Sim& sim, const Case& c, const Options& options, const Op
   KernelParams params{};
   params.a_map = operand_map(operands.a, c.a, c.shape.a_box_rows, c.reads_ab());
   params.b_map = operand_map(operands.b, c.b, c.shape.b_box_rows, c.reads_ab());
+  const auto rest = [](std::int64_t extent, int box) { return static_cast<int>(extent % box); };
+  if (c.a == Major::k && rest(c.m, c.shape.a_box_rows) != 0)
+    params.a_rest_map = operand_map(operands.a, c.a, rest(c.m, c.shape.a_box_rows), c.reads_ab());
+  if (c.b == Major::k && rest(c.n, c.shape.b_box_rows) != 0)
+    params.b_rest_map = operand_map(operands.b, c.b, rest(c.n, c.shape.b_box_rows), c.reads_ab());
   const int columns = c.shape.d_box_columns, rows = c.shape.d_box_rows;
   params.d_map = operands.d.map(columns, rows, true);
   params.c_map = in_place ? params.d_map : operands.c.map(columns, rows, c.beta != 0);

@@ -185,9 +185,22 @@ TEST_F(PlanTest, RaggedSizes) {
   EXPECT_EQ(plan.params.k_blocks, 2);
   const test::FakeMap a = test::fake_map(plan.params.a_map);
   EXPECT_THAT(a.dims, ElementsAre(72, 4104, 1));
+  const test::FakeMap a_rest = test::fake_map(plan.params.a_rest_map);
+  EXPECT_THAT(a_rest.dims, ElementsAre(72, 4104, 1));
+  EXPECT_THAT(a_rest.box, ElementsAre(64, 4104 % 128, 1));
+  EXPECT_THAT(test::fake_map(plan.params.b_rest_map).box, ElementsAre(64, 4088 % 128, 1));
   const Plan tiny = planned(problem_of(8, 8, 8), big_kk);
   EXPECT_EQ(tiny.grid, 2);
   EXPECT_EQ(tiny.params.k_blocks, 1);
+}
+
+// Whole boxes, and operands whose boxes do not lie along m or n.
+TEST_F(PlanTest, NothingIsLeft) {
+  const Plan whole = planned(problem_of(4096, 8192, 512), big_kk);
+  EXPECT_EQ(test::fake_map(whole.params.a_rest_map), test::fake_map(whole.params.a_map));
+  EXPECT_EQ(test::fake_map(whole.params.b_rest_map), test::fake_map(whole.params.b_map));
+  const Plan along_mn = planned(problem_of(4104, 4088, 512, mn), big_mn);
+  EXPECT_EQ(test::fake_map(along_mn.params.a_rest_map), test::fake_map(along_mn.params.a_map));
 }
 
 TEST_F(PlanTest, BatchesAndRepeatedOperands) {

@@ -283,6 +283,9 @@ class KernelCase {
     const int k = config_.tile.k;
     params.a_map = map(a, k, problem_.a == Major::k ? shape_.a_box_rows : k);
     params.b_map = map(b, k, problem_.b == Major::k ? shape_.b_box_rows : k);
+    // Boxes of no rows are none that anything loads.
+    params.a_rest_map = map(a, k, static_cast<int>(problem_.m % std::max(shape_.a_box_rows, 1)));
+    params.b_rest_map = map(b, k, static_cast<int>(problem_.n % std::max(shape_.b_box_rows, 1)));
     params.d_map = map(d, shape_.d_box_columns, shape_.d_box_rows);
     params.c_map = map(c, shape_.d_box_columns, shape_.d_box_rows);
   }

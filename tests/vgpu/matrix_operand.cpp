@@ -139,7 +139,7 @@ void judge_operand(Cta& cta, const MatrixOperand& operand, std::uint32_t first, 
     if (cta.shadow.is_whole(address)) judged = line;
     if (fine)
       fine = cta.shadow.async_read(reader.access, address, chunk_bytes, reader.order,
-                                   reader.async_order);
+                                   reader.async_order, reader.unwritten);
     cta.shadow.keep_until(address, chunk_bytes, reader.entity, reader.time);
   });
 }

@@ -70,6 +70,7 @@ struct OperandReader {
   const Clock& async_order;
   Entity entity;
   Time time;
+  Unwritten unwritten = Unwritten::wrong;
 };
 
 // Checks bounds, and judges the reads, of rows [first, first + rows).

@@ -217,7 +217,8 @@ void SharedShadow::reduce_async(const Access& access, std::uint32_t offset, std:
 }
 
 bool SharedShadow::check_async_read(const Access& access, const Granule& granule, std::uint32_t i,
-                                    const Clock& order, const Clock& async_order) {
+                                    const Clock& order, const Clock& async_order,
+                                    Unwritten unwritten) {
   const Epoch& write = granule.write;
   switch (granule.state) {
     case State::async_written:
@@ -229,6 +230,7 @@ bool SharedShadow::check_async_read(const Access& access, const Granule& granule
       race(access, i, "race", "while they are written by", write);
       return false;
     case State::unwritten:
+      if (unwritten == Unwritten::poison) return true;
       complain(access, i, "uninitialised-shared", "of bytes that were never written");
       return false;
     case State::barrier: complain(access, i, "barrier-access", "of a live mbarrier"); return false;
@@ -251,13 +253,13 @@ bool SharedShadow::check_async_read(const Access& access, const Granule& granule
 }
 
 bool SharedShadow::async_read(const Access& access, std::uint32_t offset, std::uint32_t bytes,
-                              const Clock& order, const Clock& async_order) {
+                              const Clock& order, const Clock& async_order, Unwritten unwritten) {
   if (!enabled()) return true;
   const std::uint32_t per_line = this->per_line();
   for (std::uint32_t i = first_granule(offset); i < end_granule(offset, bytes);) {
     const Line& line = line_of(i);
     const Granule& granule = line.parts ? line.parts[i % per_line] : line.whole;
-    if (!check_async_read(access, granule, i, order, async_order)) return false;
+    if (!check_async_read(access, granule, i, order, async_order, unwritten)) return false;
     i = line.parts ? i + 1 : (i / per_line + 1) * per_line;
   }
   return true;

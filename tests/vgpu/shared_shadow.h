@@ -24,6 +24,10 @@ struct Access {
   static constexpr int collective = 32;
 };
 
+// What an asynchronous read of bytes that were never written is: a mistake, or poison that may go
+// on into results which nobody keeps (NaN, so that keeping them shows).
+enum class Unwritten { wrong, poison };
+
 class SharedShadow {
  public:
   SharedShadow() = default;
@@ -46,7 +50,8 @@ class SharedShadow {
   // A read by the async proxy on behalf of the access's thread; `order` and `async_order` are what
   // it comes after. False: something was found. The bytes stay in use until (reader, time).
   bool async_read(const Access& access, std::uint32_t offset, std::uint32_t bytes,
-                  const Clock& order, const Clock& async_order);
+                  const Clock& order, const Clock& async_order,
+                  Unwritten unwritten = Unwritten::wrong);
   void keep_until(std::uint32_t offset, std::uint32_t bytes, Entity reader, Time time);
 
   // A TMA load, from its issue to its last byte; what is written then belongs to a phase.
@@ -101,7 +106,7 @@ class SharedShadow {
   bool check_write(const Access& access, const Granule& granule, std::uint32_t index);
   bool check_reads(const Access& access, const Granule& granule, std::uint32_t index);
   bool check_async_read(const Access& access, const Granule& granule, std::uint32_t index,
-                        const Clock& order, const Clock& async_order);
+                        const Clock& order, const Clock& async_order, Unwritten unwritten);
   bool check_async_readers(const Access& access, std::uint32_t offset, std::uint32_t bytes) const;
   std::uint32_t first_granule(std::uint32_t offset) const { return offset >> granule_shift_; }
   std::uint32_t end_granule(std::uint32_t offset, std::uint32_t bytes) const {

@@ -171,14 +171,16 @@ Step multiply(Warp& warp, const Instruction& instruction, LaneMask mask) {
                    view.generic,
                    view.async,
                    group.entity,
-                   number});
+                   number,
+                   Unwritten::poison});
   if (!simulation.is_timed())
     judge_operand(group.cta, operand_b(operation), 0, operation.n,
                   {{warp, 0, &instruction, "wgmma's read of B"},
                    view.generic,
                    view.async,
                    group.entity,
-                   number});
+                   number,
+                   Unwritten::poison});
   const std::uint32_t first = group.queue.empty() ? group.done + 1 : group.queue.front().number;
   if (number - first == group.queue.size())
     group.queue.push_back({operation, number, 0, {}, {}, &instruction});

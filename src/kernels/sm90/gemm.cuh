@@ -56,7 +56,10 @@ BWGEMM_DEVICE void set_up(const Params<config>& params, const Cta<config>& cta, 
     if constexpr (config.output != Output::scattered) {
       if (warp == staging_warp)
         cta.all_staging().init(cta.all_staging_buffers, 1, warps_per_warpgroup);
-      if (warp == prefetching_warp) prefetch_maps(params);
+      if (warp == prefetching_warp) {
+        prefetch_maps(params);
+        prefetch_rest_maps<config>(params);
+      }
     }
     ptx::fence_mbarrier_init();  // before uses by TMA and, with the cluster barrier, by other CTAs
   }

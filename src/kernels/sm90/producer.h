@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The producer role of the cooperative kernel: one thread that keeps the operand ring full. In a
 // cluster each CTA loads its part of the operand that CTAs share and multicasts it to all of them.
+//
+// What lies outside of an operand is not asked for: TMA takes longer over a row of zeros than over
+// one from L2 (bench/NOTES.md, 2026-11-22). The slot keeps there what it held, which reaches only
+// rows and columns of the tile that are outside of D.
 #pragma once
 
 #include "kernels/ptx/cp_async_bulk.h"
@@ -22,6 +26,13 @@ struct OperandTile {
 
   constexpr int part() const { return rows / sharers; }  // of m or n, loaded by one CTA
   constexpr int box() const { return major == Major::k ? part() : 64; }
+  // Of `most` rows of the tile from `first` on those that have to be loaded, of an operand of
+  // `extent`.
+  BWGEMM_DEVICE int inside(int first, std::int64_t extent, int most) const {
+    const auto left = static_cast<int>(extent) - first;
+    const int wanted = major == Major::k ? left : (left + 63) / 64 * 64;
+    return max(0, min(wanted, most));
+  }
   constexpr std::uint32_t sharer_mask() const {  // of the first set of sharers
     return sharers == 1 ? 1 : 1 | 1 << sharer_step;
   }
@@ -31,6 +42,7 @@ struct OperandTile {
 struct OperandPart {
   int first;           // of m or n in the tile
   std::uint16_t mask;  // CTAs that receive it
+  int rows;            // inside of the operand, in the tile that is being loaded
 };
 
 template <OperandTile tile>
@@ -39,6 +51,7 @@ BWGEMM_DEVICE void load_operand(const TensorMap& map, const OperandPart& part,
                                 std::uint32_t barrier) {
 #pragma unroll
   for (int done = 0; done < tile.part(); done += tile.box()) {
+    if (done >= part.rows) break;
     const int offset = part.first + done;
     const int inner = tile.major == Major::k ? k : mn + offset;
     const int outer = tile.major == Major::k ? mn + offset : k;
@@ -66,39 +79,78 @@ BWGEMM_DEVICE void load_gated(const TensorMap& map, const OperandPart& part,
     ptx::cp_async_bulk_tensor_5d_multicast(to, map, k, 0, 0, first, batch, barrier, part.mask);
 }
 
-// `can_gate`: the operand along D's contiguous dimension, where the kernel has gates.
+// An operand: its maps, where it lies in memory and in the tile, and what of it is inside. With
+// `can_gate` the one along D's contiguous dimension, whose boxes a gate leaves whole.
 template <OperandTile tile, bool can_gate>
-BWGEMM_DEVICE void load(const KernelParams& params, const TensorMap& map, const OperandPart& part,
-                        std::uint32_t destination, int mn, int k, int batch,
-                        std::uint32_t barrier) {
-  if constexpr (can_gate) {
-    if (params.fused.has(operation::gate))
-      load_gated<tile>(map, part, destination, mn, k, batch, barrier);
-    else
-      load_operand<tile>(map, part, destination, mn, k, batch, barrier);
-  } else {
-    load_operand<tile>(map, part, destination, mn, k, batch, barrier);
+class OperandLoads {
+ public:
+  BWGEMM_DEVICE OperandLoads(const KernelParams& params, const TensorMap& whole,
+                             const TensorMap& rest, std::int64_t extent, OperandPart part)
+      : whole_(whole),
+        rest_(rest),
+        extent_(extent),
+        part_(part),
+        is_gated_(can_gate && params.fused.has(operation::gate)) {}
+
+  BWGEMM_DEVICE void begin_tile(int mn, int batch) {
+    mn_ = mn;
+    batch_ = batch;
+    part_.rows = is_gated_ ? tile.part() : tile.inside(mn + part_.first, extent_, tile.part());
   }
+  // What arrives for each block of k, from all sharers.
+  BWGEMM_DEVICE std::uint32_t bytes() const {
+    return (is_gated_ ? tile.rows : tile.inside(mn_, extent_, tile.rows)) * swizzle_row_bytes;
+  }
+  BWGEMM_DEVICE void load(std::uint32_t destination, int k, std::uint32_t barrier) const {
+    if constexpr (can_gate)
+      if (is_gated_) return load_gated<tile>(whole_, part_, destination, mn_, k, batch_, barrier);
+    const bool has_rest = tile.major == Major::k && extent_ - (mn_ + part_.first) < tile.part();
+    load_operand<tile>(has_rest ? rest_ : whole_, part_, destination, mn_, k, batch_, barrier);
+  }
+
+ private:
+  const TensorMap &whole_, &rest_;
+  std::int64_t extent_;
+  OperandPart part_;
+  bool is_gated_;
+  int mn_ = 0, batch_ = 0;
+};
+
+template <KernelConfig config>
+constexpr OperandTile a_tile{config.a, operand_rows(config.a, config.tile.m), config.cluster.n,
+                             config.cluster.m};
+template <KernelConfig config>
+constexpr OperandTile b_tile{config.b, operand_rows(config.b, config.tile.n), config.cluster.m, 1};
+
+// As prefetch_maps(), of the maps that loads of the last rows need.
+template <KernelConfig config>
+BWGEMM_DEVICE void prefetch_rest_maps(const KernelParams& params) {
+  if (params.k_blocks == 0) return;
+  if (config.a == Major::k && static_cast<std::uint32_t>(params.m) % a_tile<config>.part() != 0)
+    ptx::prefetch_tensormap(params.a_rest_map);
+  if (config.b == Major::k && static_cast<std::uint32_t>(params.n) % b_tile<config>.part() != 0)
+    ptx::prefetch_tensormap(params.b_rest_map);
 }
 
 template <KernelConfig config>
 BWGEMM_DEVICE void run_producer(const KernelParams& params, const Cta<config>& cta, int k_blocks) {
-  constexpr OperandTile a{config.a, operand_rows(config.a, config.tile.m), config.cluster.n,
-                          config.cluster.m};
-  constexpr OperandTile b{config.b, operand_rows(config.b, config.tile.n), config.cluster.m, 1};
-  const OperandPart a_part{cta.cluster_n() * a.part(),
-                           static_cast<std::uint16_t>(a.sharer_mask() << cta.cluster_m())};
-  const OperandPart b_part{
-      cta.cluster_m() * b.part(),
-      static_cast<std::uint16_t>(b.sharer_mask() << cta.cluster_n() * config.cluster.m)};
+  constexpr OperandTile a_tile = sm90::a_tile<config>, b_tile = sm90::b_tile<config>;
+  OperandLoads<a_tile, gates_rows(config)> a(
+      params, params.a_map, params.a_rest_map, params.m,
+      {cta.cluster_n() * a_tile.part(),
+       static_cast<std::uint16_t>(a_tile.sharer_mask() << cta.cluster_m()), 0});
+  OperandLoads<b_tile, gates_columns(config)> b(
+      params, params.b_map, params.b_rest_map, params.n,
+      {cta.cluster_m() * b_tile.part(),
+       static_cast<std::uint16_t>(b_tile.sharer_mask() << cta.cluster_n() * config.cluster.m), 0});
   const Ring ring = cta.operands();
   Trace trace(params, trace_producer, true);
   Cursor at;
   for (Tiles tiles(params, cta.cluster_size); tiles.valid(); tiles.advance()) {
     const TileIndex tile = tiles.at(params);
-    const int row = cta.row(tile), column = cta.column(tile);
-    const int a_batch = tile.batch * params.a_batch_step;
-    const int b_batch = tile.batch * params.b_batch_step;
+    a.begin_tile(cta.row(tile), tile.batch * params.a_batch_step);
+    b.begin_tile(cta.column(tile), tile.batch * params.b_batch_step);
+    const std::uint32_t bytes = a.bytes() + b.bytes();
     const KSlice slice = k_slice(params, tiles, cta.is_sliced(params, tiles), k_blocks);
     for (int block = slice.first; block < slice.end; ++block) {
       // The consumers' reads of the slot's last contents, in every CTA that this CTA's loads and
@@ -107,12 +159,9 @@ BWGEMM_DEVICE void run_producer(const KernelParams& params, const Cta<config>& c
       ring.wait_empty(at);
       trace(TraceEvent::issue, block);
       const std::uint32_t full = ring.full(at).address;
-      ptx::mbarrier_arrive_expect_tx(full, cta.offsets.stage_bytes);
-      const int k = block * k_block;
-      load<a, gates_rows(config)>(params, params.a_map, a_part, cta.a(at.stage), row, k, a_batch,
-                                  full);
-      load<b, gates_columns(config)>(params, params.b_map, b_part, cta.b(at.stage), column, k,
-                                     b_batch, full);
+      ptx::mbarrier_arrive_expect_tx(full, bytes);
+      a.load(cta.a(at.stage), block * k_block, full);
+      b.load(cta.b(at.stage), block * k_block, full);
       at.advance(config.stages);
     }
   }
