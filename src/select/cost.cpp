@@ -31,7 +31,6 @@ struct ArchCosts {
   double sm_bytes_per_us;       // operand delivery to one SM that has the chip for itself
   double straddling_rows;       // an SM's work for rows of 128 bytes that lie in two lines
   double straddling_lines;      // and L2's
-  double outside_row_us;        // a row of a bulk load that lies outside of the operand
   double chip_bytes_per_us;     // operand delivery to all SMs together
   double block_floor_us;        // handing one ring slot over and back, whatever it holds
   double epilogue_bytes_per_us;  // output (and C) of one SM through its staging buffers
@@ -52,33 +51,32 @@ struct ArchCosts {
 
 // clang-format off
 constexpr ArchCosts h200_costs = {
-    // Fitted 2026-11-22 to four sweeps, 20000 times of about 500 problems, on an H200 (bench/NOTES.md), unless
-    // a line says otherwise. The fit puts the kernels of a problem into order; its sums are 9 % off in the median.
-    .launch_us = 2.50,
-    .cluster_us = 0.29,
-    .memory_bytes_per_us = 3.72e6,
-    .fill_us = 0.130,
-    .sm_flop_per_us = 7.23e6,
+    // Fitted 2026-11-22 to nine sweeps, 18000 times of 567 problems, on an H200 (bench/NOTES.md), unless a
+    // line says otherwise. The fit puts the kernels of a problem into order; its sums are 7 % off in the median.
+    .launch_us = 2.89,
+    .cluster_us = 0.31,
+    .memory_bytes_per_us = 4.80e6,
+    .fill_us = 0.116,
+    .sm_flop_per_us = 7.32e6,
     .powered_flop_per_us = 2.57e9,
     .powered_bytes_per_us = 16.2e6,
     .mma_clocks_per_us = 0,            // not used
-    .sm_bytes_per_us = 169e3,
-    .straddling_rows = 1.79,
-    .straddling_lines = 1.89,
-    .outside_row_us = 0.00049,
-    .chip_bytes_per_us = 13.3e6,
-    .block_floor_us = 0.047,
-    .epilogue_bytes_per_us = 37.1e3,
-    .exposed_epilogue = 1.22,          // two CTAs of an SM do not hide each other's: they are in step
-    .merge_us = 2.39,
-    .merge_slice_us = 0.10,
-    .merge_bytes_per_us = 180e3,
-    .partials_bytes_per_us = 2.63e6,
-    .direct_wide = {0.48, 0.27},       // 60 times of sweep-direct.csv, 6 % off in the median
+    .sm_bytes_per_us = 138e3,
+    .straddling_rows = 1.54,
+    .straddling_lines = 2.12,
+    .chip_bytes_per_us = 14.7e6,
+    .block_floor_us = 0.058,
+    .epilogue_bytes_per_us = 38.1e3,
+    .exposed_epilogue = 1.31,          // two CTAs of an SM do not hide each other's: they are in step
+    .merge_us = 2.22,
+    .merge_slice_us = 0.109,
+    .merge_bytes_per_us = 176e3,
+    .partials_bytes_per_us = 2.75e6,
+    .direct_wide = {0.46, 0.27},       // 60 times of sweep-direct.csv, 6 % off in the median
     .direct_narrow = {0.66, 0.40},
-    .direct_tile_us = 1.49,
+    .direct_tile_us = 1.32,
     .direct_merge_us = 0.16,
-    .unmapped_launch_us = 2.10,
+    .unmapped_launch_us = 2.15,
     .dot_bytes_per_us = 4.45e6,        // of 4.64 TB/s that a kernel which only reads gets
     .dot_cta_bytes_per_us = 29.7e3,
     .dot_tile_us = 0.05,               // by hand: the fits gave 0
@@ -98,7 +96,6 @@ constexpr ArchCosts b200_costs = {
     .sm_bytes_per_us = 90e3,           // 64 bytes per clock: not established, nor is it on Hopper
     .straddling_rows = 1,              // not used: unknown for pairs
     .straddling_lines = 1,             // not used: unknown for pairs
-    .outside_row_us = 0,               // not used: unknown for pairs
     .chip_bytes_per_us = 13.3e6,       // no chip-wide limit known below that of the SMs
     .block_floor_us = h200_costs.block_floor_us,
     .epilogue_bytes_per_us = 46e3,     // 128 rows x 64 columns of 16 bits in 500 clocks
@@ -157,10 +154,20 @@ struct Block {
   double bytes;     // of operands that arrive in shared memory, multicast ones included
   double sm_bytes;  // the same by the time that it takes an SM
   double l2_bytes;  // and L2, which what CTAs of a cluster share leaves once
-  double outside;   // rows of its loads that lie outside of the operands, on an average tile
 };
 
-// TMA makes the zeros of rows outside of an operand, slowly. Chunks of 64 may stick out of a tile.
+// Rows of an operand that a CTA loads for its tile: what is outside of the operand is not asked
+// for. The fullest tile is the slowest, all of them together weigh on L2.
+struct LoadedRows {
+  double most, mean;
+};
+LoadedRows loaded_rows(Major major, std::int64_t extent, int tile, std::int64_t ctas) {
+  const auto most = static_cast<int>(std::min<std::int64_t>(extent, tile));
+  const double all = static_cast<double>(sm90::operand_rows(major, 1) *
+                                         ceil_div(extent, sm90::operand_rows(major, 1)));
+  return {static_cast<double>(sm90::operand_rows(major, most)), all / static_cast<double>(ctas)};
+}
+
 Block block_of(const Problem& problem, const ArchCosts& costs, const KernelConfig& config,
                const KernelShape& shape, const TileCounts& tiles) {
   const double depth = 2.0 * config.tile.k;  // bytes of a row
@@ -169,28 +176,20 @@ Block block_of(const Problem& problem, const ArchCosts& costs, const KernelConfi
     const double a_bytes = depth * config.tile.m / sm100::group_ctas(config);
     const double b_bytes = depth * shape.tile_n / sm100::group_ctas(config);
     const double bytes = a_bytes + b_bytes;
-    return {flop, bytes, bytes, a_bytes + b_bytes / sm100::groups(config), 0};
+    return {flop, bytes, bytes, a_bytes + b_bytes / sm100::groups(config)};
   }
-  const double a_rows = sm90::operand_rows(config.a, config.tile.m);
-  const double b_rows = sm90::operand_rows(config.b, shape.tile_n);
+  const LoadedRows a = loaded_rows(config.a, problem.m, config.tile.m, tiles.m * config.cluster.m);
+  const LoadedRows b = loaded_rows(config.b, problem.n, shape.tile_n, tiles.n * config.cluster.n);
   const bool a_straddles = straddles(problem.a), b_straddles = straddles(problem.b);
-  const auto covered_m = static_cast<double>(tiles.m * shape.cluster_tile_m);
-  const auto covered_n = static_cast<double>(tiles.n * shape.cluster_tile_n);
-  const double outside_m =
-      (covered_m - static_cast<double>(problem.m)) / static_cast<double>(tiles.m);
-  const double outside_n =
-      (covered_n - static_cast<double>(problem.n)) / static_cast<double>(tiles.n);
-  const double outside =
-      (config.a == Major::k ? outside_m : 0) + (config.b == Major::k ? outside_n : 0);
-  const auto weighted = [&](double a, double b, double straddling) {
-    return depth * (a * (a_straddles ? straddling : 1) + b * (b_straddles ? straddling : 1));
+  const auto weighted = [&](double a_rows, double b_rows, double straddling) {
+    return depth *
+           (a_rows * (a_straddles ? straddling : 1) + b_rows * (b_straddles ? straddling : 1));
   };
   return {.flop = 2.0 * config.tile.m * shape.tile_n * config.tile.k,
-          .bytes = depth * (a_rows + b_rows),
-          .sm_bytes = weighted(a_rows, b_rows, costs.straddling_rows),
-          .l2_bytes = weighted(a_rows / config.cluster.n, b_rows / config.cluster.m,
-                               costs.straddling_lines),
-          .outside = outside};
+          .bytes = depth * (a.mean + b.mean),
+          .sm_bytes = weighted(a.most, b.most, costs.straddling_rows),
+          .l2_bytes = weighted(a.mean / config.cluster.n, b.mean / config.cluster.m,
+                               costs.straddling_lines)};
 }
 
 double mma_us(const ArchCosts& costs, const KernelConfig& config, const Block& block, int tile_n) {
@@ -208,12 +207,11 @@ double power_us(const ArchCosts& costs, const Block& block) {
 
 // One k block of every CTA at work; CTAs that share an SM take turns.
 double block_us(const ArchCosts& costs, const KernelConfig& config, const Block& block, int tile_n,
-                double pace_of_shape, double drift, int sm_count, std::int64_t active_ctas) {
+                double pace_of_shape, int sm_count, std::int64_t active_ctas) {
   const auto active = static_cast<double>(active_ctas);
   const double sharing = std::max(1.0, active / sm_count);
-  const double delivery = drift * std::max(sharing * (block.sm_bytes / costs.sm_bytes_per_us +
-                                                      block.outside * costs.outside_row_us),
-                                           active * block.l2_bytes / costs.chip_bytes_per_us);
+  const double delivery = std::max(sharing * block.sm_bytes / costs.sm_bytes_per_us,
+                                   active * block.l2_bytes / costs.chip_bytes_per_us);
   const double mma = sharing * mma_us(costs, config, block, tile_n);
   // No pace is beyond the tensor cores' own.
   return std::max(mma, pace_of_shape * std::max({mma, delivery, active * power_us(costs, block),
@@ -274,23 +272,6 @@ bool moves_lines(const KernelConfig& config) {
   return config.family == Family::cooperative && config.output == Output::scattered;
 }
 
-// Two or three neighbours share lines while they ask for them together. One whose tile sticks out
-// of the matrix is slower, and they drift apart.
-double drift(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
-             const KernelShape& shape, const TileCounts& tiles, std::int64_t units) {
-  if (uses_tensor_memory(config) || units > resident_clusters(facts, config)) return 1;
-  const int band = raster_group(problem, facts, config, shape.tile_n);
-  const bool along_m = band > 1;
-  const std::int64_t sharers = along_m ? band : tiles.n;
-  if (sharers < 2 || sharers > 3 || (along_m ? config.a : config.b) != Major::k) return 1;
-  const std::int64_t outside = along_m ? tiles.m * shape.cluster_tile_m - problem.m
-                                       : tiles.n * shape.cluster_tile_n - problem.n;
-  const double part =
-      static_cast<double>(outside) / (along_m ? shape.cluster_tile_m : shape.cluster_tile_n);
-  // Of 36 problems of 72 to 288 rows regret falls from 8.4 to 4.8 % by it, elsewhere by 0.15 %.
-  return 1 + 0.3 * std::max(0.0, part - 0.3);
-}
-
 double tma_compute_us(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
                       int tile_n, int splits, const ArchCosts& costs) {
   const KernelShape shape = kernel_shape(config, tile_n, problem.d.type);
@@ -312,16 +293,15 @@ double tma_compute_us(const Problem& problem, const DeviceFacts& facts, const Ke
   const std::int64_t whole = tiles.total() - sliced, slices = sliced * splits;
   const std::int64_t resident = resident_clusters(facts, config);
   // With one tile a CTA has no turns to take.
-  const double pace_of_shape = config.takes_turns && whole <= resident ? 1.09 : pace(config);
-  const double drifting = drift(problem, facts, config, shape, tiles, whole + slices);
+  const double pace_of_shape = config.takes_turns && whole <= resident ? 1.0 : pace(config);
   const double loading = loading_block_us(problem, config, shape.tile_n);
   const auto wave_us = [&](std::int64_t clusters, std::int64_t blocks) {
     if (clusters == 0) return 0.0;
-    const double each = moves_lines(config)
-                            ? moving_block_us(problem, config)
-                            : std::max(loading, block_us(costs, config, block, shape.tile_n,
-                                                         pace_of_shape, drifting, facts.sm_count,
-                                                         clusters * config.cluster.size()));
+    const double each =
+        moves_lines(config)
+            ? moving_block_us(problem, config)
+            : std::max(loading, block_us(costs, config, block, shape.tile_n, pace_of_shape,
+                                         facts.sm_count, clusters * config.cluster.size()));
     return static_cast<double>(blocks) * each + costs.fill_us + exposed;
   };
   const double slice_bytes = cta_outputs * sizeof(float);

@@ -14,10 +14,9 @@
 //   block   = pace of the tile's shape (kernels/rows.h) * max(time of the tensor cores, delivery,
 //             active SMs * energy of products and deliveries / power, a floor); CTAs that share an
 //             SM take turns
-//   delivery = max(one SM: bytes of the operands + rows of the loads that lie outside of them; the
-//             chip: bytes leaving L2, shared ones of a cluster once), where bytes of rows that
-//             straddle two lines of L2 count more than once; kernels that move lines of operands
-//             take a measured time instead
+//   delivery = max(one SM: bytes of the operands; the chip: bytes leaving L2, shared ones of a
+//             cluster once), where bytes of rows that straddle two lines of L2 count more than
+//             once; kernels that move lines of operands take a measured time instead
 //
 // Direct kernels take a step of k at a time, at a rate that depends on alignment alone; dot kernels
 // stream their operands at the rate of the memory or of the loads that their CTAs have in flight.

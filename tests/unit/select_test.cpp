@@ -219,7 +219,7 @@ TEST(Rejects, AlignmentOfEveryMatrix) {
 
 // Kernels that see the problem transposed speak of it as it was given all the same.
 TEST(Rejects, NamesTheOperandsAsGiven) {
-  constexpr auto columns = "bwgemm_sm90_bf16_kk_64x8x64_s24_t_coop";
+  constexpr auto columns = "bwgemm_sm90_bf16_kk_64x16x64_s22_t_coop";
   constexpr auto dot = "bwgemm_sm90_b16_8x16x1024_dot";
   EXPECT_EQ(reason(problem_of(8, 256, 256), columns), "");
   EXPECT_THAT(reason(problem_of(8, 256, 256, mk), columns), HasSubstr("A contiguous along k"));

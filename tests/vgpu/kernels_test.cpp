@@ -102,14 +102,14 @@ TEST(Kernels, CooperativeThreeWarpgroups) {
   run_all("bwgemm_sm90_f16_mk_192x192x64_s4_coop", tma_and_split_problems(), 1);
 }
 TEST(Kernels, CooperativeOneWarpgroup) {
-  run_all("bwgemm_sm90_bf16_kk_64x256x64_s5_coop", tma_and_split_problems(), 1);
+  run_all("bwgemm_sm90_bf16_kk_64x128x64_s8_coop", tma_and_split_problems(), 1);
 }
 TEST(Kernels, CooperativeSharingAMultiprocessor) {
   run_all("bwgemm_sm90_bf16_mn_64x128x64_s4_o2_coop", tma_and_split_problems(), 1);
   run_all("bwgemm_sm90_bf16_kk_64x64x64_s4_o3_coop", tma_and_split_problems(), 1);
 }
 TEST(Kernels, CooperativeColumns) {
-  run_all("bwgemm_sm90_bf16_kk_64x8x64_s24_t_coop", tma_and_split_problems(), 1);
+  run_all("bwgemm_sm90_bf16_kk_64x16x64_s22_t_coop", tma_and_split_problems(), 1);
   run_all("bwgemm_sm90_f16_mn_128x128x64_s6_t_coop", tma_and_split_problems(), 2);
 }
 
