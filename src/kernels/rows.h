@@ -68,8 +68,9 @@ inline constexpr std::array sm90_shapes = {
     Sm90Shape{Output::columns, {128,  16, 64}, {1, 1}, 1, 0.97},
     Sm90Shape{Output::columns, {128,  32, 64}, {1, 1}, 1, 0.84},
     Sm90Shape{Output::columns, {128,  64, 64}, {1, 1}, 1, 0.80},
-    Sm90Shape{Output::columns, {128,  96, 64}, {1, 1}, 1, 0.97},
+    Sm90Shape{Output::columns, {128,  96, 64}, {1, 1}, 1, 0.87},
     Sm90Shape{Output::columns, {128, 128, 64}, {1, 1}, 1, 0.96},
+    Sm90Shape{Output::columns, {128, 160, 64}, {1, 1}, 1, 1.00},
     Sm90Shape{Output::scattered, {128, 256, 64}, {1, 1}, 1, 1.00},
     Sm90Shape{Output::scattered, {128, 128, 64}, {1, 1}, 1, 1.00},
 };
