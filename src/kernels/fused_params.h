@@ -36,11 +36,11 @@ struct FusedVector {
   std::int64_t batch_stride;
 };
 
-// Which of the product's columns, or rows of Output::columns, a kernel of tensor maps has as its
+// Which of the product's columns, or rows of Output::columns, a cooperative kernel has as its
 // column c: block * (c / 16) + half * (c / 8 % 2) + step * (c % 8). With a gate, of 16 columns
 // eight are x and eight the y to them. Family::direct has as its column c step * c and, with a
-// gate, that
-// + half.
+// gate, that + half. Family::pair and Family::single take the columns as they lie, stacked ones
+// half a tile each.
 struct GateColumns {
   std::int32_t block, half, step;
 };

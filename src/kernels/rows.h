@@ -142,9 +142,9 @@ constexpr KernelConfig sm90_row(const Sm90Shape& shape, int variant) {
   return row;
 }
 
-// Time of a shape's k block over what the cost model's limits say (fitted 2026-11-22 on an H200,
-// bench/NOTES.md): narrow tiles of neighbouring SMs share lines, which then leave L2 once; CTAs
-// that share an SM are in each other's way. 1 for what is no shape.
+// Time of a shape's k block over what the cost model's limits say (2026-11-22, on an H200; four by
+// hand, the others fitted: bench/NOTES.md): narrow tiles of neighbouring SMs share lines, which
+// then leave L2 once; CTAs that share an SM are in each other's way. 1 for what is no shape.
 constexpr double pace(const KernelConfig& config) {
   for (const Sm90Shape& shape : sm90_shapes)
     if (shape.tile == config.tile && shape.output == config.output &&

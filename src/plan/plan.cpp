@@ -223,6 +223,7 @@ std::int64_t allowed_clusters(const KernelConfig& config, const PlanContext& con
 
 Plan& Plan::operator=(const Plan& other) {
   static_assert(std::is_trivially_copyable_v<ResidueParams>);
+  static_assert(sizeof(ResidueParams) <= 4096, "kernels of every architecture take 4096 bytes");
   if (this == &other) return *this;
   row = other.row;
   shape = other.shape;

@@ -50,15 +50,13 @@ void add_row(const Problem& given, const DeviceFacts& usable, std::span<const Ke
   const Problem problem = seen_by(config, given);
   const bool adds_alike = batch_invariance_rejects(given, config) == nullptr;
   for_each_tile_n(config, problem, [&](int tile_n) {
-    const std::int64_t tiles =
-        cluster_tiles(problem, config, kernel_shape(config, tile_n, problem.d.type)).total();
     const Splits splits = splits_to_try(problem, usable, config, options.workspace_bytes,
                                         options.batch_invariant ? 1 : 0, tile_n);
     for (int i = 0; i < splits.count; ++i) {
       const int number = splits.number[i];
       if (std::find(splits.number, splits.number + i, number) != splits.number + i) continue;
       const double us = predicted_us(problem, usable, config, tile_n, number);
-      const std::int64_t sliced = sliced_tiles(usable, config, tiles, number);
+      const std::int64_t sliced = sliced_tiles(problem, usable, config, tile_n, number);
       const Choice choice{row, tile_n, number, sliced, 0, us};
       const std::size_t bytes = workspace_bytes(given, config, choice);
       all.push_back({{row, tile_n, number, Raster::grouped}, us, bytes, adds_alike && number == 1});

@@ -157,15 +157,18 @@ struct Block {
 };
 
 // Rows of an operand that a CTA loads for its tile: what is outside of the operand is not asked
-// for. The fullest tile is the slowest, all of them together weigh on L2.
+// for, but where a gate reorders it. The fullest tile is the slowest, all together weigh on L2.
 struct LoadedRows {
   double most, mean;
 };
-LoadedRows loaded_rows(Major major, std::int64_t extent, int tile, std::int64_t ctas) {
-  const auto most = static_cast<int>(std::min<std::int64_t>(extent, tile));
-  const double all = static_cast<double>(sm90::operand_rows(major, 1) *
-                                         ceil_div(extent, sm90::operand_rows(major, 1)));
-  return {static_cast<double>(sm90::operand_rows(major, most)), all / static_cast<double>(ctas)};
+LoadedRows loaded_rows(Major major, std::int64_t extent, int tile, std::int64_t ctas,
+                       bool is_gated) {
+  const auto rows_of = [&](std::int64_t rows) {
+    return static_cast<double>(sm90::operand_rows(major, static_cast<int>(rows)));
+  };
+  if (is_gated) return {rows_of(tile), rows_of(tile)};
+  const double all = static_cast<double>(extent / tile) * rows_of(tile) + rows_of(extent % tile);
+  return {rows_of(std::min<std::int64_t>(extent, tile)), all / static_cast<double>(ctas)};
 }
 
 Block block_of(const Problem& problem, const ArchCosts& costs, const KernelConfig& config,
@@ -178,8 +181,12 @@ Block block_of(const Problem& problem, const ArchCosts& costs, const KernelConfi
     const double bytes = a_bytes + b_bytes;
     return {flop, bytes, bytes, a_bytes + b_bytes / sm100::groups(config)};
   }
-  const LoadedRows a = loaded_rows(config.a, problem.m, config.tile.m, tiles.m * config.cluster.m);
-  const LoadedRows b = loaded_rows(config.b, problem.n, shape.tile_n, tiles.n * config.cluster.n);
+  const bool has_gate = problem.epilogue.gate != Gate::none;
+  const bool in_columns = config.output == Output::columns;
+  const LoadedRows a = loaded_rows(config.a, problem.m, config.tile.m, tiles.m * config.cluster.m,
+                                   has_gate && in_columns);
+  const LoadedRows b = loaded_rows(config.b, problem.n, shape.tile_n, tiles.n * config.cluster.n,
+                                   has_gate && !in_columns);
   const bool a_straddles = straddles(problem.a), b_straddles = straddles(problem.b);
   const auto weighted = [&](double a_rows, double b_rows, double straddling) {
     return depth *
@@ -289,7 +296,7 @@ double tma_compute_us(const Problem& problem, const DeviceFacts& facts, const Ke
   const std::int64_t steps = k_steps(problem, config);
   const TileCounts tiles = tile_counts(problem, shape.cluster_tile_m, shape.cluster_tile_n);
   const Block block = block_of(problem, costs, config, shape, tiles);
-  const std::int64_t sliced = sliced_tiles(facts, config, tiles.total(), splits);
+  const std::int64_t sliced = sliced_tiles(problem, facts, config, tile_n, splits);
   const std::int64_t whole = tiles.total() - sliced, slices = sliced * splits;
   const std::int64_t resident = resident_clusters(facts, config);
   // With one tile a CTA has no turns to take.
@@ -390,9 +397,11 @@ int raster_group(const Problem& problem, const DeviceFacts& facts, const KernelC
   return static_cast<int>(ceil_div(tiles.m, bands));
 }
 
-std::int64_t sliced_tiles(const DeviceFacts& facts, const KernelConfig& config, std::int64_t tiles,
-                          int splits) {
+std::int64_t sliced_tiles(const Problem& problem, const DeviceFacts& facts,
+                          const KernelConfig& config, int tile_n, int splits) {
   if (splits == 1) return 0;
+  const KernelShape shape = kernel_shape(config, tile_n, problem.d.type);
+  const std::int64_t tiles = cluster_tiles(problem, config, shape).total();
   const std::int64_t resident = resident_clusters(facts, config);
   if (tiles <= resident) return tiles;
   return config.family == Family::cooperative ? tiles % resident : 0;
@@ -404,8 +413,7 @@ Splits splits_to_try(const Problem& problem, const DeviceFacts& facts, const Ker
   const KernelShape shape = kernel_shape(config, tile_n, problem.d.type);
   const std::int64_t steps = k_steps(problem, config);
   if (steps == 0 || shape.cluster_tile_n == 0 || !can_split(config, problem)) return splits;
-  const std::int64_t sliced =
-      sliced_tiles(facts, config, cluster_tiles(problem, config, shape).total(), 2);
+  const std::int64_t sliced = sliced_tiles(problem, facts, config, tile_n, 2);
   if (sliced == 0) return splits;
   const std::size_t slice_bytes = sizeof(float) * static_cast<std::size_t>(shape.cluster_tile_m) *
                                   static_cast<std::size_t>(shape.cluster_tile_n) *

@@ -54,8 +54,8 @@ int raster_group(const Problem& problem, const DeviceFacts& facts, const KernelC
 
 // How many of the tiles are cut into slices where k is split: all if the device has room for them,
 // else those of the last wave, which would leave it partly idle. 0: the kernel cannot.
-std::int64_t sliced_tiles(const DeviceFacts& facts, const KernelConfig& config, std::int64_t tiles,
-                          int splits);
+std::int64_t sliced_tiles(const Problem& problem, const DeviceFacts& facts,
+                          const KernelConfig& config, int tile_n, int splits);
 
 // 1, and some more for which sliced tiles * splits do not exceed the device, no slice is empty or
 // very short, and the partial sums fit `workspace_bytes`. With `forced` > 0 the number nearest to

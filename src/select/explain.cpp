@@ -80,6 +80,12 @@ void add_choice(Report& report, const Problem& problem, const DeviceFacts& usabl
   report.add(", cluster ").add(config.cluster.size()).add(", threads ").add(shape.threads);
   report.add(", shared memory ").add(shape.smem_bytes).add(", tile_n ").add(shape.tile_n);
   report.add(", stages ").add(shape.stages).add(", splits ").add(choice.splits);
+  if (choice.sliced_tiles > 0 && choice.sliced_tiles < tiles.total())
+    report.add(" of the last ")
+        .add(choice.sliced_tiles)
+        .add(" of ")
+        .add(tiles.total())
+        .add(" tiles");
   report.add(", raster_group ").add(choice.raster_group);
   if (choice.raster != Raster::grouped) report.add(", raster ").add(name(choice.raster));
   report.add(", workspace ");

@@ -18,26 +18,20 @@
 namespace bwgemm {
 namespace {
 
-// Of whole clusters.
-std::int64_t tiles_of(const Problem& problem, const KernelConfig& config, int tile_n) {
-  const KernelShape shape = kernel_shape(config, tile_n, problem.d.type);
-  return cluster_tiles(seen_by(config, problem), config, shape).total();
-}
-
-Choice choice_of(const Problem& problem, const DeviceFacts& usable,
+Choice choice_of(const Problem& given, const DeviceFacts& usable,
                  std::span<const KernelConfig> rows, const SelectOptions& options, int row,
                  const Candidate& candidate) {
   const KernelConfig& config = rows[static_cast<std::size_t>(row)];
-  return {
-      row,
-      candidate.tile_n,
-      candidate.splits,
-      sliced_tiles(usable, config, tiles_of(problem, config, candidate.tile_n), candidate.splits),
-      raster_group(seen_by(config, problem), usable, config, candidate.tile_n),
-      candidate.predicted_us,
-      options.has_pick_for(problem) ? options.pick->raster
-      : uses_tensor_memory(config)  ? options.forced_raster.value_or(Raster::grouped)
-                                    : Raster::grouped};
+  const Problem problem = seen_by(config, given);
+  return {row,
+          candidate.tile_n,
+          candidate.splits,
+          sliced_tiles(problem, usable, config, candidate.tile_n, candidate.splits),
+          raster_group(problem, usable, config, candidate.tile_n),
+          candidate.predicted_us,
+          options.has_pick_for(given)  ? options.pick->raster
+          : uses_tensor_memory(config) ? options.forced_raster.value_or(Raster::grouped)
+                                       : Raster::grouped};
 }
 
 // Callers know the column-order product, whose letters the reasons do not use.

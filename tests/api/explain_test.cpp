@@ -8,6 +8,7 @@
 
 #include "support/fake_gemm.h"
 #include "support/subprocess.h"
+#include "support/variable.h"
 
 namespace bwgemm::test {
 namespace {
@@ -46,6 +47,21 @@ TEST(ExplainWithoutHandle, NeedsNoDriver) {
   const ProcessResult result = run_self("ExplainWithoutHandle.NamesEveryKernelOfBothArchitectures",
                                         {{"BWGEMM_LIBCUDA", "/nonexistent/libcuda.so"}});
   EXPECT_TRUE(result.passed()) << result.output;
+}
+
+// One wave of whole tiles, and slices for those that would not fill another.
+TEST(ExplainWithoutHandle, SaysWhichTilesAreSliced) {
+  const Variable kernel("BWGEMM_FORCE_KERNEL", "bwgemm_sm90_bf16_kk_128x128x64_s6_coop");
+  const Variable splits("BWGEMM_FORCE_SPLITS", "4");
+  GemmArguments gemm;
+  gemm.m = gemm.n = gemm.ldc = 12 * 128;
+  gemm.k = gemm.lda = gemm.ldb = 4096;
+  gemm.batch_count = 1;
+  EXPECT_THAT(explained(nullptr, gemm), HasSubstr("splits 4 of the last 12 of 144 tiles"));
+  gemm.m = 6 * 128;
+  EXPECT_THAT(explained(nullptr, gemm), HasSubstr("splits 1, "));
+  gemm.m = 128;
+  EXPECT_THAT(explained(nullptr, gemm), HasSubstr("splits 4, "));
 }
 
 TEST(ExplainWithoutHandle, ChecksItsArguments) {

@@ -92,6 +92,8 @@ std::vector<RowProblem> operations(const KernelConfig& row, Dtype input) {
   return problems;
 }
 
+}  // namespace
+
 bool can_gate(const KernelConfig& row) {
   switch (row.family) {
     case Family::direct: return true;
@@ -102,6 +104,8 @@ bool can_gate(const KernelConfig& row) {
   }
   return false;
 }
+
+namespace {
 
 // The narrowest that a gate allows.
 int gated_tile(const KernelConfig& row, Major b) {

@@ -12,4 +12,6 @@ namespace bwgemm::test {
 
 std::vector<RowProblem> fused_problems(const KernelConfig& row);
 
+bool can_gate(const KernelConfig& row);
+
 }  // namespace bwgemm::test

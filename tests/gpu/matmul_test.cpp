@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <tuple>
 
+#include "gpu/fused_problems.h"
 #include "gpu/row_problems.h"
 #include "kernels/rows.h"
 #include "support/matmul_case.h"
@@ -191,11 +192,6 @@ class Matmul : public GpuTest {
                       is_sm90 ? sm90::warpgroup_rows(row) : row.tile.m,
                       is_sm90 ? sm90::patch_columns(row) : 0, can_gate(row),
                       is_sm90 ? sm90::staging_lines(row) : 0);
-  }
-
-  static bool can_gate(const KernelConfig& row) {
-    return uses_tensor_memory(row) ? sm100::can_gate(row)
-                                   : row.family == Family::cooperative && sm90::can_gate(row);
   }
 
   // One row for each kind of epilogue, with operands as the cases have them.

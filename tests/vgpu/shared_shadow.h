@@ -25,7 +25,7 @@ struct Access {
 };
 
 // What an asynchronous read of bytes that were never written is: a mistake, or poison that may go
-// on into results which nobody keeps (NaN, so that keeping them shows).
+// on into results which nobody keeps (junk or, under even seeds, NaN: keeping them shows).
 enum class Unwritten { wrong, poison };
 
 class SharedShadow {

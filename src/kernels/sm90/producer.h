@@ -27,16 +27,23 @@ struct OperandTile {
   constexpr int part() const { return rows / sharers; }  // of m or n, loaded by one CTA
   constexpr int box() const { return major == Major::k ? part() : 64; }
   // Of `most` rows of the tile from `first` on those that have to be loaded, of an operand of
-  // `extent`.
-  BWGEMM_DEVICE int inside(int first, std::int64_t extent, int most) const {
-    const auto left = static_cast<int>(extent) - first;
-    const int wanted = major == Major::k ? left : (left + 63) / 64 * 64;
-    return max(0, min(wanted, most));
+  // `extent`: chunks of 64, of which `most` has a whole number, where they lie along m or n.
+  BWGEMM_DEVICE constexpr int inside(int first, std::int64_t extent, int most) const {
+    const std::int64_t left = extent - first;
+    const int rows = left < 0 ? 0 : left < most ? static_cast<int>(left) : most;
+    return major == Major::k ? rows : (rows + 63) / 64 * 64;
   }
   constexpr std::uint32_t sharer_mask() const {  // of the first set of sharers
     return sharers == 1 ? 1 : 1 | 1 << sharer_step;
   }
 };
+
+// To the last index, which 32 bits hold.
+static_assert(OperandTile{Major::mn, 64, 1, 1}.inside(0, 0x7fffffff, 64) == 64);
+static_assert(OperandTile{Major::mn, 64, 1, 1}.inside(0x7fffffc0, 0x7fffffff, 64) == 64);
+static_assert(OperandTile{Major::mn, 128, 1, 1}.inside(192, 193, 128) == 64);
+static_assert(OperandTile{Major::k, 64, 1, 1}.inside(64, 72, 64) == 8);
+static_assert(OperandTile{Major::k, 64, 1, 1}.inside(192, 72, 64) == 0);
 
 // What this CTA has to do for an operand.
 struct OperandPart {
@@ -79,7 +86,7 @@ BWGEMM_DEVICE void load_gated(const TensorMap& map, const OperandPart& part,
     ptx::cp_async_bulk_tensor_5d_multicast(to, map, k, 0, 0, first, batch, barrier, part.mask);
 }
 
-// An operand: its maps, where it lies in memory and in the tile, and what of it is inside. With
+// The loads of an operand: its maps, this CTA's part, and what of the tile is inside. With
 // `can_gate` the one along D's contiguous dimension, whose boxes a gate leaves whole.
 template <OperandTile tile, bool can_gate>
 class OperandLoads {
