@@ -163,12 +163,15 @@ struct LoadedRows {
 };
 LoadedRows loaded_rows(Major major, std::int64_t extent, int tile, std::int64_t ctas,
                        bool is_gated) {
-  const auto rows_of = [&](std::int64_t rows) {
-    return static_cast<double>(sm90::operand_rows(major, static_cast<int>(rows)));
+  const auto rows_of = [&](std::int64_t rows) -> std::int64_t {
+    return sm90::operand_rows(major, static_cast<int>(rows));
   };
-  if (is_gated) return {rows_of(tile), rows_of(tile)};
-  const double all = static_cast<double>(extent / tile) * rows_of(tile) + rows_of(extent % tile);
-  return {rows_of(std::min<std::int64_t>(extent, tile)), all / static_cast<double>(ctas)};
+  const auto whole = static_cast<double>(rows_of(tile));
+  if (is_gated) return {whole, whole};
+  const std::int64_t full_tiles = extent / tile;
+  const std::int64_t all = full_tiles * rows_of(tile) + rows_of(extent % tile);
+  return {static_cast<double>(rows_of(std::min<std::int64_t>(extent, tile))),
+          static_cast<double>(all) / static_cast<double>(ctas)};
 }
 
 Block block_of(const Problem& problem, const ArchCosts& costs, const KernelConfig& config,
