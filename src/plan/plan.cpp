@@ -103,30 +103,31 @@ int b_box_rows(const Problem& problem, const KernelConfig& config, const KernelS
   return is_apart ? shape.b_box_rows / 2 : shape.b_box_rows;
 }
 
-// The map of an operand again, with a box for the rows that are left where its boxes end. Without
-// such rows it is the operand's own.
-void fill_rest_map(const TensorMapKey& whole, const TensorMap& whole_map, std::int64_t rows,
-                   TensorMapCache& maps, TensorMapKey& key, TensorMap& map) {
-  constexpr std::size_t along_rows = 1;
-  map = whole_map;
-  if (rows == 0 || rows % std::int64_t{whole.box[along_rows]} == 0) return;
-  key = whole;
-  key.box[along_rows] = static_cast<std::uint32_t>(rows % std::int64_t{whole.box[along_rows]});
-  map = maps.get(key);
+constexpr std::size_t along_rows = 1;  // of the box of a K-major operand
+
+// The rows of an operand that are left where its boxes end, if kernels load them by a map of their
+// own: MN-major operands are cut along k, and boxes of gates are of groups.
+std::uint32_t rest_rows(const KernelConfig& config, const TensorMapKey& key, Major major,
+                        std::int64_t rows) {
+  if (config.family != Family::cooperative || major != Major::k || key.rank != matrix_map_rank)
+    return 0;
+  return static_cast<std::uint32_t>(rows % std::int64_t{key.box[along_rows]});
 }
 
-void fill_rest_maps(const Problem& problem, const KernelConfig& config, TensorMapCache& maps,
-                    KernelParams& params, Origin& origin) {
-  // 0, no rest: MN-major operands are cut along k, and boxes of gates are of groups.
-  const auto rows = [&](Major major, const TensorMapKey& key, std::int64_t extent) {
-    const bool has_rest =
-        config.family == Family::cooperative && major == Major::k && key.rank == matrix_map_rank;
-    return has_rest ? extent : 0;
-  };
-  fill_rest_map(origin.a, params.a_map, rows(a_major(problem), origin.a, problem.m), maps,
-                origin.a_rest, params.a_rest_map);
-  fill_rest_map(origin.b, params.b_map, rows(b_major(problem), origin.b, problem.n), maps,
-                origin.b_rest, params.b_rest_map);
+// The map of an operand, and again with a box for the rows that are left; without such rows both
+// are the same. Both change or, if one cannot be made, none.
+void get_maps(const TensorMapKey& key, std::uint32_t rest, TensorMapCache& maps, TensorMap& map,
+              TensorMap& rest_map) {
+  if (key.rank == 0) return;
+  const TensorMap whole = maps.get(key);
+  if (rest == 0) {
+    rest_map = whole;
+  } else {
+    TensorMapKey rest_key = key;
+    rest_key.box[along_rows] = rest;
+    rest_map = maps.get(rest_key);
+  }
+  map = whole;
 }
 
 void fill_maps(const Problem& problem, const KernelConfig& config, const KernelShape& shape,
@@ -143,14 +144,15 @@ void fill_maps(const Problem& problem, const KernelConfig& config, const KernelS
   const bool in_columns = config.output == Output::columns;
   if (!is_loaded_by_threads(config, problem.a, problem.batch)) {
     origin.a = key(problem.a, a_major(problem), problem.m, shape.a_box_rows, tiles.n, in_columns);
-    params.a_map = maps.get(origin.a);
+    origin.a_rest = rest_rows(config, origin.a, a_major(problem), problem.m);
+    get_maps(origin.a, origin.a_rest, maps, params.a_map, params.a_rest_map);
   }
   if (!is_loaded_by_threads(config, problem.b, problem.batch)) {
     origin.b = key(problem.b, b_major(problem), problem.n, b_box_rows(problem, config, shape),
                    tiles.m, !in_columns);
-    params.b_map = maps.get(origin.b);
+    origin.b_rest = rest_rows(config, origin.b, b_major(problem), problem.n);
+    get_maps(origin.b, origin.b_rest, maps, params.b_map, params.b_rest_map);
   }
-  fill_rest_maps(problem, config, maps, params, origin);
   if (config.output == Output::scattered) return;
   const OutputMap output = output_map(problem, config, shape);
   const auto output_key = [&](const Matrix& matrix) {
@@ -196,16 +198,6 @@ bool has_residues(const KernelConfig& config) {
   return config.family == Family::cooperative && config.output == Output::scattered;
 }
 
-// The maps of an operand, moved together or not at all.
-void move_maps(TensorMapKey& key, TensorMapKey& rest_key, const void* to, TensorMapCache& maps,
-               TensorMap& map, TensorMap& rest_map) {
-  if (key.rank == 0) return;
-  key.address = rest_key.address = reinterpret_cast<std::uintptr_t>(to);
-  const TensorMap moved = maps.get(key);
-  rest_map = rest_key.rank == 0 ? moved : maps.get(rest_key);
-  map = moved;
-}
-
 // A matrix that the kernel is not to touch stays null.
 void move_matrix(StridedMatrix& matrix, const void* to) {
   if (matrix.data != nullptr) matrix.data = to;
@@ -246,8 +238,8 @@ Plan make_plan(const Problem& given, const KernelConfig& config, const Choice& c
           .a = {},
           .b = {},
           .d = {},
-          .a_rest = {},
-          .b_rest = {}};
+          .a_rest = 0,
+          .b_rest = 0};
   Plan plan;
   plan.row = choice.row;
   plan.shape = kernel_shape(config, choice.tile_n, problem.d.type);
@@ -282,18 +274,20 @@ bool move_plan(Plan& plan, Origin& origin, const Addresses& given, TensorMapCach
   if (!origin.is_movable) return false;
   KernelParams& params = plan.params;
   if (at.a != to.a) {
-    move_maps(origin.a, origin.a_rest, to.a, maps, params.a_map, params.a_rest_map);
+    origin.a.address = reinterpret_cast<std::uintptr_t>(to.a);
+    get_maps(origin.a, origin.a_rest, maps, params.a_map, params.a_rest_map);
     move_matrix(params.a, to.a);
     at.a = to.a;
   }
   if (at.b != to.b) {
-    move_maps(origin.b, origin.b_rest, to.b, maps, params.b_map, params.b_rest_map);
+    origin.b.address = reinterpret_cast<std::uintptr_t>(to.b);
+    get_maps(origin.b, origin.b_rest, maps, params.b_map, params.b_rest_map);
     move_matrix(params.b, to.b);
     at.b = to.b;
   }
   if (at.d != to.d) {
-    TensorMapKey no_rest{};
-    move_maps(origin.d, no_rest, to.d, maps, params.d_map, params.c_map);
+    origin.d.address = reinterpret_cast<std::uintptr_t>(to.d);
+    if (origin.d.rank != 0) params.c_map = params.d_map = maps.get(origin.d);
     move_matrix(params.c, to.d);
     move_matrix(params.d, to.d);
     at.d = to.d;

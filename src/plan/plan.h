@@ -51,10 +51,11 @@ struct Addresses {
 
 // What a plan was made from, as far as moving it takes.
 struct Origin {
-  Addresses addresses;                   // as the kernel sees the problem
-  bool is_transposed;                    // the kernel sees it so
-  bool is_movable;                       // neither residues nor a C apart from D
-  TensorMapKey a, b, d, a_rest, b_rest;  // of the plan's maps; rank 0: it has none
+  Addresses addresses;           // as the kernel sees the problem
+  bool is_transposed;            // the kernel sees it so
+  bool is_movable;               // neither residues nor a C apart from D
+  TensorMapKey a, b, d;          // of the plan's maps; rank 0: it has none
+  std::uint32_t a_rest, b_rest;  // rows in the boxes of the rest maps; 0: they are a's and b's own
 };
 
 // Throws NOT_SUPPORTED if not even one cluster fits the device, INTERNAL_ERROR if a tensor map

@@ -185,11 +185,10 @@ Block block_of(const Problem& problem, const ArchCosts& costs, const KernelConfi
     return {flop, bytes, bytes, a_bytes + b_bytes / sm100::groups(config)};
   }
   const bool has_gate = problem.epilogue.gate != Gate::none;
-  const bool in_columns = config.output == Output::columns;
   const LoadedRows a = loaded_rows(config.a, problem.m, config.tile.m, tiles.m * config.cluster.m,
-                                   has_gate && in_columns);
+                                   has_gate && sm90::gates_rows(config));
   const LoadedRows b = loaded_rows(config.b, problem.n, shape.tile_n, tiles.n * config.cluster.n,
-                                   has_gate && !in_columns);
+                                   has_gate && sm90::gates_columns(config));
   const bool a_straddles = straddles(problem.a), b_straddles = straddles(problem.b);
   const auto weighted = [&](double a_rows, double b_rows, double straddling) {
     return depth *

@@ -91,9 +91,10 @@ TEST_P(MovePlan, StaysUsableWhenAMapCannotBeMade) {
   Plan plan = planned(problem, &origin);
   if (origin.a.rank == 0) return;  // has no maps
   const Addresses here{problem.a.data, problem.b.data, problem.d.data};
-  const auto keys = {origin.a, origin.b, origin.d, origin.a_rest, origin.b_rest};
+  // Zero where there is no map.
+  const auto maps_of = {origin.a.rank, origin.b.rank, origin.d.rank, origin.a_rest, origin.b_rest};
   const auto maps =
-      std::count_if(keys.begin(), keys.end(), [](auto& key) { return key.rank != 0; });
+      std::count_if(maps_of.begin(), maps_of.end(), [](auto map) { return map != 0; });
   for (int made = 0; made < maps; ++made) {
     const Addresses to{test::address(0x400000000 + 4096U * made),
                        test::address(0x500000000 + 4096U * made),
