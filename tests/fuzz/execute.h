@@ -21,8 +21,9 @@ struct Way;
 enum class Damage { none, element, row, aux, gradient };
 
 struct Outcome {
-  std::string wrong;                 // empty: nothing
-  std::vector<std::string> kernels;  // of each call: its name, or "none"
+  std::string wrong;  // empty: nothing
+  // Of each call: its name, or "none". Of calls by threads: all names, sorted.
+  std::vector<std::string> kernels;
 };
 
 class Device {
