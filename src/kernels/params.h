@@ -58,7 +58,7 @@ struct KernelParams {
   // Family::direct: the data of a, b, c and d are arrays of pointers, one for each batch.
   bool is_pointer_array;
 
-  // Family::cooperative: tiles whose k is not split, the first ones; all if splits is 1.
+  // TMA families: tiles whose k is not split, the first ones; all if splits is 1.
   std::uint32_t whole_tiles;
 
   // All families.

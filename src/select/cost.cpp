@@ -406,7 +406,8 @@ std::int64_t sliced_tiles(const Problem& problem, const DeviceFacts& facts,
   const std::int64_t tiles = cluster_tiles(problem, config, shape).total();
   const std::int64_t resident = resident_clusters(facts, config);
   if (tiles <= resident) return tiles;
-  return config.family == Family::cooperative ? tiles % resident : 0;
+  const bool has_tails = config.family == Family::cooperative || uses_tensor_memory(config);
+  return has_tails ? tiles % resident : 0;
 }
 
 Splits splits_to_try(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,

@@ -85,8 +85,8 @@ const char* target_rejects(const KernelConfig& config, const DeviceFacts& usable
   return "its clusters spread over all multiprocessors, but the call may not";
 }
 
-// How much faster than an earlier row of the table a row must be. Nothing about sm100 was measured:
-// smaller differences say nothing there.
+// How much faster than an earlier row of the table a row must be, and than whole k slices of it.
+// Nothing about sm100 was measured: smaller differences say nothing there.
 double needed_part(Arch arch) {
   return arch == Arch::sm100 ? 0.97 : 1;
 }
@@ -118,16 +118,18 @@ const char* row_rejects(const Problem& problem, const DeviceFacts& usable,
 
 Candidate judged(const Problem& given, const DeviceFacts& usable, const KernelConfig& config,
                  const SelectOptions& options) {
-  Candidate best{row_rejects(given, usable, config, options), config.tile.n, 1, 0};
-  if (best.rejected != nullptr) return best;
+  Candidate whole{row_rejects(given, usable, config, options), config.tile.n, 1, 0};
+  if (whole.rejected != nullptr) return whole;
   const Problem problem = seen_by(config, given);
-  best.predicted_us = std::numeric_limits<double>::infinity();
+  whole.predicted_us = std::numeric_limits<double>::infinity();
+  Candidate sliced = whole;
   const auto consider = [&](int tile_n) {
     const Splits splits =
         splits_to_try(problem, usable, config, options.workspace_bytes,
                       options.batch_invariant ? 1 : options.forced_splits, tile_n);
     for (int i = 0; i < splits.count; ++i) {
       const double us = predicted_us(problem, usable, config, tile_n, splits.number[i]);
+      Candidate& best = splits.number[i] == 1 ? whole : sliced;
       if (us < best.predicted_us) best = {nullptr, tile_n, splits.number[i], us};
     }
   };
@@ -139,9 +141,10 @@ Candidate judged(const Problem& given, const DeviceFacts& usable, const KernelCo
   for_each_tile_n(config, problem, [&](int tile_n) {
     if (!is_fixed || forced == tile_n) consider(tile_n);
   });
-  if (best.predicted_us == std::numeric_limits<double>::infinity())
-    best.rejected = "no tile_n is legal for the direction of B, or the one forced is not";
-  return best;
+  if (sliced.predicted_us < needed_part(config.arch) * whole.predicted_us) return sliced;
+  if (whole.predicted_us == std::numeric_limits<double>::infinity())
+    whole.rejected = "no tile_n is legal for the direction of B, or the one forced is not";
+  return whole;
 }
 
 Candidate picked(const Problem& given, const DeviceFacts& usable,

@@ -224,8 +224,10 @@ std::vector<RowProblem> orders_and_slices(const KernelConfig& row) {
       };
       // Second, third and fourth tiles of clusters at all kinds of places on the curve.
       RowProblem& curve = add(narrow, 3, 12, 1);
-      curve.raster = Raster::hilbert;
-      curve.clusters = 9;
+      curve.raster = Raster::hilbert, curve.clusters = 9;
+      // Whole tiles, and the last wave's in two slices: of two clusters, or of a B200's 74.
+      const bool is_persistent = row.choices.schedule == Schedule::persistent;
+      add(narrow, is_persistent ? 5 : 15, is_persistent ? 1 : 5, 8).clusters = 2;
       if (to_f32) {
         add(std::min(2 * wide, widest(row)), 2, 9, 8);  // bands of two rows
         continue;
@@ -431,10 +433,9 @@ std::vector<RowProblem> edge_problems(const KernelConfig& row, Memory memory) {
   for (const std::int64_t m : {std::int64_t{1}, of.m - 1, of.m, of.m + 1})
     for (const std::int64_t n : {std::int64_t{1}, of.n - 1, of.n, of.n + 1})
       sizes.push_back({m, n});
-  sizes.push_back({of.cluster_m + of.m / 2, of.n});
-  sizes.push_back({of.m, of.cluster_n + of.n / 2});
-  sizes.push_back({2 * of.cluster_m + 8, 96});
-  sizes.push_back({33, 2 * of.cluster_n + 40});
+  const Size over_m{of.cluster_m + of.m / 2, of.n}, over_n{of.m, of.cluster_n + of.n / 2};
+  const Size tall{2 * of.cluster_m + 8, 96}, flat{33, 2 * of.cluster_n + 40};
+  sizes.insert(sizes.end(), {over_m, over_n, tall, flat});
 
   std::vector<RowProblem> problems;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
@@ -482,11 +483,10 @@ std::vector<RowProblem> large_problems(const KernelConfig& row, Memory memory) {
 
 std::vector<RowProblem> small_problems(const KernelConfig& row, Memory memory) {
   const Measures of = measures(row, widest(row));
-  GemmCase tile =
-      gemm_of(row, of.m + 1, of.n + 1, of.k + 1, majors(row.a).front(), majors(row.b).front());
+  const auto a = majors(row.a), b = majors(row.b);
+  GemmCase tile = gemm_of(row, of.m + 1, of.n + 1, of.k + 1, a.front(), b.front());
   tile.input = inputs(row.input).front();
-  GemmCase batch =
-      gemm_of(row, 40, 72, 2 * of.ring + 8, majors(row.a).back(), majors(row.b).back());
+  GemmCase batch = gemm_of(row, 40, 72, 2 * of.ring + 8, a.back(), b.back());
   batch.input = inputs(row.input).back();
   batch.batch = 2;
   std::vector<RowProblem> problems;

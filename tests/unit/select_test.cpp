@@ -15,6 +15,7 @@
 #include "core/tiling.h"
 #include "kernels/rows.h"
 #include "problems.h"
+#include "select/cost.h"
 #include "select/rejects.h"
 #include "support/error_of.h"
 
@@ -325,6 +326,27 @@ TEST(Select, TilesOfTheLastWaveMayBeSliced) {
 
   const Problem full_waves = problem_of(12 * 128, 11 * 256, 4096);
   EXPECT_EQ(select(full_waves, nominal_h200, kernel_rows, options).splits, 1);
+}
+
+// 256 tiles on 74 pairs leave 34 for the fourth wave. Halves of them pay where k is long; where the
+// model promises less than it can tell, tiles stay whole.
+TEST(Select, TilesOfTheLastWaveMayBeSlicedOnPairs) {
+  SelectOptions options;
+  options.workspace_bytes = 32 << 20;
+  const Choice deep = select(problem_of(4096, 4096, 14336), nominal_b200, kernel_rows, options);
+  EXPECT_EQ(deep.tile_n, 256);
+  EXPECT_EQ(deep.splits, 2);
+  EXPECT_EQ(deep.sliced_tiles, 34);
+  const KernelConfig& config = kernel_rows[static_cast<std::size_t>(deep.row)];
+  EXPECT_EQ(workspace_bytes(problem_of(4096, 4096, 14336), config, deep), 68u * 256 * 256 * 4);
+
+  const auto name = kernel_name(config);
+  options.forced_kernel = name.view();
+  const Problem shallow = problem_of(4096, 4096, 4096);
+  const Choice whole = select(shallow, nominal_b200, kernel_rows, options);
+  EXPECT_EQ(whole.splits, 1);
+  EXPECT_EQ(whole.sliced_tiles, 0);
+  EXPECT_LT(predicted_us(shallow, nominal_b200, config, 256, 2), whole.predicted_us);
 }
 
 // Two tiles of a narrow output share rows of A, the longer operand; of a flat one columns of B.

@@ -17,7 +17,7 @@ BWGEMM_DEVICE void run_epilogue(const KernelParams& params, const Cta<config>& c
   Sums<config> sums(params, cta, tensor_memory, k_blocks);
   for (Walk<config, true> walk(params, cta); walk.valid(); walk.advance()) {
     const bool has_sums = sums.begin(params, walk);
-    if (params.splits > 1) writer.announce(has_sums);
+    if (walk.is_sliced(params)) writer.announce(has_sums);
     if (has_sums) writer.write_tile(walk.at(params), sums);
   }
 }

@@ -20,7 +20,7 @@
 // Timeline, per tile    producer  k: wait empty -> expect bytes at the leader -> TMA a, b
 //   (or slice of its    mma       wait accumulator empty; k: wait full -> mma x 4 -> commit empty;
 //   k)                            commit accumulator full
-//                       epilogue  wait accumulator full; with splits: leave sums -> last to arrive
+//                       epilogue  wait accumulator full; slice of k: leave sums -> last to arrive
 //                                 goes on; per slice: load sums (at the last: release accumulator)
 //                                 -> wait staging full -> combine -> write -> arrive
 //                       output    per slice: offer buffer (load C) ... wait written -> TMA store
@@ -99,21 +99,22 @@ BWGEMM_DEVICE std::uint32_t set_up(const KernelParams& params, const Cta<config>
   return ptx::ld_shared(cta.tensor_memory_slot());
 }
 
-// Tile by tile where the next one is not known or may be another CTA's: where k is split, the
-// epilogue says of each slice of k first whether it has the tile's sums. C is loaded and D stored
-// only then, so that nobody reads C when another CTA stores D over it.
+// Tile by tile where the next one is not known or may be another CTA's: of each slice of k the
+// epilogue says first whether it has the tile's sums. C is loaded and D stored only then, so that
+// nobody reads C when another CTA stores D over it.
 template <KernelConfig config>
 BWGEMM_DEVICE void run_output(const KernelParams& params, const Cta<config>& cta, bool reads_c) {
   OutputRole<config.choices.map_rank> output(params, cta.staging(params.d_type),
                                              cta.window(params.d_type), reads_c);
-  constexpr bool knows_tiles = config.choices.schedule != Schedule::launch_control;
-  if (knows_tiles && params.splits == 1) {
-    output.store(params, Walk<config>(params, cta));
-  } else {
-    for (Walk<config> walk(params, cta); walk.valid(); walk.advance())
-      if (params.splits == 1 || output.read_message(cta.has_sums()) != 0)
-        output.store(params, AloneTile(walk.at(params)));
+  Walk<config> walk(params, cta);
+  if constexpr (config.choices.schedule != Schedule::launch_control) {
+    const Walk<config> whole = walk.whole_ones(params);
+    output.store(params, whole);
+    walk.advance_behind(whole);
   }
+  for (; walk.valid(); walk.advance())
+    if (!walk.is_sliced(params) || output.read_message(cta.has_sums()) != 0)
+      output.store(params, AloneTile(walk.at(params)));
   output.finish();
 }
 

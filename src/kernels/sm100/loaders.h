@@ -146,7 +146,7 @@ class LoaderSteps {
       if (has_begun_) walk_.advance();
       has_begun_ = true;
       if (!walk_.valid()) return;
-      slice_ = k_slice(params, walk_.split(), k_blocks_);
+      slice_ = k_slice(params, walk_, k_blocks_);
     } while (slice_.blocks() == 0);
     const TileIndex tile = walk_.at(params);
     row_ = cta.row(tile);

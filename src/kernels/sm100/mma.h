@@ -58,7 +58,7 @@ BWGEMM_DEVICE void run_mma(const KernelParams& params, const Cta<config>& cta,
                        params.b_major, cta.b_columns()};
   Cursor at, accumulator;
   for (Walk<config> walk(params, cta); walk.valid(); walk.advance()) {
-    const int blocks = k_slice(params, walk.split(), k_blocks).blocks();
+    const int blocks = k_slice(params, walk, k_blocks).blocks();
     if (blocks == 0) continue;
     // The epilogues' loads of the accumulator, in all CTAs of the group, before it is overwritten.
     ring.wait_empty(accumulator);

@@ -45,19 +45,19 @@ class Sums {
         splits_(params.splits) {}
 
   // Waits for the sums at which `walk` stands. True if the tile is this CTA's to finish: always
-  // where k is not split, else in the last CTA to hand in a slice's sums; its counter is zero
-  // again.
+  // where it is whole, else in the last CTA to hand in a slice's sums; its counter is zero again.
   BWGEMM_DEVICE bool begin(const KernelParams& params, const Walk<config, true>& walk) {
-    has_product_ = k_slice(params, walk.split(), k_blocks_).blocks() > 0;
+    has_product_ = k_slice(params, walk, k_blocks_).blocks() > 0;
     if (has_product_) {
       ring_.wait_full(at_);  // the multiplications' writes before the loads
       ptx::tcgen05_fence_after_thread_sync();
     }
-    if (splits_ == 1) return true;
-    const std::uint32_t tile = walk.number() * cta_.cluster_size + cta_.rank;
+    is_sliced_ = walk.is_sliced(params);
+    if (!is_sliced_) return true;
+    const std::uint32_t tile = walk.sliced_number(params) * cta_.cluster_size + cta_.rank;
     partials_ = params.partials + static_cast<std::int64_t>(tile) * splits_ * slice_floats() +
                 threadIdx.x % cta_rows * unit;
-    leave(partials_ + static_cast<std::int64_t>(walk.split()) * slice_floats());
+    leave(partials_ + static_cast<std::int64_t>(walk.split(params)) * slice_floats());
     return is_last(params.arrivals + tile);
   }
 
@@ -65,10 +65,10 @@ class Sums {
   // last block of rows at the end: the accumulator is free then.
   template <int columns>
   BWGEMM_DEVICE void read(float (&sums)[columns], int row_block, int column) {
-    if (splits_ == 1)
-      take(sums, row_block, column);
-    else
+    if (is_sliced_)
       add_slices(sums, row_block, column);
+    else
+      take(sums, row_block, column);
   }
 
   // The thread's row in each block, and the first of its warp's.
@@ -163,6 +163,7 @@ class Sums {
   int k_blocks_;
   std::uint32_t splits_;
   float* partials_ = nullptr;  // this thread's, of the tile's first slice
+  bool is_sliced_ = false;
   bool has_product_ = false;
   Cursor at_;
 };

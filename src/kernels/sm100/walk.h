@@ -23,33 +23,48 @@ class AloneTile {
   bool is_valid_ = true;
 };
 
-// Where k is split, all tiles come once for every slice of k, as in kernels/tiles.h. `of_warp`: all
-// lanes of a warp walk together, converged; else one lane alone.
+// Whole tiles first, then slices of k of the others, as in kernels/tiles.h. `of_warp`: all lanes of
+// a warp walk together, converged; else one lane alone.
 template <KernelConfig config, bool of_warp = false>
 class Walk {
  public:
   BWGEMM_DEVICE Walk(const KernelParams& params, const Cta<config>& cta)
-      : cta_(cta),
-        index_(blockIdx.x / config.cluster.size()),
-        tiles_(params.tiles_m * params.tiles_n * params.batch),
-        count_(tiles_ * params.splits) {}
+      : cta_(cta), tiles_(params, config.cluster.size()) {}
 
-  BWGEMM_DEVICE bool valid() const { return index_ < count_; }
+  BWGEMM_DEVICE bool valid() const { return tiles_.valid(); }
 
   BWGEMM_DEVICE void advance() {
     if constexpr (config.choices.schedule == Schedule::persistent)
-      index_ += gridDim.x / config.cluster.size();
+      tiles_.advance();
     else if constexpr (config.choices.schedule == Schedule::one_tile)
-      index_ = count_;
+      tiles_.end();
     else
       take_over();
   }
 
-  BWGEMM_DEVICE std::uint32_t split() const { return index_ < tiles_ ? 0 : index_ / tiles_; }
-  BWGEMM_DEVICE std::uint32_t number() const { return index_ - split() * tiles_; }
+  BWGEMM_DEVICE bool is_sliced(const KernelParams& params) const {
+    return tiles_.is_sliced(params);
+  }
+  // Of the sliced tiles, from 0 on.
+  BWGEMM_DEVICE std::uint32_t sliced_number(const KernelParams& params) const {
+    return tiles_.number(params) - params.whole_tiles;
+  }
+  BWGEMM_DEVICE std::uint32_t split(const KernelParams& params) const {
+    return tiles_.split(params);
+  }
   BWGEMM_DEVICE TileIndex at(const KernelParams& params) const {
-    return tile_in_order(params.raster, number(), params.tiles_m, params.tiles_n,
+    return tile_in_order(params.raster, tiles_.number(params), params.tiles_m, params.tiles_n,
                          params.raster_group);
+  }
+
+  // The whole tiles of a walk that knows its tiles, and on behind them.
+  BWGEMM_DEVICE Walk whole_ones(const KernelParams& params) const {
+    Walk whole = *this;
+    whole.tiles_ = tiles_.whole_ones(params);
+    return whole;
+  }
+  BWGEMM_DEVICE void advance_behind(const Walk& first_ones) {
+    tiles_.advance_behind(first_ones.tiles_);
   }
 
  private:
@@ -64,11 +79,14 @@ class Walk {
     if (!of_warp || ptx::laneid() == 0)
       ptx::mbarrier_arrive_cluster(ptx::mapa(ring.empty(response_).address, 0));
     response_.advance(responses);
-    index_ = canceled.exists ? canceled.first_cta / config.cluster.size() : count_;
+    if (canceled.exists)
+      tiles_.go_to(canceled.first_cta / config.cluster.size());
+    else
+      tiles_.end();
   }
 
   const Cta<config>& cta_;
-  std::uint32_t index_, tiles_, count_;
+  Tiles tiles_;
   Cursor response_;
 };
 
@@ -79,10 +97,11 @@ struct KSlice {
   BWGEMM_DEVICE int blocks() const { return end - first; }
 };
 
-BWGEMM_DEVICE KSlice k_slice(const KernelParams& params, std::uint32_t split, int k_blocks) {
-  if (params.splits == 1) return {0, k_blocks};
+template <class Walk>
+BWGEMM_DEVICE KSlice k_slice(const KernelParams& params, const Walk& walk, int k_blocks) {
+  if (!walk.is_sliced(params)) return {0, k_blocks};
   const int blocks = params.k_per_split / k_block;
-  const int first = min(static_cast<int>(split) * blocks, k_blocks);
+  const int first = min(static_cast<int>(walk.split(params)) * blocks, k_blocks);
   return {first, min(first + blocks, k_blocks)};
 }
 
