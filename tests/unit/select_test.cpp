@@ -328,25 +328,26 @@ TEST(Select, TilesOfTheLastWaveMayBeSliced) {
   EXPECT_EQ(select(full_waves, nominal_h200, kernel_rows, options).splits, 1);
 }
 
-// 256 tiles on 74 pairs leave 34 for the fourth wave. Halves of them pay where k is long; where the
-// model promises less than it can tell, tiles stay whole.
+// 110 tiles on 74 pairs leave 36 for the second wave, which halves fill. Of 24 waves the last one
+// is not worth it: the model promises less than it can tell.
 TEST(Select, TilesOfTheLastWaveMayBeSlicedOnPairs) {
   SelectOptions options;
   options.workspace_bytes = 32 << 20;
-  const Choice deep = select(problem_of(4096, 4096, 14336), nominal_b200, kernel_rows, options);
-  EXPECT_EQ(deep.tile_n, 256);
-  EXPECT_EQ(deep.splits, 2);
-  EXPECT_EQ(deep.sliced_tiles, 34);
-  const KernelConfig& config = kernel_rows[static_cast<std::size_t>(deep.row)];
-  EXPECT_EQ(workspace_bytes(problem_of(4096, 4096, 14336), config, deep), 68u * 256 * 256 * 4);
+  const Problem few = problem_of(512, 12288, 8192);
+  const Choice sliced = select(few, nominal_b200, kernel_rows, options);
+  EXPECT_EQ(sliced.tile_n, 224);
+  EXPECT_EQ(sliced.splits, 2);
+  EXPECT_EQ(sliced.sliced_tiles, 36);
+  const KernelConfig& config = kernel_rows[static_cast<std::size_t>(sliced.row)];
+  EXPECT_EQ(workspace_bytes(few, config, sliced), 72u * 256 * 224 * 4);
 
-  const auto name = kernel_name(config);
-  options.forced_kernel = name.view();
-  const Problem shallow = problem_of(4096, 4096, 4096);
-  const Choice whole = select(shallow, nominal_b200, kernel_rows, options);
+  options.forced_kernel = "bwgemm_sm100_b16_256xNx64_2x1_pair";
+  options.forced_tile_n = 256;
+  const Problem many = problem_of(4096, 28672, 4096);
+  const Choice whole = select(many, nominal_b200, kernel_rows, options);
   EXPECT_EQ(whole.splits, 1);
   EXPECT_EQ(whole.sliced_tiles, 0);
-  EXPECT_LT(predicted_us(shallow, nominal_b200, config, 256, 2), whole.predicted_us);
+  EXPECT_LT(predicted_us(many, nominal_b200, config, 256, 4), whole.predicted_us);
 }
 
 // Two tiles of a narrow output share rows of A, the longer operand; of a flat one columns of B.

@@ -81,6 +81,7 @@ class Sums {
   static constexpr int unit = 4;  // floats that lie together in partial sums
   static constexpr int step = tile_n_step(config);
   static constexpr int barrier = 1;
+  static constexpr int in_flight = 64;  // registers for what the last slice reads back
 
   BWGEMM_DEVICE int slice_floats() const { return cta_.rows * cta_.tile_n; }
 
@@ -141,18 +142,30 @@ class Sums {
 
   template <int columns>
   BWGEMM_DEVICE void add_slices(float (&sums)[columns], int row_block, int column) const {
+    // Loads in flight: of several slices where a thread has few columns of each.
+    constexpr int slices_at_once = columns < in_flight ? in_flight / columns : 1;
 #pragma unroll
     for (float& sum : sums) sum = 0;
-    float* from = unit_of(partials_, cta_.tile_n, row_block, column);
+    const float* const first = unit_of(partials_, cta_.tile_n, row_block, column);
 #pragma unroll 1
-    for (std::uint32_t slice = 0; slice < splits_; ++slice, from += slice_floats()) {
-      float values[columns];  // all loads first
+    for (std::uint32_t slice = 0; slice < splits_; slice += slices_at_once) {
+      float values[slices_at_once][columns];  // all loads first
 #pragma unroll
-      for (int i = 0; i < columns; i += unit)
-        ptx::ld_global_v4_f32(from + i * cta_rows, values[i], values[i + 1], values[i + 2],
-                              values[i + 3]);
+      for (int j = 0; j < slices_at_once; ++j) {
+        // Past the last slice: any slice, not added.
+        const float* const from =
+            first + static_cast<std::int64_t>(min(slice + j, splits_ - 1)) * slice_floats();
 #pragma unroll
-      for (int i = 0; i < columns; ++i) sums[i] += values[i];
+        for (int i = 0; i < columns; i += unit)
+          ptx::ld_global_v4_f32(from + i * cta_rows, values[j][i], values[j][i + 1],
+                                values[j][i + 2], values[j][i + 3]);
+      }
+#pragma unroll
+      for (int j = 0; j < slices_at_once; ++j) {
+        if (slice + j >= splits_) break;
+#pragma unroll
+        for (int i = 0; i < columns; ++i) sums[i] += values[j][i];
+      }
     }
   }
 
