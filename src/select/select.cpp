@@ -85,8 +85,8 @@ const char* target_rejects(const KernelConfig& config, const DeviceFacts& usable
   return "its clusters spread over all multiprocessors, but the call may not";
 }
 
-// How much faster than an earlier row of the table a row must be, and than whole k slices of it.
-// Nothing about sm100 was measured: smaller differences say nothing there.
+// Of an earlier row's time that a row of the table may need at most to be chosen instead. Nothing
+// about sm100 was measured: smaller differences say nothing there.
 double needed_part(Arch arch) {
   return arch == Arch::sm100 ? 0.97 : 1;
 }
@@ -141,7 +141,8 @@ Candidate judged(const Problem& given, const DeviceFacts& usable, const KernelCo
   for_each_tile_n(config, problem, [&](int tile_n) {
     if (!is_fixed || forced == tile_n) consider(tile_n);
   });
-  if (sliced.predicted_us < needed_part(config.arch) * whole.predicted_us) return sliced;
+  const bool must_slice = options.forced_splits > 1 && std::isfinite(sliced.predicted_us);
+  if (must_slice || sliced.predicted_us < whole.predicted_us) return sliced;
   if (whole.predicted_us == std::numeric_limits<double>::infinity())
     whole.rejected = "no tile_n is legal for the direction of B, or the one forced is not";
   return whole;

@@ -41,7 +41,7 @@ class Fuzzer(unittest.TestCase):
             self.assertEqual(again.returncode, 1, again.stdout)
             [(case_again, kernels_again, wrong_again)] = failures(again.stdout)
             self.assertEqual((case_again, wrong_again), (case, wrong))
-            if " tune=" not in case:  # then time decides which kernel is best
+            if " tune=" not in case:  # else time decides which kernel is best
                 self.assertEqual(kernels_again, kernels)
         case = found[0][0]
         healthy = run("--replay", case)

@@ -328,8 +328,7 @@ TEST(Select, TilesOfTheLastWaveMayBeSliced) {
   EXPECT_EQ(select(full_waves, nominal_h200, kernel_rows, options).splits, 1);
 }
 
-// 110 tiles on 74 pairs leave 36 for the second wave, which halves fill. Of 24 waves the last one
-// is not worth it: the model promises less than it can tell.
+// 110 tiles on 74 pairs leave 36 for the second wave, which halves fill.
 TEST(Select, TilesOfTheLastWaveMayBeSlicedOnPairs) {
   SelectOptions options;
   options.workspace_bytes = 32 << 20;
@@ -340,14 +339,20 @@ TEST(Select, TilesOfTheLastWaveMayBeSlicedOnPairs) {
   EXPECT_EQ(sliced.sliced_tiles, 36);
   const KernelConfig& config = kernel_rows[static_cast<std::size_t>(sliced.row)];
   EXPECT_EQ(workspace_bytes(few, config, sliced), 72u * 256 * 224 * 4);
+}
 
+// Where whole tiles of another width would be faster, too.
+TEST(Select, ForcedSlicesAreTakenWhereTheKernelCan) {
+  SelectOptions options;
+  options.workspace_bytes = 32 << 20;
   options.forced_kernel = "bwgemm_sm100_b16_256xNx64_2x1_pair";
-  options.forced_tile_n = 256;
-  const Problem many = problem_of(4096, 28672, 4096);
-  const Choice whole = select(many, nominal_b200, kernel_rows, options);
-  EXPECT_EQ(whole.splits, 1);
-  EXPECT_EQ(whole.sliced_tiles, 0);
-  EXPECT_LT(predicted_us(many, nominal_b200, config, 256, 4), whole.predicted_us);
+  const Problem problem = problem_of(4096, 4096, 4096);
+  const double whole_us = select(problem, nominal_b200, kernel_rows, options).predicted_us;
+  options.forced_splits = 2;
+  const Choice choice = select(problem, nominal_b200, kernel_rows, options);
+  EXPECT_EQ(choice.splits, 2);
+  EXPECT_GT(choice.sliced_tiles, 0);
+  EXPECT_GT(choice.predicted_us, whole_us);
 }
 
 // Two tiles of a narrow output share rows of A, the longer operand; of a flat one columns of B.

@@ -57,12 +57,13 @@ class Walk {
                          params.raster_group);
   }
 
-  // The whole tiles of a walk that knows its tiles, and on behind them.
+  // The whole tiles of the walk. Not with launch control, which tells one tile at a time.
   BWGEMM_DEVICE Walk whole_ones(const KernelParams& params) const {
     Walk whole = *this;
     whole.tiles_ = tiles_.whole_ones(params);
     return whole;
   }
+  // From where they end on, or to the end.
   BWGEMM_DEVICE void advance_behind(const Walk& first_ones) {
     tiles_.advance_behind(first_ones.tiles_);
   }
@@ -97,8 +98,9 @@ struct KSlice {
   BWGEMM_DEVICE int blocks() const { return end - first; }
 };
 
-template <class Walk>
-BWGEMM_DEVICE KSlice k_slice(const KernelParams& params, const Walk& walk, int k_blocks) {
+template <KernelConfig config, bool of_warp>
+BWGEMM_DEVICE KSlice k_slice(const KernelParams& params, const Walk<config, of_warp>& walk,
+                             int k_blocks) {
   if (!walk.is_sliced(params)) return {0, k_blocks};
   const int blocks = params.k_per_split / k_block;
   const int first = min(static_cast<int>(walk.split(params)) * blocks, k_blocks);

@@ -135,11 +135,14 @@ def main():
     parser.add_argument('--most', type=float, help='fail if the median error is larger, %%')
     parser.add_argument('--least', type=float, help='fail if the rank correlation is smaller')
     options = parser.parse_args()
+    names = options.sets.split(',')
+    if not set(names) <= set(SETS):
+        parser.error(f'--sets: not of {",".join(SETS)}: {options.sets}')
     machine = predict.Machine(options.build, 'h200', options.constants, options.library,
                               options.kernels)
     begin = time.monotonic()
     sets = {name: predict.predict_lines(machine, pairs(name, options.count, options.kernel))
-            for name in options.sets.split(',')}
+            for name in names}
     print(f'{time.monotonic() - begin:.0f} s', file=sys.stderr)
     text = '\n'.join(markdown(f'{name}: predicted against measured', lines)
                      for name, lines in sets.items())

@@ -95,10 +95,14 @@ class Machine:
             pointer(b + p['alignb']), TYPES[dtype], integer(p['ldb']), integer(p['strideb']),
             ctypes.byref(scalar[1]), pointer(c + p['alignc']), TYPES[out], integer(p['ldc']),
             integer(p['stridec']), integer(p['batch']), COMPUTE_32F, -1)
+        return self.prediction(status, kernel)
+
+    def prediction(self, status, what):
+        """Of the call that has just returned `status`."""
         if status != 0:
             self.library.bwgemmGetLastErrorString.restype = ctypes.c_char_p
             why = self.library.bwgemmGetLastErrorString()
-            raise RuntimeError(f'{kernel}: {(why or b"").decode()} ({status})')
+            raise RuntimeError(f'{what}: {(why or b"").decode()} ({status})')
         self.check(self.cuda.cuCtxSynchronize())
         lines = self.report.read().splitlines()
         if self.columns is None:
