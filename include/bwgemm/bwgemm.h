@@ -234,7 +234,7 @@ BWGEMM_API bwgemmStatus_t bwgemmGetSmCountTarget(bwgemmHandle_t handle, int* smC
  * element (i, j) of D depends bitwise on row i of op(A), column j of op(B), k, the scalars, the
  * types and what the epilogue has at (i, j), and on nothing else: not m, n, the batch, its place in
  * them, transpositions, alignment, workspace, multiprocessors or other work of the device. It does
- * without the kernels and slices of k that add in other orders, the fastest for few rows, long k, and some last waves of tiles.
+ * without the kernels and slices of k that add in other orders, the fastest for few rows or long k.
  * On 10.x tcgen05.mma is assumed to add like mma.sync, as wgmma was measured to do on 9.0. */
 BWGEMM_API bwgemmStatus_t bwgemmSetDeterminism(bwgemmHandle_t handle, bwgemmDeterminism_t mode);
 BWGEMM_API bwgemmStatus_t bwgemmGetDeterminism(bwgemmHandle_t handle, bwgemmDeterminism_t* mode);
