@@ -400,8 +400,7 @@ std::vector<LaunchCase> cases_of(const KernelConfig& row) {
   for (const RowProblem& problem : test::covering_problems(row, memory)) {
     add(problem);
     // With one tile a cluster, fewer clusters are none that the library launches.
-    if (!problem.splits_k || row.choices.schedule == bwgemm::Schedule::one_tile)
-      continue;
+    if (!problem.splits_k || row.choices.schedule == bwgemm::Schedule::one_tile) continue;
     for (const int clusters : {1, 2}) add(problem, {.clusters = clusters});
     test::RowProblem two_tiles = problem;
     two_tiles.gemm.m *= 3;  // where two CTAs of a cluster share them, too
