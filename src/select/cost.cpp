@@ -97,7 +97,7 @@ constexpr ArchCosts b200_costs = {
     .sm_bytes_per_us = 166e3,
     .straddling_rows = h200_costs.straddling_rows,
     .straddling_lines = h200_costs.straddling_lines,
-    .chip_bytes_per_us = 23e6,
+    .chip_bytes_per_us = 23e6,         // 21.3 fitted; more where rows straddle lines
     .block_floor_us = 0.06,
     .epilogue_bytes_per_us = 45e3,
     .exposed_epilogue = 0,             // not used: pairs hide theirs
@@ -154,7 +154,7 @@ struct Block {
   double flop;
   double bytes;     // of operands that arrive in shared memory, multicast ones included
   double sm_bytes;  // the same by the time that it takes an SM
-  double l2_bytes;  // and L2, which what CTAs of a cluster share leaves once
+  double l2_bytes;  // and L2, which what CTAs of a cluster, or neighbours, share leaves once
 };
 
 // Rows of an operand that a CTA loads for its tile: what is outside of the operand is not asked
@@ -187,8 +187,10 @@ Block block_of(const Problem& problem, const ArchCosts& costs, const KernelConfi
   if (uses_tensor_memory(config)) {
     const double a = static_cast<double>(config.tile.m) / sm100::group_ctas(config);
     const double b = static_cast<double>(shape.tile_n) / sm100::group_ctas(config);
-    // Of single CTAs two on neighbouring SMs ask for the same rows of B, which leave L2 once.
-    const int b_shared_by = config.family == Family::single ? 2 : sm100::groups(config);
+    // Two single CTAs on neighbouring SMs ask for the same rows of B, one above the other, which
+    // leave L2 once.
+    const int neighbours = config.family == Family::single && tiles.m > 1 ? 2 : 1;
+    const int b_shared_by = neighbours * sm100::groups(config);
     return {.flop = flop,
             .bytes = depth * (a + b),
             .sm_bytes = weighted(a, b, costs.straddling_rows),

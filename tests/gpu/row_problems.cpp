@@ -228,6 +228,7 @@ std::vector<RowProblem> orders_and_slices(const KernelConfig& row) {
       // Whole tiles, and the last wave's in two slices: of two clusters, or of a B200's 74.
       const bool is_persistent = row.choices.schedule == Schedule::persistent;
       add(narrow, is_persistent ? 5 : 15, is_persistent ? 1 : 5, 8).clusters = 2;
+      add(narrow, 1, 1, 4 * forced_splits(row));  // a tile in so many, each as short as may be
       if (to_f32) {
         add(std::min(2 * wide, widest(row)), 2, 9, 8);  // bands of two rows
         continue;

@@ -3,18 +3,17 @@
 """Simulated times of the ways to compute each product of a list, as a sweep from which
 `bwgemm_bench --regret --from SWEEP.csv` tells what the library's choices lose by simulation.
 
-sweep.py --build BUILD --list bench/problems/weights.csv --out SWEEP.csv [--part 1/2] [--all-sms]
+sweep.py --build BUILD --list bench/problems/weights.csv --out SWEEP.csv [--all-sms]
 
-Sizes of the list are in row order, those of the sweep the C API's, as with bwgemm_bench. Products of
-bf16, K-major. Simulated is what the cost model has within --within of its best, but for kernels whose
-threads load operands (the virtual GPU has them too slow); lines that --out has already are kept.
-Nothing here is measured.
+Sizes of the list are in row order, those of the sweep the C API's, as with bwgemm_bench. All products
+must be plain ones of bf16, K-major. Simulated is what the cost model has within --within of its best,
+but for slices of k of products beyond --largest-split, and kernels whose threads load operands (the
+virtual GPU has them too slow). Lines that --out has already are kept. Nothing here is measured.
 """
 import argparse
 import csv
 import ctypes
 import os
-import pathlib
 import re
 import sys
 import tempfile
@@ -26,6 +25,8 @@ COLUMNS = ('name,m,n,k,transa,transb,dtype,out,alpha,beta,scalars,batch,lda,ldb,
            'predicted_us,sm_mhz,watts,launches').split(',')
 KEY = ('name', 'kernel', 'tile_n', 'splits')
 GROUPED = 0
+PLAIN = {'transA': 'N', 'transB': 'T', 'dtype': 'bf16', 'out_dtype': 'bf16', 'epilogue': 'none',
+         'batch': '1'}
 THREADS_LOAD = re.compile('_(direct|dot|u_pair|u_single)$')
 
 
@@ -45,6 +46,8 @@ class Product:
     def __init__(self, machine, line):
         # Its structures; it finds the library that the machine has loaded.
         from bwgemm._library import MatmulDesc
+        if any(line[key] != value for key, value in PLAIN.items()):
+            raise ValueError(f'{line["name"]}: {PLAIN} is simulated, nothing else')
         self.machine, self.name = machine, line['name']
         self.m, self.n, self.k = int(line['N']), int(line['M']), int(line['K'])
         bf16 = predict.TYPES['bf16']
@@ -53,15 +56,18 @@ class Product:
                             'Btype': bf16, 'Ctype': bf16, 'Dtype': bf16, 'lda': self.k,
                             'ldb': self.k, 'ldc': self.m, 'ldd': self.m}.items():
             setattr(self.desc, name, value)
-        spare = 1 << 20
         a = machine.address
-        b = a + 2 * self.m * self.k + spare
-        d = b + 2 * self.n * self.k + spare
+        b = a + self.bytes_for(self.m * self.k)
+        d = b + self.bytes_for(self.n * self.k)
         scalars = [ctypes.c_float(1), ctypes.c_float(0)]
         self.arguments = (machine.handle('', 0), ctypes.byref(self.desc), ctypes.byref(scalars[0]),
                           ctypes.c_void_p(a), ctypes.c_void_p(b), ctypes.byref(scalars[1]),
                           ctypes.c_void_p(d), ctypes.c_void_p(d))
-        self.kept = scalars
+
+    @staticmethod
+    def bytes_for(elements):
+        """So many that the next matrix begins at a line, too."""
+        return (2 * elements + (1 << 20)) // 256 * 256
 
     def algos(self):
         """Best prediction first; of several orders of tiles the grouped one."""
@@ -72,7 +78,7 @@ class Product:
         status = self.machine.library.bwgemmMatmulGetAlgos(
             *self.arguments, listed, ctypes.c_size_t(len(listed)), ctypes.byref(count))
         if status != 0 or count.value > len(listed):
-            raise RuntimeError(f'{self.name}: no algos ({status})')
+            raise RuntimeError(f'{self.name}: {count.value} algos, status {status}')
         return [algo for algo in listed[:count.value] if algo.raster == GROUPED]
 
     def simulate(self, algo):
@@ -91,16 +97,13 @@ class Product:
                 'sm_mhz': 0, 'watts': 0, 'launches': 0}
 
 
-def constants_for(options):
-    """The device's file, or one that samples no multiprocessors."""
-    path = predict.HERE / f'{options.device}.txt'
-    if not options.all_sms:
-        return path
-    text = re.sub(r'(?m)^sampled_sms \d+', 'sampled_sms 1000', path.read_text())
-    file = tempfile.NamedTemporaryFile('w', suffix='.txt', delete=False)
-    file.write(text)
-    file.close()
-    return pathlib.Path(file.name)
+def constants_of_all_sms(device):
+    """The device's file, but that it samples none; gone with what is returned."""
+    text = (predict.HERE / f'{device}.txt').read_text()
+    file = tempfile.NamedTemporaryFile('w', suffix='.txt')
+    file.write(re.sub(r'(?m)^sampled_sms \d+', 'sampled_sms 1000', text))
+    file.flush()
+    return file
 
 
 def read(path):
@@ -114,21 +117,24 @@ def main():
     for name in ('build', 'list', 'out'):
         parser.add_argument(f'--{name}', required=True)
     parser.add_argument('--device', default='b200')
-    parser.add_argument('--within', type=float, default=1.4)
-    parser.add_argument('--library')
-    parser.add_argument('--kernels')
-    parser.add_argument('--part', default='1/1')
+    parser.add_argument('--within', type=float, default=1.4, help="of the model's best, default 1.4")
+    parser.add_argument('--library', help="default: the build's libbwgemm.so")
+    parser.add_argument('--kernels', help='folder of kernels.index, if not beside the driver')
+    parser.add_argument('--part', default='1/1', help='I/N: every Nth problem from the Ith on, into '
+                        'an --out of its own')
     parser.add_argument('--all-sms', action='store_true', help='sample none: ten times slower')
     parser.add_argument('--largest-split', type=float, default=1.2e11,
                         help='m * n * k up to which slices of k are simulated, on all SMs')
     options = parser.parse_args()
-    machine = predict.Machine(options.build, options.device, constants_for(options),
+    part, parts = map(int, options.part.split('/'))
+    if not 1 <= part <= parts:
+        parser.error(f'--part: not of {parts}: {part}')
+    all_sms = constants_of_all_sms(options.device) if options.all_sms else None
+    machine = predict.Machine(options.build, options.device, all_sms and all_sms.name,
                               options.library, options.kernels)
     sys.path.insert(0, str(predict.HERE.parents[2] / 'packaging/python'))
-    os.environ.pop('BWGEMM_FORCE_KERNEL', None)
     machine.library.bwgemmKernelName.restype = ctypes.c_char_p
-    part, parts = map(int, options.part.split('/'))
-    exists = os.path.exists(options.out)
+    exists = os.path.exists(options.out) and os.path.getsize(options.out) > 0
     done = {tuple(line[key] for key in KEY) for line in read(options.out)} if exists else set()
     with open(options.out, 'a', newline='') as file:
         writer = csv.DictWriter(file, COLUMNS, lineterminator='\n')
