@@ -84,7 +84,7 @@ constexpr ArchCosts h200_costs = {
 
 // Nothing here was measured. What has no remark was fitted 2026-11-22 to times of 70 problems that the
 // virtual B200 predicts (tests/vgpu/timing, bench/NOTES.md): sums for what is within a third of the best
-// are 5 % off in the median. What is H200's was taken over.
+// are 6 % off in the median. What is H200's was taken over.
 constexpr ArchCosts b200_costs = {
     .launch_us = 1.98,
     .cluster_us = 0.34,
