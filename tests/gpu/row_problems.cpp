@@ -201,9 +201,8 @@ int wave_of_two_rows(const KernelConfig& row, std::int64_t tile_n) {
   return static_cast<int>(of.cluster_m * 9 / 4 / of.cluster_n);
 }
 
-// A row of tensor memory has code of its own for each width of a tile's slices of output, with and
-// without C, where k is split, and for each order of tiles. Tiles as narrow as one slice are cheap;
-// among those of four, buffers are offered again within a tile. Of other rows: nothing.
+// Rows of tensor memory have code for each width of a tile's slices of output, with and without C,
+// where k is split, and for each order of tiles. Narrow tiles are cheap; wide ones reuse buffers.
 std::vector<RowProblem> orders_and_slices(const KernelConfig& row) {
   std::vector<RowProblem> problems;
   if (!uses_tensor_memory(row)) return problems;
@@ -226,8 +225,8 @@ std::vector<RowProblem> orders_and_slices(const KernelConfig& row) {
       RowProblem& curve = add(narrow, 3, 12, 1);
       curve.raster = Raster::hilbert, curve.clusters = 9;
       // Whole tiles, and the last wave's in two slices: of two clusters, or of a B200's 74.
-      const bool is_persistent = row.choices.schedule == Schedule::persistent;
-      add(narrow, is_persistent ? 5 : 15, is_persistent ? 1 : 5, 8).clusters = 2;
+      const int columns = row.choices.schedule == Schedule::persistent ? 1 : 15;
+      add(narrow, 5, columns, 8).clusters = 2;
       add(narrow, 1, 1, 4 * forced_splits(row));  // a tile in so many, each as short as may be
       if (to_f32) {
         add(std::min(2 * wide, widest(row)), 2, 9, 8);  // bands of two rows

@@ -341,34 +341,23 @@ TEST(Select, TilesOfTheLastWaveMayBeSlicedOnPairs) {
   EXPECT_EQ(workspace_bytes(few, config, sliced), 72u * 256 * 224 * 4);
 }
 
-// By less than what a later row of the table must promise.
-TEST(Select, SlicesOfARowNeedNoMarginOverItsWholeTiles) {
+// Slices of a row need no margin over its whole tiles, and if forced, not even to be faster.
+TEST(Select, SlicesBesideWholeTilesOfTheirRow) {
   SelectOptions options;
-  options.workspace_bytes = 32 << 20;
   options.forced_kernel = "bwgemm_sm100_b16_256xNx64_2x1_pair";
-  const Problem problem = problem_of(5120, 5120, 5120);
-  const Choice sliced = select(problem, nominal_b200, kernel_rows, options);
+  const auto choice = [&](std::int64_t extent) {
+    return select(problem_of(extent, extent, extent), nominal_b200, kernel_rows, options);
+  };
+  const Choice whole = choice(5120);
+  options.workspace_bytes = 32 << 20;
+  const Choice sliced = choice(5120), faster_whole = choice(4096);
   EXPECT_EQ(sliced.splits, 2);
-  options.workspace_bytes = 0;
-  const Choice whole = select(problem, nominal_b200, kernel_rows, options);
-  EXPECT_EQ(whole.splits, 1);
   EXPECT_LT(sliced.predicted_us, whole.predicted_us);
   EXPECT_GT(sliced.predicted_us, 0.97 * whole.predicted_us);
-}
-
-// Where whole tiles of another width would be faster, too.
-TEST(Select, ForcedSlicesAreTakenWhereTheKernelCan) {
-  SelectOptions options;
-  options.workspace_bytes = 32 << 20;
-  options.forced_kernel = "bwgemm_sm100_b16_256xNx64_2x1_pair";
-  const Problem problem = problem_of(4096, 4096, 4096);
-  const Choice whole = select(problem, nominal_b200, kernel_rows, options);
-  EXPECT_EQ(whole.splits, 1);
+  EXPECT_EQ(faster_whole.splits, 1);
   options.forced_splits = 2;
-  const Choice choice = select(problem, nominal_b200, kernel_rows, options);
-  EXPECT_EQ(choice.splits, 2);
-  EXPECT_GT(choice.sliced_tiles, 0);
-  EXPECT_GT(choice.predicted_us, whole.predicted_us);
+  EXPECT_EQ(choice(4096).splits, 2);
+  EXPECT_GT(choice(4096).predicted_us, faster_whole.predicted_us);
 }
 
 // Two tiles of a narrow output share rows of A, the longer operand; of a flat one columns of B.
