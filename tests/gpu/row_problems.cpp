@@ -3,9 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <tuple>
 
-#include "kernels/rows.h"
+#include "gpu/row_classes.h"
 #include "kernels/shape.h"
 
 namespace bwgemm::test {
@@ -201,8 +200,9 @@ int wave_of_two_rows(const KernelConfig& row, std::int64_t tile_n) {
   return static_cast<int>(of.cluster_m * 9 / 4 / of.cluster_n);
 }
 
-// Rows of tensor memory have code for each width of a tile's slices of output, with and without C,
-// where k is split, and for each order of tiles. Narrow tiles are cheap; wide ones reuse buffers.
+// A row of tensor memory has code of its own for each width of a tile's slices of output, with and
+// without C, where k is split, and for each order of tiles. Tiles as narrow as one slice are cheap;
+// among those of four, buffers are offered again within a tile. Of other rows: nothing.
 std::vector<RowProblem> orders_and_slices(const KernelConfig& row) {
   std::vector<RowProblem> problems;
   if (!uses_tensor_memory(row)) return problems;
@@ -223,7 +223,8 @@ std::vector<RowProblem> orders_and_slices(const KernelConfig& row) {
       };
       // Second, third and fourth tiles of clusters at all kinds of places on the curve.
       RowProblem& curve = add(narrow, 3, 12, 1);
-      curve.raster = Raster::hilbert, curve.clusters = 9;
+      curve.raster = Raster::hilbert;
+      curve.clusters = 9;
       // Whole tiles, and the last wave's in two slices: of two clusters, or of a B200's 74.
       const int columns = row.choices.schedule == Schedule::persistent ? 1 : 15;
       add(narrow, 5, columns, 8).clusters = 2;
@@ -238,15 +239,6 @@ std::vector<RowProblem> orders_and_slices(const KernelConfig& row) {
       add(wide, 2, 1, 16).gemm.batch = 2;  // bands of one
     }
   return problems;
-}
-
-// What the sizes of an sm90 tile choose between, see kernels/layout.h.
-auto code_of_sizes(const KernelConfig& row) {
-  const bool one_warpgroup = sm90::consumer_warpgroups(row) == 1;
-  const bool half_a_matrix = sm90::staging_lines(row) == 8;
-  return std::tuple(sm90::warpgroup_rows(row), one_warpgroup, sm90::moves_registers(row),
-                    sm90::staging_depth(row), sm90::staging_line_bytes(row), half_a_matrix,
-                    moves_lines(row) ? row.tile.n : 0);
 }
 
 }  // namespace
@@ -270,37 +262,6 @@ int forced_splits(const KernelConfig& row) {
   if (row.family == Family::dot) return 25;          // one more than in flight, see dot/output.h
   if (row.family != Family::cooperative) return several_slices;
   return std::max(several_slices, in_flight / sm90::accumulators(row) + 1);
-}
-
-bool moves_lines(const KernelConfig& row) {
-  if (row.output != Output::scattered) return false;
-  return row.family == Family::cooperative || (uses_tensor_memory(row) && sm100::has_loaders(row));
-}
-
-bool same_class(const KernelConfig& row, const KernelConfig& other) {
-  KernelConfig alike = row;
-  // Blocks of rows are code where the tile is in tensor memory.
-  if (uses_tensor_memory(row) && row.tile.m != other.tile.m) return false;
-  alike.tile = other.tile;
-  alike.stages = other.stages;
-  alike.ctas_per_sm = other.ctas_per_sm;
-  if (row.input != Input::any16 && other.input != Input::any16) alike.input = other.input;
-  // A tile or a ring that the launch chooses is other code.
-  return alike == other && (row.tile.n == 0) == (other.tile.n == 0) &&
-         (row.stages == 0) == (other.stages == 0) &&
-         (row.family != Family::cooperative || code_of_sizes(row) == code_of_sizes(other));
-}
-
-bool is_representative(const KernelConfig& row) {
-  const auto work = [](const KernelConfig& of) {
-    return std::int64_t{of.tile.m} * of.tile.n * of.cluster.size() * (of.stages + 4);
-  };
-  const KernelConfig* least = &row;
-  for (const KernelConfig& other : kernel_rows)
-    if (same_class(row, other) && work(other) < work(*least)) least = &other;
-  for (const KernelConfig& other : kernel_rows)  // the first of equals
-    if (same_class(row, other) && work(other) == work(*least)) return other == row;
-  return false;
 }
 
 GemmCase gemm_of(const KernelConfig& row, std::int64_t m, std::int64_t n, std::int64_t k, Major a,
@@ -433,9 +394,10 @@ std::vector<RowProblem> edge_problems(const KernelConfig& row, Memory memory) {
   for (const std::int64_t m : {std::int64_t{1}, of.m - 1, of.m, of.m + 1})
     for (const std::int64_t n : {std::int64_t{1}, of.n - 1, of.n, of.n + 1})
       sizes.push_back({m, n});
-  const Size over_m{of.cluster_m + of.m / 2, of.n}, over_n{of.m, of.cluster_n + of.n / 2};
-  const Size tall{2 * of.cluster_m + 8, 96}, flat{33, 2 * of.cluster_n + 40};
-  sizes.insert(sizes.end(), {over_m, over_n, tall, flat});
+  sizes.push_back({of.cluster_m + of.m / 2, of.n});
+  sizes.push_back({of.m, of.cluster_n + of.n / 2});
+  sizes.push_back({2 * of.cluster_m + 8, 96});
+  sizes.push_back({33, 2 * of.cluster_n + 40});
 
   std::vector<RowProblem> problems;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
@@ -483,10 +445,11 @@ std::vector<RowProblem> large_problems(const KernelConfig& row, Memory memory) {
 
 std::vector<RowProblem> small_problems(const KernelConfig& row, Memory memory) {
   const Measures of = measures(row, widest(row));
-  const auto a = majors(row.a), b = majors(row.b);
-  GemmCase tile = gemm_of(row, of.m + 1, of.n + 1, of.k + 1, a.front(), b.front());
+  GemmCase tile =
+      gemm_of(row, of.m + 1, of.n + 1, of.k + 1, majors(row.a).front(), majors(row.b).front());
   tile.input = inputs(row.input).front();
-  GemmCase batch = gemm_of(row, 40, 72, 2 * of.ring + 8, a.back(), b.back());
+  GemmCase batch =
+      gemm_of(row, 40, 72, 2 * of.ring + 8, majors(row.a).back(), majors(row.b).back());
   batch.input = inputs(row.input).back();
   batch.batch = 2;
   std::vector<RowProblem> problems;

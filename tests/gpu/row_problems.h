@@ -35,16 +35,6 @@ struct RowProblem {
   std::optional<Fusing> fusing = std::nullopt;
 };
 
-// Kernels whose operands may start and step anywhere although TMA loads those that it can address
-// (kernels/residues.h, kernels/sm100/loaders.h).
-bool moves_lines(const KernelConfig& row);
-
-// Rows of one class differ in constants only: bf16 or f16, and sizes of tile and ring, CTAs per
-// multiprocessor, where these choose between no pieces of code. The representative of a class is
-// its row with the least work per tile.
-bool same_class(const KernelConfig& row, const KernelConfig& other);
-bool is_representative(const KernelConfig& row);
-
 // About ten problems for a row that leaves nothing to the launch; more where types, majors, tile or
 // the width of accesses are chosen there.
 std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory);

@@ -14,6 +14,7 @@
 #include <tuple>
 
 #include "gpu/fused_problems.h"
+#include "gpu/row_classes.h"
 #include "gpu/row_problems.h"
 #include "support/variable.h"
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "gpu/row_classes.h"
 #include "gpu/row_problems.h"
 #include "kernels/rows.h"
 #include "kernels/shape.h"

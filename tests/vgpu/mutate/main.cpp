@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "gpu/row_classes.h"
 #include "kernels/rows.h"
 #include "vgpu/kernel_case.h"
 #include "vgpu/mutate/subject.h"

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/row_classes.h"
+
+#include <cstdint>
+#include <tuple>
+
+#include "kernels/rows.h"
+#include "kernels/shape.h"
+
+namespace bwgemm::test {
+namespace {
+
+// What the sizes of an sm90 tile choose between, see kernels/layout.h.
+auto code_of_sizes(const KernelConfig& row) {
+  const bool one_warpgroup = sm90::consumer_warpgroups(row) == 1;
+  const bool half_a_matrix = sm90::staging_lines(row) == 8;
+  return std::tuple(sm90::warpgroup_rows(row), one_warpgroup, sm90::moves_registers(row),
+                    sm90::staging_depth(row), sm90::staging_line_bytes(row), half_a_matrix,
+                    moves_lines(row) ? row.tile.n : 0);
+}
+
+}  // namespace
+
+bool moves_lines(const KernelConfig& row) {
+  if (row.output != Output::scattered) return false;
+  return row.family == Family::cooperative || (uses_tensor_memory(row) && sm100::has_loaders(row));
+}
+
+bool same_class(const KernelConfig& row, const KernelConfig& other) {
+  KernelConfig alike = row;
+  // Blocks of rows are code where the tile is in tensor memory.
+  if (uses_tensor_memory(row) && row.tile.m != other.tile.m) return false;
+  alike.tile = other.tile;
+  alike.stages = other.stages;
+  alike.ctas_per_sm = other.ctas_per_sm;
+  if (row.input != Input::any16 && other.input != Input::any16) alike.input = other.input;
+  // A tile or a ring that the launch chooses is other code.
+  return alike == other && (row.tile.n == 0) == (other.tile.n == 0) &&
+         (row.stages == 0) == (other.stages == 0) &&
+         (row.family != Family::cooperative || code_of_sizes(row) == code_of_sizes(other));
+}
+
+bool is_representative(const KernelConfig& row) {
+  const auto work = [](const KernelConfig& of) {
+    return std::int64_t{of.tile.m} * of.tile.n * of.cluster.size() * (of.stages + 4);
+  };
+  const KernelConfig* least = &row;
+  for (const KernelConfig& other : kernel_rows)
+    if (same_class(row, other) && work(other) < work(*least)) least = &other;
+  for (const KernelConfig& other : kernel_rows)  // the first of equals
+    if (same_class(row, other) && work(other) == work(*least)) return other == row;
+  return false;
+}
+
+}  // namespace bwgemm::test
