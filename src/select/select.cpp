@@ -3,7 +3,6 @@
 #include "select/select.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <limits>
 
@@ -118,19 +117,24 @@ const char* row_rejects(const Problem& problem, const DeviceFacts& usable,
 
 Candidate judged(const Problem& given, const DeviceFacts& usable, const KernelConfig& config,
                  const SelectOptions& options) {
-  Candidate whole{row_rejects(given, usable, config, options), config.tile.n, 1, 0};
-  if (whole.rejected != nullptr) return whole;
+  Candidate best{row_rejects(given, usable, config, options), config.tile.n, 1, 0};
+  if (best.rejected != nullptr) return best;
   const Problem problem = seen_by(config, given);
-  whole.predicted_us = std::numeric_limits<double>::infinity();
-  Candidate sliced = whole;
+  best.predicted_us = std::numeric_limits<double>::infinity();
+  // Forced slices go before what has none, where a width of tile can have them.
+  const auto is_better = [&](const Candidate& candidate) {
+    const bool is_sliced = candidate.splits > 1;
+    if (options.forced_splits > 1 && is_sliced != (best.splits > 1)) return is_sliced;
+    return candidate.predicted_us < best.predicted_us;
+  };
   const auto consider = [&](int tile_n) {
     const Splits splits =
         splits_to_try(problem, usable, config, options.workspace_bytes,
                       options.batch_invariant ? 1 : options.forced_splits, tile_n);
     for (int i = 0; i < splits.count; ++i) {
       const double us = predicted_us(problem, usable, config, tile_n, splits.number[i]);
-      Candidate& best = splits.number[i] == 1 ? whole : sliced;
-      if (us < best.predicted_us) best = {nullptr, tile_n, splits.number[i], us};
+      const Candidate candidate{nullptr, tile_n, splits.number[i], us};
+      if (is_better(candidate)) best = candidate;
     }
   };
   const int forced = config.tile.n == 0 ? options.forced_tile_n : 0;
@@ -141,11 +145,9 @@ Candidate judged(const Problem& given, const DeviceFacts& usable, const KernelCo
   for_each_tile_n(config, problem, [&](int tile_n) {
     if (!is_fixed || forced == tile_n) consider(tile_n);
   });
-  const bool must_slice = options.forced_splits > 1 && std::isfinite(sliced.predicted_us);
-  if (must_slice || sliced.predicted_us < whole.predicted_us) return sliced;
-  if (whole.predicted_us == std::numeric_limits<double>::infinity())
-    whole.rejected = "no tile_n is legal for the direction of B, or the one forced is not";
-  return whole;
+  if (best.predicted_us == std::numeric_limits<double>::infinity())
+    best.rejected = "no tile_n is legal for the direction of B, or the one forced is not";
+  return best;
 }
 
 Candidate picked(const Problem& given, const DeviceFacts& usable,

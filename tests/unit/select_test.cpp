@@ -15,7 +15,6 @@
 #include "core/tiling.h"
 #include "kernels/rows.h"
 #include "problems.h"
-#include "select/cost.h"
 #include "select/rejects.h"
 #include "support/error_of.h"
 
