@@ -10,6 +10,7 @@ and `split_fit` of those that split k) may be used to fit constants, the others 
 """
 import argparse
 import csv
+import functools
 import hashlib
 import math
 import pathlib
@@ -51,13 +52,18 @@ def is_aligned(line):
         line['scalars'] == 'host'
 
 
-def pairs(name, count, pattern):
+@functools.cache
+def aligned_lines():
     lines = []
     for sweep in SWEEPS:
         with open(RESULTS / sweep, newline='') as file:
-            lines += [line for line in csv.DictReader(file)
-                      if is_aligned(line) and pattern in line['kernel']]
-    lines = [line for line in lines if (int(line['splits']) > 1) == name.startswith('split_')
+            lines += [line for line in csv.DictReader(file) if is_aligned(line)]
+    return lines
+
+
+def pairs(name, count, pattern):
+    lines = [line for line in aligned_lines() if pattern in line['kernel']
+             and (int(line['splits']) > 1) == name.startswith('split_')
              and draw(line) % 2 == name.endswith('held_out')]
     if name.startswith('split_'):
         lines = [line for line in lines if int(line['m']) * int(line['n']) * int(line['k'])

@@ -58,6 +58,13 @@ class Machine:
         if result != 0:
             raise RuntimeError(f'the virtual driver says {result}')
 
+    def addresses(self, *sizes):
+        """Of matrices of so many bytes one behind the other, each at a line, and of the next one."""
+        spare, found = 1 << 20, [self.address]
+        for size in sizes:
+            found.append(found[-1] + (size + spare) // 256 * 256)
+        return found
+
     def handle(self, kernel, splits):
         key = (kernel, splits)
         if key not in self.handles:
@@ -80,10 +87,7 @@ class Machine:
         b_columns = p['k'] if problem['transb'] == 'T' else p['n']
         a_bytes = BYTES[dtype] * (p['lda'] * a_columns + p['stridea'] * (p['batch'] - 1))
         b_bytes = BYTES[dtype] * (p['ldb'] * b_columns + p['strideb'] * (p['batch'] - 1))
-        spare = 1 << 20
-        a = self.address
-        b = a + (a_bytes + spare) // 256 * 256
-        c = b + (b_bytes + spare) // 256 * 256
+        a, b, c = self.addresses(a_bytes, b_bytes)
         scalar = [ctypes.c_float(float(problem[name])) for name in ('alpha', 'beta')]
         # Long double would be 16 bytes: all integers are passed as the API has them.
         integer, pointer = ctypes.c_int64, ctypes.c_void_p

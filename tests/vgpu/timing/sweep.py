@@ -18,6 +18,7 @@ import re
 import sys
 import tempfile
 
+import fit
 import predict
 
 COLUMNS = ('name,m,n,k,transa,transb,dtype,out,alpha,beta,scalars,batch,lda,ldb,ldc,stridea,strideb,'
@@ -56,18 +57,11 @@ class Product:
                             'Btype': bf16, 'Ctype': bf16, 'Dtype': bf16, 'lda': self.k,
                             'ldb': self.k, 'ldc': self.m, 'ldd': self.m}.items():
             setattr(self.desc, name, value)
-        a = machine.address
-        b = a + self.bytes_for(self.m * self.k)
-        d = b + self.bytes_for(self.n * self.k)
+        a, b, d = machine.addresses(2 * self.m * self.k, 2 * self.n * self.k)
         scalars = [ctypes.c_float(1), ctypes.c_float(0)]
         self.arguments = (machine.handle('', 0), ctypes.byref(self.desc), ctypes.byref(scalars[0]),
                           ctypes.c_void_p(a), ctypes.c_void_p(b), ctypes.byref(scalars[1]),
                           ctypes.c_void_p(d), ctypes.c_void_p(d))
-
-    @staticmethod
-    def bytes_for(elements):
-        """So many that the next matrix begins at a line, too."""
-        return (2 * elements + (1 << 20)) // 256 * 256
 
     def algos(self):
         """Best prediction first; of several orders of tiles the grouped one."""
@@ -99,10 +93,9 @@ class Product:
 
 def constants_of_all_sms(device):
     """The device's file, but that it samples none; gone with what is returned."""
-    text = (predict.HERE / f'{device}.txt').read_text()
-    file = tempfile.NamedTemporaryFile('w', suffix='.txt')
-    file.write(re.sub(r'(?m)^sampled_sms \d+', 'sampled_sms 1000', text))
-    file.flush()
+    constants = fit.read(predict.HERE / f'{device}.txt')
+    file = tempfile.NamedTemporaryFile(suffix='.txt')
+    fit.write(file.name, {**constants, 'sampled_sms': constants['sm_count']})
     return file
 
 
