@@ -22,7 +22,8 @@ struct OperandTile {
   Major major;
   int rows;
   int sharers;
-  int sharer_step;  // from rank to rank
+  int sharer_step;    // from rank to rank
+  bool may_be_empty;  // no row may be inside of the operand: a cluster sticks out of D
 
   constexpr int part() const { return rows / sharers; }  // of m or n, loaded by one CTA
   constexpr int box() const { return major == Major::k ? part() : 64; }
@@ -39,11 +40,11 @@ struct OperandTile {
 };
 
 // To the last index, which 32 bits hold.
-static_assert(OperandTile{Major::mn, 64, 1, 1}.inside(0, 0x7fffffff, 64) == 64);
-static_assert(OperandTile{Major::mn, 64, 1, 1}.inside(0x7fffffc0, 0x7fffffff, 64) == 64);
-static_assert(OperandTile{Major::mn, 128, 1, 1}.inside(192, 193, 128) == 64);
-static_assert(OperandTile{Major::k, 64, 1, 1}.inside(64, 72, 64) == 8);
-static_assert(OperandTile{Major::k, 64, 1, 1}.inside(192, 72, 64) == 0);
+static_assert(OperandTile{Major::mn, 64, 1, 1, false}.inside(0, 0x7fffffff, 64) == 64);
+static_assert(OperandTile{Major::mn, 64, 1, 1, false}.inside(0x7fffffc0, 0x7fffffff, 64) == 64);
+static_assert(OperandTile{Major::mn, 128, 1, 1, false}.inside(192, 193, 128) == 64);
+static_assert(OperandTile{Major::k, 64, 1, 1, false}.inside(64, 72, 64) == 8);
+static_assert(OperandTile{Major::k, 64, 1, 1, false}.inside(192, 72, 64) == 0);
 
 // What this CTA has to do for an operand.
 struct OperandPart {
@@ -58,7 +59,8 @@ BWGEMM_DEVICE void load_operand(const TensorMap& map, const OperandPart& part,
                                 std::uint32_t barrier) {
 #pragma unroll
   for (int done = 0; done < tile.part(); done += tile.box()) {
-    if (done >= part.rows) break;
+    // A branch for each load takes a third of the time for both.
+    if ((done > 0 || tile.may_be_empty) && done >= part.rows) break;
     const int offset = part.first + done;
     const int inner = tile.major == Major::k ? k : mn + offset;
     const int outer = tile.major == Major::k ? mn + offset : k;
@@ -108,9 +110,12 @@ class OperandLoads {
   BWGEMM_DEVICE std::uint32_t bytes() const {
     return (is_gated_ ? tile.rows : tile.inside(mn_, extent_, tile.rows)) * swizzle_row_bytes;
   }
+  BWGEMM_DEVICE bool is_gated() const { return can_gate && is_gated_; }
+  // `gated`: whether one of the launch's operands is.
+  template <bool gated>
   BWGEMM_DEVICE void load(std::uint32_t destination, int k, std::uint32_t barrier) const {
-    if constexpr (can_gate)
-      if (is_gated_) return load_gated<tile>(whole_, part_, destination, mn_, k, batch_, barrier);
+    if constexpr (can_gate && gated)
+      return load_gated<tile>(whole_, part_, destination, mn_, k, batch_, barrier);
     const bool has_rest = tile.major == Major::k && extent_ - (mn_ + part_.first) < tile.part();
     load_operand<tile>(has_rest ? rest_ : whole_, part_, destination, mn_, k, batch_, barrier);
   }
@@ -125,9 +130,10 @@ class OperandLoads {
 
 template <KernelConfig config>
 constexpr OperandTile a_tile{config.a, operand_rows(config.a, config.tile.m), config.cluster.n,
-                             config.cluster.m};
+                             config.cluster.m, config.cluster.size() > 1};
 template <KernelConfig config>
-constexpr OperandTile b_tile{config.b, operand_rows(config.b, config.tile.n), config.cluster.m, 1};
+constexpr OperandTile b_tile{config.b, operand_rows(config.b, config.tile.n), config.cluster.m, 1,
+                             config.cluster.size() > 1};
 
 // As prefetch_maps(), of the maps that loads of the last rows need.
 template <KernelConfig config>
@@ -153,12 +159,9 @@ BWGEMM_DEVICE void run_producer(const KernelParams& params, const Cta<config>& c
   const Ring ring = cta.operands();
   Trace trace(params, trace_producer, true);
   Cursor at;
-  for (Tiles tiles(params, cta.cluster_size); tiles.valid(); tiles.advance()) {
-    const TileIndex tile = tiles.at(params);
-    a.begin_tile(cta.row(tile), tile.batch * params.a_batch_step);
-    b.begin_tile(cta.column(tile), tile.batch * params.b_batch_step);
-    const std::uint32_t bytes = a.bytes() + b.bytes();
-    const KSlice slice = k_slice(params, tiles, cta.is_sliced(params, tiles), k_blocks);
+  // Small tiles are computed as fast as their loads are issued, and every branch takes a part of
+  // that: whether there is a gate is asked once.
+  const auto load_blocks = [&]<bool gated>(const KSlice& slice, std::uint32_t bytes) {
     for (int block = slice.first; block < slice.end; ++block) {
       // The consumers' reads of the slot's last contents, in every CTA that this CTA's loads and
       // its own expectation concern, before the loads overwrite them.
@@ -167,10 +170,21 @@ BWGEMM_DEVICE void run_producer(const KernelParams& params, const Cta<config>& c
       trace(TraceEvent::issue, block);
       const std::uint32_t full = ring.full(at).address;
       ptx::mbarrier_arrive_expect_tx(full, bytes);
-      a.load(cta.a(at.stage), block * k_block, full);
-      b.load(cta.b(at.stage), block * k_block, full);
+      a.template load<gated>(cta.a(at.stage), block * k_block, full);
+      b.template load<gated>(cta.b(at.stage), block * k_block, full);
       at.advance(config.stages);
     }
+  };
+  for (Tiles tiles(params, cta.cluster_size); tiles.valid(); tiles.advance()) {
+    const TileIndex tile = tiles.at(params);
+    a.begin_tile(cta.row(tile), tile.batch * params.a_batch_step);
+    b.begin_tile(cta.column(tile), tile.batch * params.b_batch_step);
+    const std::uint32_t bytes = a.bytes() + b.bytes();
+    const KSlice slice = k_slice(params, tiles, cta.is_sliced(params, tiles), k_blocks);
+    if (a.is_gated() || b.is_gated())
+      load_blocks.template operator()<true>(slice, bytes);
+    else
+      load_blocks.template operator()<false>(slice, bytes);
   }
   ptx::griddepcontrol_launch_dependents();
 }
