@@ -29,11 +29,19 @@ constexpr Major b_major(const Problem& problem) {
   return problem.b.order == Order::column ? Major::k : Major::mn;
 }
 
-// Whether pieces of 128 bytes of its rows or columns lie in two lines of L2 each.
+// Whether all its rows, or columns, begin at multiples of so many bytes.
+inline bool begins_at_multiples(const Matrix& matrix, std::int64_t bytes) {
+  return reinterpret_cast<std::uintptr_t>(matrix.data) % static_cast<std::uintptr_t>(bytes) == 0 &&
+         matrix.ld * size_bytes(matrix.type) % bytes == 0;
+}
+
+// Whether pieces of 128 bytes of its rows or columns lie in two lines of L2 each, and then whether
+// in whole sectors of them.
 inline bool straddles(const Matrix& matrix) {
-  constexpr std::int64_t line_bytes = 128;
-  return reinterpret_cast<std::uintptr_t>(matrix.data) % line_bytes != 0 ||
-         matrix.ld * size_bytes(matrix.type) % line_bytes != 0;
+  return !begins_at_multiples(matrix, 128);
+}
+inline bool has_whole_sectors(const Matrix& matrix) {
+  return begins_at_multiples(matrix, 32);
 }
 
 // The product's extent along D's contiguous dimension, where a gate pairs x and y.

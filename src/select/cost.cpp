@@ -22,6 +22,7 @@ struct ArchCosts {
   double launch_us;            // launch, prologue, first load
   double cluster_us;           // start and end together, of a cluster of more than one CTA
   double memory_bytes_per_us;  // device memory, whole chip
+  double unhidden;             // of the shorter of compute and memory, where they are equal
   double fill_us;              // the ring runs empty between two waves
   double
       sm_flop_per_us;  // tensor cores of one SM with power to spare; unused where clocks are known
@@ -30,7 +31,8 @@ struct ArchCosts {
   double mma_clocks_per_us;     // sustained clock, for kernels costed in clocks
   double sm_bytes_per_us;       // operand delivery to one SM that has the chip for itself
   double straddling_rows;       // an SM's work for rows of 128 bytes that lie in two lines
-  double straddling_lines;      // and L2's
+  double straddling_sectors;    // and L2's, if they are whole sectors of 32 bytes
+  double straddling_lines;      // or if they are not
   double chip_bytes_per_us;     // operand delivery to all SMs together
   double block_floor_us;        // handing one ring slot over and back, whatever it holds
   double epilogue_bytes_per_us;  // output (and C) of one SM through its staging buffers
@@ -51,27 +53,30 @@ struct ArchCosts {
 
 // clang-format off
 constexpr ArchCosts h200_costs = {
-    // Fitted 2026-11-22 to nine sweeps, 18000 times of 567 problems, on an H200 (bench/NOTES.md), unless a
-    // line says otherwise. The fit puts the kernels of a problem into order; its sums are 7 % off in the median.
-    .launch_us = 2.89,
+    // Fitted 2026-11-22 to nine sweeps, 18000 times of 567 problems, on an H200, and the next day, but for paces,
+    // to 193 problems timed at full clocks (bench/NOTES.md), unless a line says otherwise. The fit puts the
+    // kernels of a problem into order; of those its sums are 4.5 % off in the median.
+    .launch_us = 2.93,
     .cluster_us = 0.31,
-    .memory_bytes_per_us = 4.80e6,
-    .fill_us = 0.116,
+    .memory_bytes_per_us = 4.55e6,
+    .unhidden = 0.303,
+    .fill_us = 0.117,
     .sm_flop_per_us = 7.32e6,
     .powered_flop_per_us = 2.57e9,
     .powered_bytes_per_us = 16.2e6,
     .mma_clocks_per_us = 0,            // not used
     .sm_bytes_per_us = 138e3,
     .straddling_rows = 1.54,
+    .straddling_sectors = 1.4,
     .straddling_lines = 2.12,
-    .chip_bytes_per_us = 14.7e6,
-    .block_floor_us = 0.058,
-    .epilogue_bytes_per_us = 38.1e3,
+    .chip_bytes_per_us = 13.7e6,
+    .block_floor_us = 0.061,
+    .epilogue_bytes_per_us = 37.8e3,
     .exposed_epilogue = 1.31,          // two CTAs of an SM do not hide each other's: they are in step
-    .merge_us = 2.22,
-    .merge_slice_us = 0.109,
-    .merge_bytes_per_us = 176e3,
-    .partials_bytes_per_us = 2.75e6,
+    .merge_us = 2.02,
+    .merge_slice_us = 0.110,
+    .merge_bytes_per_us = 179e3,
+    .partials_bytes_per_us = 2.86e6,
     .direct_wide = {0.46, 0.27},       // 60 times of sweep-direct.csv, 6 % off in the median
     .direct_narrow = {0.66, 0.40},
     .direct_tile_us = 1.32,
@@ -89,6 +94,7 @@ constexpr ArchCosts b200_costs = {
     .launch_us = 1.98,
     .cluster_us = 0.34,
     .memory_bytes_per_us = 7.0e6,      // data sheet 7.67 TB/s, less what H200 loses of its own
+    .unhidden = 0.414,
     .fill_us = 0.6,
     .sm_flop_per_us = 0,               // not used
     .powered_flop_per_us = 0,          // unknown: in mma_clocks_per_us
@@ -96,6 +102,7 @@ constexpr ArchCosts b200_costs = {
     .mma_clocks_per_us = 1520,
     .sm_bytes_per_us = 166e3,
     .straddling_rows = h200_costs.straddling_rows,
+    .straddling_sectors = h200_costs.straddling_lines,
     .straddling_lines = h200_costs.straddling_lines,
     .chip_bytes_per_us = 23e6,         // 21.3 fitted; more where rows straddle lines
     .block_floor_us = 0.06,
@@ -179,10 +186,18 @@ Block block_of(const Problem& problem, const ArchCosts& costs, const KernelConfi
                const KernelShape& shape, const TileCounts& tiles) {
   const double depth = 2.0 * config.tile.k;  // bytes of a row
   const double flop = 2.0 * config.tile.m * shape.tile_n * config.tile.k;
-  const bool a_straddles = straddles(problem.a), b_straddles = straddles(problem.b);
-  const auto weighted = [&](double a_rows, double b_rows, double straddling) {
-    return depth *
-           (a_rows * (a_straddles ? straddling : 1) + b_rows * (b_straddles ? straddling : 1));
+  const auto of_sm = [&](const Matrix& matrix) {
+    return straddles(matrix) ? costs.straddling_rows : 1;
+  };
+  const auto of_l2 = [&](const Matrix& matrix) {
+    if (!straddles(matrix)) return 1.0;
+    return has_whole_sectors(matrix) ? costs.straddling_sectors : costs.straddling_lines;
+  };
+  const auto sm_bytes = [&](double a, double b) {
+    return depth * (a * of_sm(problem.a) + b * of_sm(problem.b));
+  };
+  const auto l2_bytes = [&](double a, double b) {
+    return depth * (a * of_l2(problem.a) + b * of_l2(problem.b));
   };
   if (uses_tensor_memory(config)) {
     const double a = static_cast<double>(config.tile.m) / sm100::group_ctas(config);
@@ -193,8 +208,8 @@ Block block_of(const Problem& problem, const ArchCosts& costs, const KernelConfi
     const int b_shared_by = neighbours * sm100::groups(config);
     return {.flop = flop,
             .bytes = depth * (a + b),
-            .sm_bytes = weighted(a, b, costs.straddling_rows),
-            .l2_bytes = weighted(a, b / b_shared_by, costs.straddling_lines)};
+            .sm_bytes = sm_bytes(a, b),
+            .l2_bytes = l2_bytes(a, b / b_shared_by)};
   }
   const bool has_gate = problem.epilogue.gate != Gate::none;
   const LoadedRows a = loaded_rows(config.a, problem.m, config.tile.m, tiles.m * config.cluster.m,
@@ -203,9 +218,8 @@ Block block_of(const Problem& problem, const ArchCosts& costs, const KernelConfi
                                    has_gate && sm90::gates_columns(config));
   return {.flop = flop,
           .bytes = depth * (a.mean + b.mean),
-          .sm_bytes = weighted(a.most, b.most, costs.straddling_rows),
-          .l2_bytes = weighted(a.mean / config.cluster.n, b.mean / config.cluster.m,
-                               costs.straddling_lines)};
+          .sm_bytes = sm_bytes(a.most, b.most),
+          .l2_bytes = l2_bytes(a.mean / config.cluster.n, b.mean / config.cluster.m)};
 }
 
 double mma_us(const ArchCosts& costs, const KernelConfig& config, const Block& block, int tile_n) {
@@ -288,8 +302,12 @@ bool moves_lines(const KernelConfig& config) {
   return config.family == Family::cooperative && config.output == Output::scattered;
 }
 
-double tma_compute_us(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
-                      int tile_n, int splits, const ArchCosts& costs) {
+struct Time {
+  double compute_us, merge_us;
+};
+
+Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
+              int tile_n, int splits, const ArchCosts& costs) {
   const KernelShape shape = kernel_shape(config, tile_n, problem.d.type);
   const double cta_outputs = static_cast<double>(config.tile.m) * shape.tile_n /
                              (uses_tensor_memory(config) ? sm100::group_ctas(config) : 1);
@@ -318,7 +336,11 @@ double tma_compute_us(const Problem& problem, const DeviceFacts& facts, const Ke
             ? moving_block_us(problem, config)
             : std::max(loading, block_us(costs, config, block, shape.tile_n, pace_of_shape,
                                          facts.sm_count, clusters * config.cluster.size()));
-    return static_cast<double>(blocks) * each + costs.fill_us + exposed;
+    const double products = static_cast<double>(blocks) * each + costs.fill_us;
+    // Of two tiles in turn each waits for the other's turn, however thin k is.
+    constexpr double in_turn = 0.7;  // fitted; a half if nothing but the turn were waited for
+    return config.takes_turns ? std::max(products, in_turn * (products + epilogue))
+                              : products + exposed;
   };
   const double slice_bytes = cta_outputs * sizeof(float);
   const double merge =
@@ -328,8 +350,16 @@ double tma_compute_us(const Problem& problem, const DeviceFacts& facts, const Ke
                         static_cast<double>(slices * config.cluster.size()) * slice_bytes /
                             costs.partials_bytes_per_us;
   const std::int64_t full_waves = whole / resident, left = whole % resident;
-  return static_cast<double>(full_waves) * wave_us(resident, steps) + wave_us(left, steps) +
-         wave_us(slices, ceil_div(steps, splits)) + (hides_epilogue ? epilogue : 0) + merge;
+  return {static_cast<double>(full_waves) * wave_us(resident, steps) + wave_us(left, steps) +
+              wave_us(slices, ceil_div(steps, splits)) + (hides_epilogue ? epilogue : 0),
+          merge};
+}
+
+// Each hides most of the other, until they are equal.
+double together_us(const ArchCosts& costs, double compute, double memory) {
+  const double shorter = std::min(compute, memory), longer = std::max(compute, memory);
+  const double share = shorter / longer;
+  return longer + costs.unhidden * shorter * share * std::sqrt(share);
 }
 
 const DirectStep& direct_step(const Problem& problem, const ArchCosts& costs) {
@@ -457,16 +487,14 @@ Splits splits_to_try(const Problem& problem, const DeviceFacts& facts, const Ker
 double predicted_us(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
                     int tile_n, int splits) {
   const ArchCosts& costs = costs_of(config.arch);
-  const double memory = memory_us(problem, costs);
   if (config.family == Family::dot)
     return costs.unmapped_launch_us + dot_compute_us(problem, facts, config, splits, costs);
   const bool is_direct = config.family == Family::direct;
-  const double compute = is_direct ? direct_compute_us(problem, facts, config, splits, costs)
-                                   : tma_compute_us(problem, facts, config, tile_n, splits, costs);
+  const Time time = is_direct ? Time{direct_compute_us(problem, facts, config, splits, costs), 0}
+                              : tma_time(problem, facts, config, tile_n, splits, costs);
   const double launch = is_direct ? costs.unmapped_launch_us : costs.launch_us;
-  // Each hides much of the other, until they are equal.
   return launch + (config.cluster.size() > 1 ? costs.cluster_us : 0) +
-         std::sqrt(compute * compute + memory * memory);
+         together_us(costs, time.compute_us, memory_us(problem, costs)) + time.merge_us;
 }
 
 }  // namespace bwgemm

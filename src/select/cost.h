@@ -3,14 +3,14 @@
 // constants are a table per architecture, or stand where the measured curve they describe is;
 // whether the kernel can serve at all is judged by rejects.h.
 //
-//   time    = launch + cluster + sqrt(compute^2 + memory^2)
+//   time    = launch + cluster + the longer of compute and memory + what it does not hide of the
+//             shorter + merge
 //   cluster = a price of kernels whose clusters have more than one CTA
 //   memory  = bytes of A, B, D (and C), each moved once, at the rate of device memory
-//   compute = waves * (k blocks of a slice * block + fill) + epilogues that nothing hides + merge;
-//             waves of tiles * slices, the last of which may be smaller and has more power for
-//             each SM
+//   compute = waves * (k blocks of a slice * block + fill) + epilogues that nothing hides; waves of
+//             tiles * slices, the last of which may be smaller and has more power for each SM
 //   merge   = where k is split: handing over, all partial sums through L2, and those of a tile,
-//             slice by slice, which the last CTA reads back
+//             slice by slice, which the last CTA reads back, after all operands have arrived
 //   block   = pace of the tile's shape (kernels/rows.h) * max(time of the tensor cores, delivery,
 //             active SMs * energy of products and deliveries / power, a floor); CTAs that share an
 //             SM take turns
