@@ -89,27 +89,35 @@ class Json {
   std::string events_;
 };
 
+// A track up to its end; what is behind that is of an earlier, longer launch.
+std::span<const TraceStamp> last_launch(std::span<const TraceStamp> track) {
+  std::size_t count = 0;
+  while (count < track.size() && track[count].event != TraceEvent::none)
+    if (track[count++].event == TraceEvent::end) break;
+  return track.first(count);
+}
+
 }  // namespace
 
 std::vector<TraceTrack> tracks_of(std::span<const TraceStamp> stamps, std::size_t per_track) {
   std::uint64_t first = std::numeric_limits<std::uint64_t>::max();
-  for (const TraceStamp& stamp : stamps)
-    if (stamp.event != TraceEvent::none) first = std::min(first, stamp.ns);
+  for (std::size_t at = 0; at + per_track <= stamps.size(); at += per_track)
+    for (const TraceStamp& stamp : last_launch(stamps.subspan(at, per_track)))
+      first = std::min(first, stamp.ns);
   std::vector<TraceTrack> tracks;
   for (std::size_t at = 0; at + per_track <= stamps.size(); at += per_track) {
-    const std::span<const TraceStamp> mine = stamps.subspan(at, per_track);
-    if (mine.front().event != TraceEvent::begin) continue;
+    const std::span<const TraceStamp> mine = last_launch(stamps.subspan(at, per_track));
+    if (mine.empty() || mine.front().event != TraceEvent::begin) continue;
     const std::size_t number = at / per_track;
-    TraceTrack track{
-        .cta = static_cast<int>(number / trace_tracks),
-        .track = static_cast<int>(number % trace_tracks),
-        .multiprocessor = mine.front().index,
-        .is_cut = mine.back().event != TraceEvent::none && mine.back().event != TraceEvent::end,
-        .spans = {}};
+    TraceTrack track{.cta = static_cast<int>(number / trace_tracks),
+                     .track = static_cast<int>(number % trace_tracks),
+                     .multiprocessor = mine.front().index,
+                     .is_cut = mine.size() == per_track && mine.back().event != TraceEvent::end,
+                     .spans = {}};
     const auto since_first = [&](const TraceStamp& stamp) {
       return static_cast<double>(stamp.ns - first);
     };
-    for (std::size_t i = 0; i + 1 < mine.size() && mine[i + 1].event != TraceEvent::none; ++i)
+    for (std::size_t i = 0; i + 1 < mine.size(); ++i)
       track.spans.push_back(
           {mine[i].event, mine[i].index, since_first(mine[i]), since_first(mine[i + 1])});
     tracks.push_back(std::move(track));

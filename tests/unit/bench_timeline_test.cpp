@@ -67,6 +67,18 @@ TEST(BenchTimeline, AFullBufferIsSaid) {
   EXPECT_TRUE(shares_of(tracks_of(stamps, per_track), 360, 1800).is_cut);
 }
 
+// A kernel that is launched again writes over its stamps; the track was longer before.
+TEST(BenchTimeline, WhatIsBehindTheEndIsOfAnEarlierLaunch) {
+  std::vector<TraceStamp> stamps = one_cta();
+  stamps[trace_producer * per_track + 4] = {400, TraceEvent::issue, 1};
+  stamps[trace_producer * per_track + 5] = {500, TraceEvent::end, 0};
+  const std::vector<TraceTrack> tracks = tracks_of(stamps, per_track);
+  ASSERT_EQ(tracks.size(), 2u);
+  EXPECT_EQ(tracks[0].spans.size(), 3u);
+  EXPECT_DOUBLE_EQ(tracks[0].spans[0].begin, 0);
+  EXPECT_FALSE(tracks[0].is_cut);
+}
+
 TEST(BenchTimeline, TraceFile) {
   const std::string json = trace_json(tracks_of(one_cta(), per_track), "title", 1);
   for (const char* text :
