@@ -91,25 +91,19 @@ SweepRow timed(const Gpu& gpu, const Sensors& sensors, const Operands& operands,
   const auto series = make_short_series(gpu, operands, options.graph_ms, [&](int set) {
     run_bwgemm(handle, problem, operands.pointers(set));
   });
-  SweepRow row{.problem = problem,
-               .variant = prediction.variant,
-               .us = series->microseconds(gpu),
-               .predicted_us = prediction.us,
-               .launches = series->calls};
-  for (int sample = 0; sample < options.samples; ++sample) {
-    Sensors::Reading reading;
-    const double ms = gpu.milliseconds([&] {
-      series->graph.launch();
-      if (sample == 0) reading = sensors.read();  // under load
-    });
-    if (sample == 0) {
-      row.sm_mhz = reading.sm_mhz;
-      row.watts = reading.watts;
-    }
-    const double us = ms * 1e3 / series->calls;
-    row.us = sample == 0 ? us : std::min(row.us, us);
-  }
-  return row;
+  series->microseconds(gpu);  // not counted
+  Sensors::Reading reading;
+  const double ms = gpu.milliseconds([&] {
+    series->graph.launch();
+    reading = sensors.read();  // under load
+  });
+  return {.problem = problem,
+          .variant = prediction.variant,
+          .us = ms * 1e3 / series->calls,
+          .predicted_us = prediction.us,
+          .sm_mhz = reading.sm_mhz,
+          .watts = reading.watts,
+          .launches = series->calls};
 }
 
 class Sweep {

@@ -13,8 +13,7 @@
 namespace bwgemm::bench {
 
 struct SweepOptions {
-  double graph_ms = 4;        // device time of one sample
-  int samples = 1;            // of a pass; the least counts; one more goes before them
+  double graph_ms = 4;        // device time of one replay, of which there are two a pass
   double prune = 2.5;         // kernels predicted slower than the best by this factor are left out
   double budget_seconds = 0;  // no new problem begins after that; 0: no limit
   bool resume = false;

@@ -35,11 +35,11 @@ inline bool begins_at_multiples(const Matrix& matrix, std::int64_t bytes) {
          matrix.ld * size_bytes(matrix.type) % bytes == 0;
 }
 
-// Whether pieces of 128 bytes of its rows or columns lie in two lines of L2 each, and then whether
-// in whole sectors of them.
+// Whether pieces of 128 bytes of its rows or columns lie in two lines of L2 each.
 inline bool straddles(const Matrix& matrix) {
   return !begins_at_multiples(matrix, 128);
 }
+// Whether they are whole sectors of those lines.
 inline bool has_whole_sectors(const Matrix& matrix) {
   return begins_at_multiples(matrix, 32);
 }

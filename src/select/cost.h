@@ -8,7 +8,8 @@
 //   cluster = a price of kernels whose clusters have more than one CTA
 //   memory  = bytes of A, B, D (and C), each moved once, at the rate of device memory
 //   compute = waves * (k blocks of a slice * block + fill) + epilogues that nothing hides; waves of
-//             tiles * slices, the last of which may be smaller and has more power for each SM
+//             tiles * slices, the last of which may be smaller and has more power for each SM. Of
+//             tiles in turn a wave takes at least a fixed share of products and epilogue together
 //   merge   = where k is split: handing over, all partial sums through L2, and those of a tile,
 //             slice by slice, which the last CTA reads back, after all operands have arrived
 //   block   = pace of the tile's shape (kernels/rows.h) * max(time of the tensor cores, delivery,
@@ -16,11 +17,12 @@
 //             SM take turns
 //   delivery = max(one SM: bytes of the operands; the chip: bytes leaving L2, shared ones of a
 //             cluster once), where bytes of rows that straddle two lines of L2 count more than
-//             once; kernels that move lines of operands take a measured time instead
+//             once, in whole sectors less so; kernels that move lines of operands take a measured
+//             time instead
 //
 // Direct kernels take a step of k at a time, at a rate that depends on alignment alone; dot kernels
 // stream their operands at the rate of the memory or of the loads that their CTAs have in flight.
-// Both have launch, waves, epilogue or output, and merge of their own kind.
+// Both have launch, waves, epilogue or output, and merge of their own kind, as a part of compute.
 #pragma once
 
 #include <cstddef>

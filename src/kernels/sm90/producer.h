@@ -23,7 +23,7 @@ struct OperandTile {
   int rows;
   int sharers;
   int sharer_step;    // from rank to rank
-  bool may_be_empty;  // no row may be inside of the operand: a cluster sticks out of D
+  bool may_be_empty;  // perhaps no row is inside of the operand: a cluster may stick out of D
 
   constexpr int part() const { return rows / sharers; }  // of m or n, loaded by one CTA
   constexpr int box() const { return major == Major::k ? part() : 64; }
@@ -59,7 +59,7 @@ BWGEMM_DEVICE void load_operand(const TensorMap& map, const OperandPart& part,
                                 std::uint32_t barrier) {
 #pragma unroll
   for (int done = 0; done < tile.part(); done += tile.box()) {
-    // A branch for each load takes a third of the time for both.
+    // Asked for every load, this takes a third of the main loop's time. Lone CTAs begin inside.
     if ((done > 0 || tile.may_be_empty) && done >= part.rows) break;
     const int offset = part.first + done;
     const int inner = tile.major == Major::k ? k : mn + offset;
@@ -159,8 +159,8 @@ BWGEMM_DEVICE void run_producer(const KernelParams& params, const Cta<config>& c
   const Ring ring = cta.operands();
   Trace trace(params, trace_producer, true);
   Cursor at;
-  // Small tiles are computed as fast as their loads are issued, and every branch takes a part of
-  // that: whether there is a gate is asked once.
+  // Small tiles are computed as fast as their loads are issued, and a branch takes as long as a
+  // load: whether there is a gate is asked once a tile.
   const auto load_blocks = [&]<bool gated>(const KSlice& slice, std::uint32_t bytes) {
     for (int block = slice.first; block < slice.end; ++block) {
       // The consumers' reads of the slot's last contents, in every CTA that this CTA's loads and
