@@ -8,7 +8,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <ranges>
 #include <set>
 #include <stdexcept>
 #include <utility>
@@ -136,7 +135,8 @@ class Sweep {
       if (!timings.empty()) {
         const Operands operands(gpu_, problem);
         for (Timing& timing : timings) time(problem, operands, timing);
-        for (Timing& timing : timings | std::views::reverse) time(problem, operands, timing);
+        for (auto timing = timings.rbegin(); timing != timings.rend(); ++timing)
+          time(problem, operands, *timing);
       }
     } catch (const std::exception& error) {
       failures += std::string("\n  ").append(error.what());
