@@ -67,6 +67,7 @@ struct Cluster {
     bulk,
     copies,
     mbarrier,
+    arrivals,
     wgmma,
     tensor_pipe
   };

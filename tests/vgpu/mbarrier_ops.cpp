@@ -77,19 +77,31 @@ View published_by(Warp& warp, const Instruction& instruction, LaneMask mask, boo
   return view;
 }
 
+// Counts an arrival or expectation in other CTAs, which the lanes then know of.
+void count_remote(Warp& warp, LaneMask mask) {
+  if (warp.remote_arrivals == 0)
+    warp.remote_arrivals =
+        warp.cta.cluster.new_entity(Cluster::EntityKind::arrivals, warp.cta.rank, warp.index);
+  const Time count = ++warp.remote_arrival_count;
+  warp.knowledge.for_lanes(mask, warp.live, [&](Knowledge& knowledge) {
+    knowledge.view.raise(warp.remote_arrivals, count);
+  });
+}
+
 Step arrive_or_expect(Warp& warp, const Instruction& instruction, LaneMask mask) {
   Simulation& simulation = warp.simulation;
   const std::uint32_t flags = instruction.modifiers;
   // Lanes of one instruction release together; where they arrive may differ.
-  bool all_reached = true;
+  bool all_reached = true, is_remote = false;
   for_each_lane(mask, [&](int lane) {
     const std::uint32_t rank = shared_address(warp, instruction, lane) >> rank_shift;
+    is_remote |= rank != warp.cta.rank;
     all_reached &= rank == warp.cta.rank || (flags & cluster_scope);
   });
   if (!all_reached)
     simulation.findings().report(Finding::Severity::strict, "mbarrier-scope",
                                  "an arrival of CTA scope in another CTA", &instruction);
-  const Time before = warp.time;
+  if (is_remote) count_remote(warp, mask);
   const View published =
       flags & arrives ? published_by(warp, instruction, mask, all_reached) : View();
   for_each_lane(mask, [&](int lane) {
@@ -104,7 +116,8 @@ Step arrive_or_expect(Warp& warp, const Instruction& instruction, LaneMask mask)
         instruction.b.exists() ? lanes<std::uint32_t>(warp, instruction.b)[lane] : 1;
     if (flags & expects) expect_transactions(simulation, barrier, operand, &instruction);
     if (flags & completes) complete_transactions(simulation, barrier, operand, &instruction);
-    if (&cta != &warp.cta) cta.remote_accesses.raise(warp.entity, before);
+    if (&cta != &warp.cta)
+      cta.remote_accesses.raise(warp.remote_arrivals, warp.remote_arrival_count);
     if (instruction.d.exists()) lanes<std::uint64_t>(warp, instruction.d)[lane] = barrier.phase;
     if (flags & arrives)
       arrive(simulation, barrier, flags & expects ? 1 : operand, &published, &instruction);

@@ -263,6 +263,7 @@ std::string Simulation::entity_name(const Warp& observer, Entity entity) const {
     case Kind::copies: return "cp.async of " + cta + " warp " + number;
     case Kind::bulk: return "bulk stores of " + cta + " warp " + number;
     case Kind::mbarrier: return "mbarrier " + hexadecimal(info.number) + " of " + cta;
+    case Kind::arrivals: return "arrivals of " + cta + " warp " + number;
     case Kind::wgmma: return "wgmma of " + cta + " warp " + number;
     case Kind::tensor_pipe: return "tcgen05.mma of " + cta;
   }

@@ -105,6 +105,10 @@ struct Warp {
 
   // ---- ordering ----
   Entity entity, tensor_entity;
+  // At mbarriers of other CTAs: who has seen the phase that one completed comes after it, though a
+  // relaxed one publishes no ordinary access.
+  Entity remote_arrivals = 0;  // none yet
+  Time remote_arrival_count = 0;
   Time time = 1, tensor_time = 1;
   Time synchronised_at = 0;      // time of the last warp synchronisation
   Time fenced_at = 0;            // what fences had made of it for the async proxy, then
