@@ -72,6 +72,7 @@ Handle::Handle(const Driver& driver)
       forced_splits(number_option(Option::force_splits)),
       forced_tile_n(number_option(Option::force_tile_n)),
       forced_raster(raster_option(Option::force_raster)),
+      forced_sums(sums_option(Option::force_sums)),
       tuning(device_class(name_of(driver, context), facts)),
       kernels(driver, facts),
       maps_(driver.cuTensorMapEncodeTiled.get()),
@@ -119,7 +120,8 @@ void Handle::close() {
 }
 
 bool Handle::forces_anything() const {
-  return !forced_kernel.empty() || forced_splits > 0 || forced_tile_n > 0 || forced_raster;
+  return !forced_kernel.empty() || forced_splits > 0 || forced_tile_n > 0 || forced_raster ||
+         forced_sums;
 }
 
 SelectOptions Handle::select_options(const Problem& problem, const CallSettings& call) const {
@@ -133,6 +135,7 @@ SelectOptions Handle::select_options(const Problem& problem, const CallSettings&
                         .forced_splits = forced_splits,
                         .forced_tile_n = forced_tile_n,
                         .forced_raster = forced_raster,
+                        .forced_sums = forced_sums,
                         .sm_count_target = sm_count_target,
                         .workspace_bytes = workspace_bytes};
   if (call.algo != -1) {
@@ -155,13 +158,16 @@ KnownPlan Handle::plan(const Problem& problem, const Choice& choice, const CallS
   const KernelConfig& config = kernel_rows[static_cast<std::size_t>(choice.row)];
   KnownPlan known;
   known.choice = choice;
-  known.plan = make_plan(problem, config, choice,
-                         {.facts = facts,
-                          .sm_limit = sm_count_target,
-                          .resident_clusters = kernels.get(choice.row).resident_clusters,
-                          .maps = &maps_,
-                          .scratch = {}},
-                         &known.origin);
+  known.plan = make_plan(
+      problem, config, choice,
+      {.facts = facts,
+       .sm_limit = sm_count_target,
+       .resident_clusters = kernels.get(choice.row).resident_clusters,
+       .resident_slice_clusters =
+           choice.sums == SliceSums::cluster ? kernels.clusters_of(choice.row, choice.splits) : 0,
+       .maps = &maps_,
+       .scratch = {}},
+      &known.origin);
   known.sums = plan_sums(problem, call);
   known.need = need_of(problem, choice, known.sums, call);
   return known;

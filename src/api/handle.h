@@ -75,6 +75,7 @@ class Handle {
   const std::string forced_kernel;
   const int forced_splits, forced_tile_n;
   const std::optional<Raster> forced_raster;
+  const std::optional<SliceSums> forced_sums;
 
   // Settings. Their setters clear `plans` where plans depend on them.
   StreamIdentity stream;

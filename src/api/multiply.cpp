@@ -149,7 +149,8 @@ CallSettings call_settings(const Handle& handle, const MatmulArguments& argument
 // The sums' kernel begins when the product is complete: it may have the same scratch.
 void start(Handle& handle, Plan& plan, SumsPlan& sums, const ScratchNeed& need, void* memory) {
   const LoadedKernel* sums_kernel = sums.any() ? &handle.kernels.get_sums() : nullptr;
-  const bool splits = plan.params.splits > 1, shares = sums.any() && sums.params.parts > 1;
+  const bool splits = plan.params.splits > 1 && !plan.params.sums_in_cluster,
+             shares = sums.any() && sums.params.parts > 1;
   if (splits || shares) {
     const Scratch scratch = handle.scratch(need, memory);
     const auto give = [&](auto& params) {

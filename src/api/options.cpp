@@ -28,4 +28,11 @@ std::optional<Raster> raster_option(Option option) {
   return std::nullopt;
 }
 
+std::optional<SliceSums> sums_option(Option option) {
+  const std::string value = option_value(option);
+  for (const SliceSums sums : {SliceSums::memory, SliceSums::cluster})
+    if (value == name(sums)) return sums;
+  return std::nullopt;
+}
+
 }  // namespace bwgemm

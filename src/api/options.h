@@ -8,6 +8,7 @@
 #include <string>
 
 #include "kernels/raster.h"
+#include "select/splits.h"
 
 namespace bwgemm {
 
@@ -19,6 +20,7 @@ enum class Option {
   force_splits,
   force_tile_n,
   force_raster,
+  force_sums,
   tuning_cache
 };
 
@@ -47,6 +49,9 @@ inline constexpr std::array option_rows = {
     OptionRow{Option::force_raster, "BWGEMM_FORCE_RASTER", "",
               "grouped, snake or hilbert: the order of tiles where the kernel has several; read by "
               "bwgemmCreate"},
+    OptionRow{Option::force_sums, "BWGEMM_FORCE_SUMS", "",
+              "memory or cluster: where slices of k are added, if both are possible; read by "
+              "bwgemmCreate"},
     OptionRow{Option::tuning_cache, "BWGEMM_TUNING_CACHE", "",
               "a file for results of autotuning, as bwgemmSetTuningCache; read by bwgemmCreate"},
 };
@@ -66,5 +71,8 @@ int number_option(Option option);
 
 // The same as an order of tiles; nothing if it names none.
 std::optional<Raster> raster_option(Option option);
+
+// The same as where slices of k are added.
+std::optional<SliceSums> sums_option(Option option);
 
 }  // namespace bwgemm

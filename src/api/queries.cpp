@@ -20,6 +20,7 @@ std::string nominal_explanation(const Problem& problem) {
                               .forced_splits = number_option(Option::force_splits),
                               .forced_tile_n = number_option(Option::force_tile_n),
                               .forced_raster = raster_option(Option::force_raster),
+                              .forced_sums = sums_option(Option::force_sums),
                               .workspace_bytes = ScratchPool::max_partials_bytes};
   return "Nominal H200\n" + explain(problem, nominal_h200, kernel_rows, options) +
          "\nNominal B200\n" + explain(problem, nominal_b200, kernel_rows, options);

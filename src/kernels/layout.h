@@ -130,6 +130,8 @@ struct Layout {
   int full, empty;                     // mbarriers, one per stage
   int staging_ready, staging_written;  // mbarriers [warpgroup][buffer]
   int staging_messages;                // 4 bytes [warpgroup][buffer], where k is split
+  int may_send;                        // mbarrier, where slices of k are a cluster
+  int received;                        // mbarriers [warpgroup], likewise
   int landed;                          // mbarriers, one per stage; scattered only
   int bytes;
 };
@@ -147,9 +149,26 @@ constexpr Layout layout(const KernelConfig& config) {
   at.staging_ready = at.empty + 8 * config.stages;
   at.staging_written = at.staging_ready + 8 * buffers;
   at.staging_messages = at.staging_written + 8 * buffers;
-  at.landed = (at.staging_messages + 4 * buffers + 7) / 8 * 8;
+  at.may_send = (at.staging_messages + 4 * buffers + 7) / 8 * 8;
+  at.received = at.may_send + 8;
+  at.landed = at.received + 8 * consumer_warpgroups(config);
   at.bytes = at.landed + (config.output == Output::scattered ? 8 * config.stages : 0);
   return at;
+}
+
+// Whether the first slice's ring has room for the sums of the others.
+constexpr bool sums_fit(const KernelConfig& config, int splits) {
+  const int slice_bytes = config.tile.m * config.tile.n * 4;
+  return (splits - 1) * slice_bytes <= config.stages * layout(config).stage_bytes;
+}
+
+// Whether slices of k can be the CTAs of a cluster: for which the config has no other use, and each
+// of which has an SM of its own, as fewer CTAs than SMs do otherwise. Tiles of more columns gain
+// nothing by it, and a tenth of a microsecond is lost by the code.
+constexpr bool can_sum_in_cluster(const KernelConfig& config) {
+  constexpr int most_columns = 32;
+  return config.cluster.size() == 1 && config.ctas_per_sm == 1 && !config.takes_turns &&
+         config.output != Output::scattered && config.tile.n <= most_columns && sums_fit(config, 2);
 }
 
 // Shared memory of one of ctas_per_sm CTAs.

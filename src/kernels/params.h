@@ -48,6 +48,9 @@ struct KernelParams {
   std::int32_t k_per_split;  // multiple of tile.k
   float* partials;           // a tile of sums for each slice of each other tile; splits > 1 only
   std::uint32_t* arrivals;   // zero before and after the launch; splits > 1 only
+  // Family::cooperative: clusters of the launch are the slices of a tile, in their order, and use
+  // neither partials nor arrivals. No tile is whole then.
+  bool sums_in_cluster;
 
   // Family::direct, Family::dot, and Output::scattered; c also where the epilogue loads C itself.
   StridedMatrix a, b, c, d;

@@ -19,6 +19,12 @@ struct Barrier {
     while (!ptx::mbarrier_try_wait_parity(address, parity)) {
     }
   }
+
+  // And what threads of other CTAs of the cluster did.
+  BWGEMM_DEVICE void wait_cluster(std::uint32_t parity) const {
+    while (!ptx::mbarrier_try_wait_parity_cluster(address, parity)) {
+    }
+  }
 };
 
 // A position in a ring: the slot, and the parity of the slot's next `full` phase.

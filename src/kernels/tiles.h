@@ -23,6 +23,10 @@ class Tiles {
   BWGEMM_DEVICE bool valid() const { return index_ < count_; }
   BWGEMM_DEVICE void advance() { index_ += step_; }
   BWGEMM_DEVICE void go_to(std::uint32_t index) { index_ = index; }
+  // Of tiles that are all sliced.
+  BWGEMM_DEVICE void go_to_slice(std::uint32_t tile, std::uint32_t slice) {
+    index_ = slice * tiles_ + tile;
+  }
   BWGEMM_DEVICE void end() { index_ = count_; }
   BWGEMM_DEVICE void advance_behind(const Tiles& first_ones) {
     while (index_ < first_ones.count_) advance();

@@ -31,11 +31,13 @@ KernelShape largest_shape(const KernelConfig& config) {
 
 LaunchedKernel kernel_of(int row) {
   const KernelConfig& config = kernel_rows[static_cast<std::size_t>(row)];
-  return {kernel_name(config), largest_shape(config), config.cluster.size()};
+  const bool has_large_clusters =
+      config.family == Family::cooperative && sm90::can_sum_in_cluster(config);
+  return {kernel_name(config), largest_shape(config), config.cluster.size(), has_large_clusters};
 }
 
 LaunchedKernel sums_kernel(const DeviceFacts& facts) {
-  return {sums::kernel_name(facts.arch()), sums_shape(), 1};
+  return {sums::kernel_name(facts.arch()), sums_shape(), 1, false};
 }
 
 int resident_clusters(const Driver& driver, const DeviceFacts& facts, CUfunction function,
@@ -52,10 +54,24 @@ int resident_clusters(const Driver& driver, const DeviceFacts& facts, CUfunction
   return std::min(clusters, per_sm * facts.sm_count / cluster);
 }
 
+// Of a context with part of the device nobody says how its SMs lie.
+int asked_clusters(const Driver& driver, const DeviceFacts& facts, CUfunction function,
+                   const KernelShape& shape, int ctas) {
+  CUdevice device = 0;
+  int sms = 0, clusters = 0;
+  const LaunchConfig launch(shape, ctas, ctas, nullptr, false);
+  const bool is_known =
+      driver.cuCtxGetDevice(&device) == CUDA_SUCCESS &&
+      driver.cuDeviceGetAttribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device) ==
+          CUDA_SUCCESS &&
+      driver.cuOccupancyMaxActiveClusters(&clusters, function, launch.get()) == CUDA_SUCCESS;
+  return is_known && sms == facts.sm_count ? clusters : 0;
+}
+
 }  // namespace
 
 LoadedKernel LoadedKernels::loaded_from(CUlibrary library, const LaunchedKernel& launched) const {
-  const auto& [name, shape, cluster] = launched;
+  const auto& [name, shape, cluster, has_large_clusters] = launched;
   CUkernel kernel = nullptr;
   driver_.call(driver_.cuLibraryGetKernel, &kernel, library, name.c_str());
   LoadedKernel loaded;
@@ -63,12 +79,25 @@ LoadedKernel LoadedKernels::loaded_from(CUlibrary library, const LaunchedKernel&
   if (shape.smem_bytes > 0)
     driver_.call(driver_.cuFuncSetAttribute, loaded.function,
                  CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shape.smem_bytes);
+  if (has_large_clusters)
+    driver_.call(driver_.cuFuncSetAttribute, loaded.function,
+                 CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);
   loaded.resident_clusters = resident_clusters(driver_, facts_, loaded.function, shape, cluster);
   if (loaded.resident_clusters < 1)
     throw Error(BWGEMM_STATUS_NOT_SUPPORTED,
                 text("kernel ", name.view(), " does not fit into the ", facts_.sm_count,
                      " multiprocessors of the context"));
   return loaded;
+}
+
+int LoadedKernels::clusters_of(int row, int ctas) {
+  const LoadedKernel& kernel = get(row);
+  std::atomic<int>& known =
+      slots_[static_cast<std::size_t>(row)].clusters_and_1[static_cast<std::size_t>(ctas)];
+  if (known.load(std::memory_order_relaxed) == 0)
+    known.store(1 + asked_clusters(driver_, facts_, kernel.function, kernel_of(row).shape, ctas),
+                std::memory_order_relaxed);
+  return known.load(std::memory_order_relaxed) - 1;
 }
 
 void LoadedKernels::load(int row, Slot& slot) {

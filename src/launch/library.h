@@ -24,6 +24,7 @@ struct LaunchedKernel {
   KernelName name;
   KernelShape shape;  // the largest
   int cluster;
+  bool has_large_clusters;  // of more CTAs than every device can run, where a launch says so
 };
 
 class LoadedKernels {
@@ -38,6 +39,9 @@ class LoadedKernels {
     if (!slot.is_loaded.load(std::memory_order_acquire)) load(row, slot);
     return slot.kernel;
   }
+  // Clusters of at most 16 CTAs that the context's SMs can hold at once, of a kernel without
+  // clusters of its own; 0 also where the driver does not say so of just these SMs.
+  int clusters_of(int row, int ctas);
   // The one that adds up matrices.
   const LoadedKernel& get_sums() { return get(sums_slot); }
 
@@ -53,6 +57,7 @@ class LoadedKernels {
     std::atomic<bool> is_loaded{false};
     LoadedKernel kernel;
     CUlibrary library = nullptr;
+    std::array<std::atomic<int>, 17> clusters_and_1{};  // clusters_of(), by CTAs; 0: not yet asked
   };
 
   void load(int row, Slot& slot);

@@ -262,7 +262,14 @@ Plan make_plan(const Problem& given, const KernelConfig& config, const Choice& c
     throw Error(BWGEMM_STATUS_NOT_SUPPORTED,
                 text("no cluster of ", kernel_name(config).view(),
                      " fits the multiprocessors that the call may use"));
-  plan.grid = static_cast<int>(grid_ctas(config, work_units(tiles, choice), allowed));
+  const std::int64_t units = work_units(tiles, choice);
+  plan.grid = static_cast<int>(grid_ctas(config, units, allowed));
+  // Clusters that had to wait for others would take longer than sums in memory.
+  if (choice.sums == SliceSums::cluster && plan.grid == units &&
+      context.resident_slice_clusters >= tiles.total()) {
+    plan.params.sums_in_cluster = true;
+    plan.cluster = choice.splits;
+  }
   return plan;
 }
 

@@ -24,8 +24,10 @@ struct Scratch {
 
 struct PlanContext {
   DeviceFacts facts;
-  int sm_limit = 0;           // multiprocessors the call may occupy; 0: all
-  int resident_clusters = 0;  // of this kernel on the whole device: the occupancy query's answer
+  int sm_limit = 0;  // multiprocessors the call may occupy; 0: all
+  // The occupancy query's answers for this kernel on the whole device: clusters of its own size,
+  // and of a CTA for each slice, where the choice adds slices in clusters.
+  int resident_clusters = 0, resident_slice_clusters = 0;
   TensorMapCache* maps = nullptr;
   Scratch scratch;
 };

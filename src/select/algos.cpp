@@ -54,8 +54,7 @@ void add_row(const Problem& given, const DeviceFacts& usable, std::span<const Ke
                                         options.batch_invariant ? 1 : 0, tile_n);
     for (int i = 0; i < splits.count; ++i) {
       const int number = splits.number[i];
-      if (std::find(splits.number, splits.number + i, number) != splits.number + i) continue;
-      const double us = predicted_us(problem, usable, config, tile_n, number);
+      const double us = with_sums(problem, usable, config, options, tile_n, number).predicted_us;
       const std::int64_t sliced = sliced_tiles(problem, usable, config, tile_n, number);
       const Choice choice{row, tile_n, number, sliced, 0, us};
       const std::size_t bytes = workspace_bytes(given, config, choice);

@@ -15,6 +15,7 @@ struct Candidate {
   const char* rejected;  // null: can serve, and the rest is filled
   int tile_n, splits;
   double predicted_us;
+  SliceSums sums = SliceSums::memory;
 };
 
 // The device as the call may use it.
@@ -31,6 +32,11 @@ Candidate picked(const Problem& problem, const DeviceFacts& usable,
 // Null, or why the row is no candidate of the call; its tiles and splits are not looked at.
 const char* row_rejects(const Problem& problem, const DeviceFacts& usable,
                         const KernelConfig& config, const SelectOptions& options);
+
+// The number of slices judged, whose sums are added where it takes less time. The problem is as the
+// kernel sees it.
+Candidate with_sums(const Problem& seen, const DeviceFacts& usable, const KernelConfig& config,
+                    const SelectOptions& options, int tile_n, int splits);
 
 // Calls body(tile_n) for the config's tile, or for every run-time one that B allows. The problem is
 // as the kernel sees it.

@@ -19,11 +19,12 @@ struct DirectStep {
 };
 
 struct ArchCosts {
-  double launch_us;            // launch, prologue, first load
-  double cluster_us;           // start and end together, of a cluster of more than one CTA
-  double memory_bytes_per_us;  // device memory, whole chip
-  double unhidden;             // of the shorter of compute and memory, where they are equal
-  double fill_us;              // the ring runs empty between two waves
+  double launch_us;               // launch, prologue, first load
+  double cluster_us;              // start and end together, of a cluster of more than one CTA
+  double memory_bytes_per_us;     // device memory, whole chip
+  double sm_memory_bytes_per_us;  // what one SM gets of it
+  double unhidden;                // of the shorter of compute and memory, where they are equal
+  double fill_us;                 // the ring runs empty between two waves
   double
       sm_flop_per_us;  // tensor cores of one SM with power to spare; unused where clocks are known
   double powered_flop_per_us;   // what the chip's power would sustain if only products cost energy,
@@ -34,13 +35,16 @@ struct ArchCosts {
   double straddling_sectors;    // and L2's, if they are whole sectors of 32 bytes
   double straddling_lines;      // or if they are not
   double chip_bytes_per_us;     // operand delivery to all SMs together
-  double block_floor_us;        // handing one ring slot over and back, whatever it holds
+  double unshared_bytes_per_us;  // where no two neighbours ask for the same lines
+  double block_floor_us;         // handing one ring slot over and back, whatever it holds
   double epilogue_bytes_per_us;  // output (and C) of one SM through its staging buffers
   double exposed_epilogue;       // part of it that another CTA of the same SM does not hide
   double merge_us;               // a split tile: partial sums out, arrival, the last one goes on
   double merge_slice_us;         // each slice that the last one reads back
   double merge_bytes_per_us;     // partial sums that the last one reads back
   double partials_bytes_per_us;  // all partial sums, on their way through L2
+  double cluster_merge_us;       // a split tile whose slices are a cluster, its start included
+  double cluster_bytes_per_us;   // partial sums that its first CTA receives
   DirectStep direct_wide;        // operands that can be read 16 bytes at a time
   DirectStep direct_narrow;      // others
   double direct_tile_us;         // output of a direct CTA
@@ -58,6 +62,7 @@ constexpr ArchCosts h200_costs = {
     .launch_us = 2.93,
     .cluster_us = 0.31,
     .memory_bytes_per_us = 4.55e6,
+    .sm_memory_bytes_per_us = 75e3,    // this and those of clusters: by hand, 202 problems (2026-11-23)
     .unhidden = 0.303,
     .fill_us = 0.117,
     .sm_flop_per_us = 7.32e6,
@@ -69,6 +74,7 @@ constexpr ArchCosts h200_costs = {
     .straddling_sectors = 1.4,         // 120 random problems
     .straddling_lines = 2.12,
     .chip_bytes_per_us = 13.7e6,
+    .unshared_bytes_per_us = 9.4e6,
     .block_floor_us = 0.061,
     .epilogue_bytes_per_us = 37.8e3,
     .exposed_epilogue = 1.31,          // two CTAs of an SM do not hide each other's: they are in step
@@ -76,6 +82,8 @@ constexpr ArchCosts h200_costs = {
     .merge_slice_us = 0.110,
     .merge_bytes_per_us = 179e3,
     .partials_bytes_per_us = 2.86e6,
+    .cluster_merge_us = 0.95,
+    .cluster_bytes_per_us = 60e3,
     .direct_wide = {0.46, 0.27},       // 60 times of sweep-direct.csv, 6 % off in the median
     .direct_narrow = {0.66, 0.40},
     .direct_tile_us = 1.32,
@@ -93,6 +101,7 @@ constexpr ArchCosts b200_costs = {
     .launch_us = 1.98,
     .cluster_us = 0.34,
     .memory_bytes_per_us = 7.0e6,      // data sheet 7.67 TB/s, less what H200 loses of its own
+    .sm_memory_bytes_per_us = 1,       // not used
     .unhidden = 0.414,                 // sqrt(2) - 1: when fitted, the legs of a right angle
     .fill_us = 0.6,
     .sm_flop_per_us = 0,               // not used
@@ -104,6 +113,7 @@ constexpr ArchCosts b200_costs = {
     .straddling_sectors = h200_costs.straddling_lines,  // not told apart
     .straddling_lines = h200_costs.straddling_lines,
     .chip_bytes_per_us = 23e6,         // 21.3 fitted; more where rows straddle lines
+    .unshared_bytes_per_us = 1,        // not used
     .block_floor_us = 0.06,
     .epilogue_bytes_per_us = 45e3,
     .exposed_epilogue = 0,             // not used: pairs hide theirs
@@ -111,6 +121,8 @@ constexpr ArchCosts b200_costs = {
     .merge_slice_us = 0.167,
     .merge_bytes_per_us = 196e3,
     .partials_bytes_per_us = 5.8e6,
+    .cluster_merge_us = 0,             // not used
+    .cluster_bytes_per_us = 1,         // not used
     .direct_wide = h200_costs.direct_wide,
     .direct_narrow = h200_costs.direct_narrow,
     .direct_tile_us = h200_costs.direct_tile_us,
@@ -124,15 +136,6 @@ constexpr ArchCosts b200_costs = {
 
 constexpr const ArchCosts& costs_of(Arch arch) {
   return arch == Arch::sm90 ? h200_costs : b200_costs;
-}
-
-constexpr int min_steps_per_split = 4;
-
-// Tiles in turn take equally many slots of the ring; a gated direct kernel has no room for partial
-// sums of x and y both.
-bool can_split(const KernelConfig& config, const Problem& problem) {
-  return !config.takes_turns &&
-         !(config.family == Family::direct && problem.epilogue.gate != Gate::none);
 }
 
 // Clocks between two tcgen05.mma of a CTA pair with 256 rows and 16 of k: published measurements on
@@ -158,9 +161,10 @@ double mma_clocks(const KernelConfig& config, int tile_n) {
 // What one k block of one CTA asks for.
 struct Block {
   double flop;
-  double bytes;     // of operands that arrive in shared memory, multicast ones included
-  double sm_bytes;  // the same by the time that it takes an SM
-  double l2_bytes;  // and L2, which what CTAs of a cluster, or neighbours, share leaves once
+  double bytes;         // of operands that arrive in shared memory, multicast ones included
+  double sm_bytes;      // the same by the time that it takes an SM
+  double memory_bytes;  // of bytes, its share of what comes from memory
+  double l2_bytes;      // and L2, which what CTAs of a cluster, or neighbours, share leaves once
 };
 
 // Rows of an operand that a CTA loads for its tile: what is outside of the operand is not asked
@@ -208,6 +212,7 @@ Block block_of(const Problem& problem, const ArchCosts& costs, const KernelConfi
     return {.flop = flop,
             .bytes = depth * (a + b),
             .sm_bytes = sm_bytes(a, b),
+            .memory_bytes = 0,  // no limit
             .l2_bytes = l2_bytes(a, b / b_shared_by)};
   }
   const bool has_gate = problem.epilogue.gate != Gate::none;
@@ -218,6 +223,8 @@ Block block_of(const Problem& problem, const ArchCosts& costs, const KernelConfi
   return {.flop = flop,
           .bytes = depth * (a.mean + b.mean),
           .sm_bytes = sm_bytes(a.most, b.most),
+          .memory_bytes = depth * (a.most / static_cast<double>(tiles.n * config.cluster.n) +
+                                   b.most / static_cast<double>(tiles.m * config.cluster.m)),
           .l2_bytes = l2_bytes(a.mean / config.cluster.n, b.mean / config.cluster.m)};
 }
 
@@ -236,15 +243,20 @@ double power_us(const ArchCosts& costs, const Block& block) {
 
 // One k block of every CTA at work; CTAs that share an SM take turns.
 double block_us(const ArchCosts& costs, const KernelConfig& config, const Block& block, int tile_n,
-                double pace_of_shape, int sm_count, std::int64_t active_ctas) {
+                double pace_of_shape, int sm_count, std::int64_t active_ctas, SliceSums sums) {
   const auto active = static_cast<double>(active_ctas);
   const double sharing = std::max(1.0, active / sm_count);
   const double delivery = std::max(sharing * block.sm_bytes / costs.sm_bytes_per_us,
                                    active * block.l2_bytes / costs.chip_bytes_per_us);
   const double mma = sharing * mma_us(costs, config, block, tile_n);
   // No pace is beyond the tensor cores' own.
-  return std::max(mma, pace_of_shape * std::max({mma, delivery, active * power_us(costs, block),
-                                                 costs.block_floor_us}));
+  const double us = std::max(
+      mma, pace_of_shape *
+               std::max({mma, delivery, active * power_us(costs, block), costs.block_floor_us}));
+  // In clusters of slices neighbours are of one tile and share no lines.
+  return sums == SliceSums::memory
+             ? us
+             : std::max(us, active * block.l2_bytes / costs.unshared_bytes_per_us);
 }
 
 // For each element of the product.
@@ -303,10 +315,20 @@ bool moves_lines(const KernelConfig& config) {
 
 struct Time {
   double compute_us, merge_us;
+  double stream_us;  // of the SM that gets most from memory
 };
 
+double memory_merge_us(const ArchCosts& costs, double slice_bytes, int splits, double slices) {
+  return costs.merge_us + splits * (costs.merge_slice_us + slice_bytes / costs.merge_bytes_per_us) +
+         slices * slice_bytes / costs.partials_bytes_per_us;
+}
+
+double cluster_merge_us(const ArchCosts& costs, double slice_bytes, int splits) {
+  return costs.cluster_merge_us + (splits - 1) * slice_bytes / costs.cluster_bytes_per_us;
+}
+
 Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
-              int tile_n, int splits, const ArchCosts& costs) {
+              int tile_n, int splits, SliceSums sums, const ArchCosts& costs) {
   const KernelShape shape = kernel_shape(config, tile_n, problem.d.type);
   const double cta_outputs = static_cast<double>(config.tile.m) * shape.tile_n /
                              (uses_tensor_memory(config) ? sm100::group_ctas(config) : 1);
@@ -334,7 +356,7 @@ Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConf
         moves_lines(config)
             ? moving_block_us(problem, config)
             : std::max(loading, block_us(costs, config, block, shape.tile_n, pace_of_shape,
-                                         facts.sm_count, clusters * config.cluster.size()));
+                                         facts.sm_count, clusters * config.cluster.size(), sums));
     const double products = static_cast<double>(blocks) * each + costs.fill_us;
     // Of two tiles in turn each waits for the other's turn, however thin k is.
     constexpr double in_turn = 0.7;  // fitted; a half if nothing but the turn were waited for
@@ -342,17 +364,24 @@ Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConf
                ? std::max(products, in_turn * (products + epilogue))
                : products + exposed;
   };
+  const auto stream_us = [&](std::int64_t clusters, std::int64_t blocks) {
+    const std::int64_t ctas = clusters * config.cluster.size();
+    return static_cast<double>(blocks * ceil_div(ctas, facts.sm_count)) * block.memory_bytes /
+           costs.sm_memory_bytes_per_us;
+  };
   const double slice_bytes = cta_outputs * sizeof(float);
-  const double merge =
-      splits == 1 ? 0
-                  : costs.merge_us +
-                        splits * (costs.merge_slice_us + slice_bytes / costs.merge_bytes_per_us) +
-                        static_cast<double>(slices * config.cluster.size()) * slice_bytes /
-                            costs.partials_bytes_per_us;
+  const double merge = splits == 1 ? 0
+                       : sums == SliceSums::cluster
+                           ? cluster_merge_us(costs, slice_bytes, splits)
+                           : memory_merge_us(costs, slice_bytes, splits,
+                                             static_cast<double>(slices * config.cluster.size()));
   const std::int64_t full_waves = whole / resident, left = whole % resident;
+  const std::int64_t slice_steps = ceil_div(steps, splits);
   return {static_cast<double>(full_waves) * wave_us(resident, steps) + wave_us(left, steps) +
-              wave_us(slices, ceil_div(steps, splits)) + (hides_epilogue ? epilogue : 0),
-          merge};
+              wave_us(slices, slice_steps) + (hides_epilogue ? epilogue : 0),
+          merge,
+          static_cast<double>(full_waves) * stream_us(resident, steps) + stream_us(left, steps) +
+              stream_us(slices, slice_steps)};
 }
 
 // Each hides most of the other, until they are equal.
@@ -413,11 +442,6 @@ double dot_compute_us(const Problem& problem, const DeviceFacts& facts, const Ke
 
 }  // namespace
 
-std::int64_t resident_clusters(const DeviceFacts& facts, const KernelConfig& config) {
-  return std::max(
-      1, std::min(config.ctas_per_sm, facts.ctas_per_sm) * facts.sm_count / config.cluster.size());
-}
-
 // A wave of R tiles that is g tiles high and R/g wide reads g * tile_m rows of A and R/g * tile_n
 // columns of B: least in sum for g = sqrt(R * tile_n / tile_m). Bands are then made equally high.
 // Where a wave spans all of n, bands of one tile give it the same operands, and the CTAs that share
@@ -436,65 +460,18 @@ int raster_group(const Problem& problem, const DeviceFacts& facts, const KernelC
   return static_cast<int>(ceil_div(tiles.m, bands));
 }
 
-std::int64_t sliced_tiles(const Problem& problem, const DeviceFacts& facts,
-                          const KernelConfig& config, int tile_n, int splits) {
-  if (splits == 1) return 0;
-  const KernelShape shape = kernel_shape(config, tile_n, problem.d.type);
-  const std::int64_t tiles = cluster_tiles(problem, config, shape).total();
-  const std::int64_t resident = resident_clusters(facts, config);
-  if (tiles <= resident) return tiles;
-  const bool has_tails = config.family == Family::cooperative || uses_tensor_memory(config);
-  return has_tails ? tiles % resident : 0;
-}
-
-Splits splits_to_try(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
-                     std::size_t workspace_bytes, int forced, int tile_n) {
-  Splits splits;
-  const KernelShape shape = kernel_shape(config, tile_n, problem.d.type);
-  const std::int64_t steps = k_steps(problem, config);
-  if (steps == 0 || shape.cluster_tile_n == 0 || !can_split(config, problem)) return splits;
-  const std::int64_t sliced = sliced_tiles(problem, facts, config, tile_n, 2);
-  if (sliced == 0) return splits;
-  const std::size_t slice_bytes = sizeof(float) * static_cast<std::size_t>(shape.cluster_tile_m) *
-                                  static_cast<std::size_t>(shape.cluster_tile_n) *
-                                  static_cast<std::size_t>(sliced);
-  const std::int64_t most =
-      std::min({resident_clusters(facts, config) / sliced,
-                steps / (config.family == Family::dot ? 1 : min_steps_per_split),
-                static_cast<std::int64_t>(workspace_bytes / slice_bytes)});
-  const auto normalized = [&](std::int64_t wanted) {
-    return static_cast<int>(ceil_div(steps, ceil_div(steps, wanted)));  // none is empty
-  };
-  const std::int64_t most_steps = std::numeric_limits<std::int32_t>::max() / config.tile.k;
-  if (forced > 0) {
-    // Slices are counted in 32 bits; what is not split has no such limit.
-    const std::int64_t least = ceil_div(steps, most_steps);
-    const std::int64_t wanted =
-        std::min(std::max<std::int64_t>(forced, least), std::max<std::int64_t>(most, 1));
-    splits.number[0] = forced == 1 || wanted < least ? 1 : normalized(wanted);
-    return splits;
-  }
-  // Halves of the most, down to two: what lies between them is never much better than both.
-  for (std::int64_t wanted = most;
-       wanted > 1 && splits.count<Splits::capacity; wanted = wanted> 2 && wanted < 4 ? 2
-                                                                                     : wanted / 2) {
-    if (ceil_div(steps, wanted) > most_steps) break;
-    splits.add(normalized(wanted));
-  }
-  return splits;
-}
-
 double predicted_us(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
-                    int tile_n, int splits) {
+                    int tile_n, int splits, SliceSums sums) {
   const ArchCosts& costs = costs_of(config.arch);
   if (config.family == Family::dot)
     return costs.unmapped_launch_us + dot_compute_us(problem, facts, config, splits, costs);
   const bool is_direct = config.family == Family::direct;
-  const Time time = is_direct ? Time{direct_compute_us(problem, facts, config, splits, costs), 0}
-                              : tma_time(problem, facts, config, tile_n, splits, costs);
+  const Time time = is_direct ? Time{direct_compute_us(problem, facts, config, splits, costs), 0, 0}
+                              : tma_time(problem, facts, config, tile_n, splits, sums, costs);
   const double launch = is_direct ? costs.unmapped_launch_us : costs.launch_us;
   return launch + (config.cluster.size() > 1 ? costs.cluster_us : 0) +
-         together_us(costs, time.compute_us, memory_us(problem, costs)) + time.merge_us;
+         together_us(costs, time.compute_us, std::max(memory_us(problem, costs), time.stream_us)) +
+         time.merge_us;
 }
 
 }  // namespace bwgemm

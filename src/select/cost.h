@@ -6,18 +6,21 @@
 //   time    = launch + cluster + the longer of compute and memory + what it does not hide of the
 //             shorter + merge
 //   cluster = a price of kernels whose clusters have more than one CTA
-//   memory  = bytes of A, B, D (and C), each moved once, at the rate of device memory
+//   memory  = the longer of all bytes of A, B, D (and C), each moved once, at the rate of device
+//             memory, and of an SM's share of them at the rate of an SM
 //   compute = waves * (k blocks of a slice * block + fill) + epilogues that nothing hides; waves of
 //             tiles * slices, the last of which may be smaller and has more power for each SM. Of
 //             tiles in turn a wave takes at least a fixed share of products and epilogue together
 //   merge   = where k is split: handing over, all partial sums through L2, and those of a tile,
-//             slice by slice, which the last CTA reads back, after all operands have arrived
+//             slice by slice, which the last CTA reads back, after all operands have arrived; in
+//             clusters of slices: their start, and all sums into the first CTA of each
 //   block   = pace of the tile's shape (kernels/rows.h) * max(time of the tensor cores, delivery,
 //             active SMs * energy of products and deliveries / power, a floor); CTAs that share an
 //             SM take turns
 //   delivery = max(one SM: bytes of the operands; the chip: bytes leaving L2, shared ones of a
 //             cluster once), where bytes of rows that straddle two lines of L2 count more than
-//             once, in whole sectors less so; kernels that move lines of operands take a measured
+//             once, in whole sectors less so, and those that neighbours ask for together count
+//             once, but in clusters of slices; kernels that move lines of operands take a measured
 //             time instead
 //
 // Direct kernels take a step of k at a time, at a rate that depends on alignment alone; dot kernels
@@ -31,38 +34,18 @@
 #include "core/device_facts.h"
 #include "core/kernel_config.h"
 #include "core/problem.h"
+#include "select/splits.h"
 
 namespace bwgemm {
 
-// Numbers of slices of k worth predicting for; without any k is not split.
-struct Splits {
-  static constexpr int capacity = 7;
-  int number[capacity + 1] = {1};
-  int count = 1;
-  void add(int splits) { number[count++] = splits; }
-};
-
 // All take the problem as the kernel sees it (core/tiling.h). facts.sm_count is what the call may
 // occupy. tile_n: of the config, or the run-time value.
+// `sums`: of slices; cluster only where can_sum_in_cluster().
 double predicted_us(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
-                    int tile_n, int splits);
-
-// Clusters that compute at the same time.
-std::int64_t resident_clusters(const DeviceFacts& facts, const KernelConfig& config);
+                    int tile_n, int splits, SliceSums sums = SliceSums::memory);
 
 // Tile rows that are walked together, see kernels/raster.h.
 int raster_group(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
                  int tile_n);
-
-// How many of the tiles are cut into slices where k is split: all if the device has room for them,
-// else those of the last wave, which would leave it partly idle. 0: the kernel cannot.
-std::int64_t sliced_tiles(const Problem& problem, const DeviceFacts& facts,
-                          const KernelConfig& config, int tile_n, int splits);
-
-// 1, and some more for which sliced tiles * splits do not exceed the device, no slice is empty or
-// very short, and the partial sums fit `workspace_bytes`. With `forced` > 0 the number nearest to
-// it. tile_n: the run-time value, where the config leaves it to the launch.
-Splits splits_to_try(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
-                     std::size_t workspace_bytes, int forced, int tile_n = 0);
 
 }  // namespace bwgemm

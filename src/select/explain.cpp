@@ -77,7 +77,9 @@ void add_choice(Report& report, const Problem& problem, const DeviceFacts& usabl
   report.add("kernel     ").add(kernel_name(config).view()).end();
   report.add("launch     grid ")
       .add(grid_ctas(config, work_units(tiles, choice), resident_clusters(usable, config)));
-  report.add(", cluster ").add(config.cluster.size()).add(", threads ").add(shape.threads);
+  const bool is_cluster_of_slices = choice.sums == SliceSums::cluster;
+  report.add(", cluster ").add(is_cluster_of_slices ? choice.splits : config.cluster.size());
+  report.add(", threads ").add(shape.threads);
   report.add(", shared memory ").add(shape.smem_bytes).add(", tile_n ").add(shape.tile_n);
   report.add(", stages ").add(shape.stages).add(", splits ").add(choice.splits);
   if (choice.sliced_tiles > 0 && choice.sliced_tiles < tiles.total())
@@ -103,6 +105,7 @@ void add_candidate(Report& report, const KernelConfig& config, const Candidate& 
   report.add_us(candidate.predicted_us);
   if (config.tile.n == 0) report.add(" with tile_n ").add(candidate.tile_n);
   if (candidate.splits > 1) report.add(" with splits ").add(candidate.splits);
+  if (candidate.sums == SliceSums::cluster) report.add(" in clusters");
   if (candidate.predicted_us < chosen_us) report.add(", too little faster to count");
   report.end();
 }

@@ -30,7 +30,8 @@ Choice choice_of(const Problem& given, const DeviceFacts& usable,
           candidate.predicted_us,
           options.has_pick_for(given)  ? options.pick->raster
           : uses_tensor_memory(config) ? options.forced_raster.value_or(Raster::grouped)
-                                       : Raster::grouped};
+                                       : Raster::grouped,
+          candidate.sums};
 }
 
 // Callers know the column-order product, whose letters the reasons do not use.
@@ -115,6 +116,20 @@ const char* row_rejects(const Problem& problem, const DeviceFacts& usable,
   return only_when_forced(config, options);
 }
 
+Candidate with_sums(const Problem& seen, const DeviceFacts& usable, const KernelConfig& config,
+                    const SelectOptions& options, int tile_n, int splits) {
+  const auto predicted = [&](SliceSums sums) {
+    return predicted_us(seen, usable, config, tile_n, splits, sums);
+  };
+  Candidate candidate{nullptr, tile_n, splits, predicted(SliceSums::memory)};
+  if (options.forced_sums == SliceSums::memory ||
+      !can_sum_in_cluster(seen, usable, config, tile_n, splits))
+    return candidate;
+  const double us = predicted(SliceSums::cluster);
+  if (!options.forced_sums && us >= candidate.predicted_us) return candidate;
+  return {nullptr, tile_n, splits, us, SliceSums::cluster};
+}
+
 Candidate judged(const Problem& given, const DeviceFacts& usable, const KernelConfig& config,
                  const SelectOptions& options) {
   Candidate best{row_rejects(given, usable, config, options), config.tile.n, 1, 0};
@@ -132,8 +147,8 @@ Candidate judged(const Problem& given, const DeviceFacts& usable, const KernelCo
         splits_to_try(problem, usable, config, options.workspace_bytes,
                       options.batch_invariant ? 1 : options.forced_splits, tile_n);
     for (int i = 0; i < splits.count; ++i) {
-      const double us = predicted_us(problem, usable, config, tile_n, splits.number[i]);
-      const Candidate candidate{nullptr, tile_n, splits.number[i], us};
+      const Candidate candidate =
+          with_sums(problem, usable, config, options, tile_n, splits.number[i]);
       if (is_better(candidate)) best = candidate;
     }
   };
@@ -174,7 +189,7 @@ Candidate picked(const Problem& given, const DeviceFacts& usable,
   else if (!can_split(options.workspace_bytes))
     candidate.rejected = "its slices of k need more workspace than the call may use";
   else
-    candidate.predicted_us = predicted_us(problem, usable, config, pick.tile_n, pick.splits);
+    candidate = with_sums(problem, usable, config, options, pick.tile_n, pick.splits);
   return candidate;
 }
 

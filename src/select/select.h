@@ -15,6 +15,7 @@
 #include "core/problem.h"
 #include "core/tiling.h"
 #include "kernels/raster.h"
+#include "select/splits.h"
 
 namespace bwgemm {
 
@@ -37,7 +38,8 @@ struct SelectOptions {
   std::string_view forced_kernel = {};  // empty: choose
   int forced_splits = 0;                // slices of k where the kernel can split it; 0: choose
   int forced_tile_n = 0;                // where the config leaves it to the launch; 0: choose
-  std::optional<Raster> forced_raster = std::nullopt;  // of kernels that have several
+  std::optional<Raster> forced_raster = std::nullopt;   // of kernels that have several
+  std::optional<SliceSums> forced_sums = std::nullopt;  // where both are possible
   int sm_count_target = 0;  // multiprocessors the call may occupy; 0: all
   std::size_t workspace_bytes = 0;
 
@@ -52,6 +54,7 @@ struct Choice {
   int raster_group;           // see kernels/raster.h
   double predicted_us;
   Raster raster = Raster::grouped;
+  SliceSums sums = SliceSums::memory;  // of slices
 
   bool operator==(const Choice&) const = default;
 };

@@ -95,13 +95,14 @@ bool Device::recover() {
 }
 
 bwgemmHandle_t Device::handle_for(const std::string& kernel, const Call& call, int place) {
-  const std::tuple key(kernel, call.splits, place);
+  const std::tuple key(kernel, call.splits, call.sums, place);
   if (const auto found = handles_.find(key); found != handles_.end()) {
     ++found->second.uses;
     return found->second.handle;
   }
   setenv("BWGEMM_FORCE_KERNEL", kernel.c_str(), 1);
   setenv("BWGEMM_FORCE_SPLITS", call.splits > 0 ? std::to_string(call.splits).c_str() : "", 1);
+  setenv("BWGEMM_FORCE_SUMS", call.sums == 0 ? "" : call.sums == 1 ? "memory" : "cluster", 1);
   bwgemmHandle_t handle = nullptr;
   require(bwgemmCreate(&handle), "bwgemmCreate");
   handles_[key] = {handle, 0};

@@ -82,6 +82,7 @@ Fields fields_of(Call& call) {
                    {"n", call.n},
                    {"k", call.k},
                    {"splits", call.splits},
+                   {"sums", call.sums},
                    {"entry", call.entry, {"ex", "batched", "typed", "arrays", "matmul"}},
                    {"transa", call.transa, {"N", "T", "C"}},
                    {"transb", call.transb, {"N", "T", "C"}},

@@ -147,7 +147,7 @@ std::vector<RowProblem> gates(const KernelConfig& row) {
     RowProblem tail = problems.front();
     tail.gemm.n = 3 * row.tile.m * row.cluster.m - 8;
     tail.gemm.k = 8 * row.tile.k - 8;
-    tail.splits_k = true;
+    tail.slices = Slices::in_memory;
     tail.clusters = 2;
     problems.push_back(tail);
   }

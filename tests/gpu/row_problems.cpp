@@ -217,7 +217,7 @@ std::vector<RowProblem> orders_and_slices(const KernelConfig& row) {
         problem.gemm.input = input;
         problem.gemm.output = to_f32 ? Dtype::f32 : input;
         problem.tile_n = forced_tile(row, tile_n, Major::k);
-        problem.splits_k = k_blocks > 1;
+        if (k_blocks > 1) problem.slices = Slices::in_memory;
         add_scalars(problem, 2, to_f32 && input == inputs(row.input).front() ? 0.0f : -0.5f);
         return problem;
       };
@@ -228,7 +228,8 @@ std::vector<RowProblem> orders_and_slices(const KernelConfig& row) {
       // Whole tiles, and the last wave's in two slices: of two clusters, or of a B200's 74.
       const int columns = row.choices.schedule == Schedule::persistent ? 1 : 15;
       add(narrow, 5, columns, 8).clusters = 2;
-      add(narrow, 1, 1, 4 * forced_splits(row));  // a tile in so many, each as short as may be
+      add(narrow, 1, 1,
+          4 * forced_splits(row, Slices::in_memory));  // a tile in so many, each as short as may be
       if (to_f32) {
         add(std::min(2 * wide, widest(row)), 2, 9, 8);  // bands of two rows
         continue;
@@ -257,9 +258,11 @@ std::vector<Dtype> inputs(Input declared) {
   return {};
 }
 
-int forced_splits(const KernelConfig& row) {
+int forced_splits(const KernelConfig& row, Slices slices) {
   constexpr int several_slices = 9, in_flight = 96;  // sums of one thread, see sm90/split.h
-  if (row.family == Family::dot) return 25;          // one more than in flight, see dot/output.h
+  if (slices == Slices::none) return 0;
+  if (slices == Slices::in_cluster) return sm90::sums_fit(row, 3) ? 3 : 2;
+  if (row.family == Family::dot) return 25;  // one more than in flight, see dot/output.h
   if (row.family != Family::cooperative) return several_slices;
   return std::max(several_slices, in_flight / sm90::accumulators(row) + 1);
 }
@@ -327,10 +330,10 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
       add_scalars(scale, 0, beta);
 
       if (uses_tensor_memory(row)) continue;
-      RowProblem& split =
-          add(gemm_of(row, of.m - unit, of.n, 4 * forced_splits(row) * of.k - 8, a, b), input,
-              to_f32, width);
-      split.splits_k = true;
+      RowProblem& split = add(gemm_of(row, of.m - unit, of.n,
+                                      4 * forced_splits(row, Slices::in_memory) * of.k - 8, a, b),
+                              input, to_f32, width);
+      split.slices = Slices::in_memory;
       add_scalars(split, 2, beta);
       if (to_f32) fuse(row, split);
 
@@ -338,9 +341,18 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
       // Two tiles that are whole, and the last wave's in two slices.
       RowProblem& tail = add(gemm_of(row, 3 * of.cluster_m - unit, of.n, 8 * of.k - unit, a, b),
                              input, to_f32, width);
-      tail.splits_k = true;
+      tail.slices = Slices::in_memory;
       tail.clusters = 2;
       add_scalars(tail, 2, beta);
+
+      if (!sm90::can_sum_in_cluster(row)) continue;
+      // Slices that leave the ring's last slots empty, and longer ones.
+      const int slices = forced_splits(row, Slices::in_cluster);
+      const int depth = slices * (to_f32 ? row.stages + 1 : 4);
+      RowProblem& clusters = add(gemm_of(row, of.cluster_m + unit, of.n, depth * of.k - unit, a, b),
+                                 input, to_f32, width);
+      clusters.slices = Slices::in_cluster;
+      add_scalars(clusters, 2, beta);
     }
   for (const Raster raster : {Raster::grouped, Raster::snake})
     for (const float beta : {0.0f, -0.5f}) {

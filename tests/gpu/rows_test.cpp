@@ -123,12 +123,13 @@ class RowTest : public GpuTest, public ::testing::WithParamInterface<int> {
 
   // A handle forces the same of all its calls.
   bwgemmHandle_t handle_for(const RowProblem& problem) {
-    std::unique_ptr<Handle>& handle = handles_[{problem.splits_k, problem.tile_n, problem.raster}];
+    std::unique_ptr<Handle>& handle = handles_[{problem.slices, problem.tile_n, problem.raster}];
     if (handle == nullptr) {
       const auto number = [](int value) { return value > 0 ? std::to_string(value) : ""; };
       const Variable kernel("BWGEMM_FORCE_KERNEL", name());
-      const Variable splits("BWGEMM_FORCE_SPLITS",
-                            number(problem.splits_k ? forced_splits(*row_) : 0));
+      const Variable splits("BWGEMM_FORCE_SPLITS", number(forced_splits(*row_, problem.slices)));
+      const Variable sums("BWGEMM_FORCE_SUMS",
+                          problem.slices == Slices::in_cluster ? "cluster" : "memory");
       const Variable tile_n("BWGEMM_FORCE_TILE_N", number(problem.tile_n));
       const Variable raster("BWGEMM_FORCE_RASTER", std::string(bwgemm::name(problem.raster)));
       handle = std::make_unique<Handle>();
@@ -182,7 +183,7 @@ class RowTest : public GpuTest, public ::testing::WithParamInterface<int> {
 
   const KernelConfig* row_ = nullptr;
   Memory memory_ = Memory::any;
-  std::map<std::tuple<bool, int, Raster>, std::unique_ptr<Handle>> handles_;
+  std::map<std::tuple<Slices, int, Raster>, std::unique_ptr<Handle>> handles_;
   std::unique_ptr<DeviceMemory> scalars_;
 };
 
@@ -196,9 +197,9 @@ using Rows = RowTest;
 TEST_P(Rows, CoveringSet) {
   if (scale() == Scale::product) GTEST_SKIP() << "not what this scale is for";
   for (const RowProblem& problem : covering_problems(row(), memory()))
-    expect_run(problem, scale() != Scale::small              ? 1
-                        : problem.splits_k && problem.fusing ? last_slice_schedules
-                                                             : covering_schedules);
+    expect_run(problem, scale() != Scale::small                            ? 1
+                        : problem.slices != Slices::none && problem.fusing ? last_slice_schedules
+                                                                           : covering_schedules);
 }
 
 TEST_P(Rows, FusedOperations) {

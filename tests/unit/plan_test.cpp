@@ -322,6 +322,27 @@ TEST_F(PlanTest, DirectSplits) {
   EXPECT_EQ(split.params.arrivals, &arrival_);
 }
 
+// Slices are the CTAs of a cluster where the device can run all of them at the same time.
+TEST_F(PlanTest, ClustersOfSlices) {
+  const Problem problem = problem_of(16, 1024, 8192);
+  constexpr const char* narrow = "bwgemm_sm90_bf16_kk_64x16x64_s22_t_coop";
+  constexpr int tiles = 1024 / 64;
+  context_.resident_slice_clusters = tiles;
+  const Plan cluster = planned(problem, narrow, 0, 32 << 20);
+  ASSERT_GT(cluster.params.splits, 1);
+  EXPECT_EQ(choice_.sums, SliceSums::cluster);
+  EXPECT_TRUE(cluster.params.sums_in_cluster);
+  EXPECT_EQ(cluster.cluster, cluster.params.splits);
+  EXPECT_EQ(cluster.grid, tiles * cluster.params.splits);
+  EXPECT_EQ(cluster.params.whole_tiles, 0u);
+  context_.resident_slice_clusters = tiles - 1;
+  const Plan memory = planned(problem, narrow, 0, 32 << 20);
+  EXPECT_FALSE(memory.params.sums_in_cluster);
+  EXPECT_EQ(memory.cluster, 1);
+  EXPECT_EQ(memory.grid, cluster.grid);
+  EXPECT_EQ(memory.params.partials, &partial_);
+}
+
 TEST_F(PlanTest, DirectThatOnlyScales) {
   Problem problem = problem_of(100, 100, 100);
   problem.alpha.value = 0;

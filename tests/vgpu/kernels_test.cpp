@@ -113,6 +113,39 @@ TEST(Kernels, CooperativeColumns) {
   run_all("bwgemm_sm90_f16_mn_128x128x64_s6_t_coop", tma_and_split_problems(), 2);
 }
 
+// Slices of k that are the CTAs of a cluster: two to eight, some of them empty, with and without C,
+// and none that has a product.
+TEST(Kernels, CooperativeClustersOfSlices) {
+  const auto run_clusters = [](const char* name, int most) {
+    const KernelConfig config = row(name);
+    std::vector<KernelProblem> problems{
+        problem(config.tile.m + 1, config.tile.n - 7, 64 * 2 * most - 3),
+        problem(config.tile.m, config.tile.n + 9, 64 * 9), problem(2, 3, 64 * (most - 1) - 5),
+        problem(30, config.tile.n, 640),
+        problem(config.tile.m + 5, config.tile.n, 64 * 2 * (config.stages + 1))};
+    for (KernelProblem& one : problems) {
+      one.sums_in_cluster = true;
+      one.splits = most;
+      one.clusters = 2;
+    }
+    problems[1].splits = 2;
+    problems[1].beta = 1.5f;
+    problems[1].f32_output = true;
+    problems[1].in_place = true;
+    problems[2].batch = 2;
+    problems[4].splits = 2;  // each fills the ring
+    problems[3].batch = 2;
+    problems[3].alpha = 0;
+    problems[3].beta = 2;
+    problems[3].device_scalars = true;
+    run_all(name, problems, 3);
+  };
+  run_clusters("bwgemm_sm90_bf16_kk_64x16x64_s22_t_coop", 16);
+  run_clusters("bwgemm_sm90_f16_mn_64x32x64_s13_coop", 8);
+  run_clusters("bwgemm_sm90_bf16_kk_64x32x64_s18_coop", 5);
+  run_clusters("bwgemm_sm90_f16_mk_128x32x64_s10_t_coop", 2);
+}
+
 TEST(Kernels, TensorPair) {
   std::vector<KernelProblem> problems = tma_problems();
   problems[1].tile_n = 64;

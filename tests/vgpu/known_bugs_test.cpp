@@ -107,7 +107,7 @@ std::string wrong_stride(const PtxLine& line) {
 
 // ---- the bugs ----------------------------------------------------------------------------------
 
-enum class Kernel { coop, pair, loading, direct };
+enum class Kernel { coop, slices, pair, loading, direct };
 
 // Of the instructions that match, in the order of the text: the first to change, and every how
 // manyeth from there. first < 0 counts from the end.
@@ -155,6 +155,12 @@ const Bug bugs[] = {
      only_last, false},  // with C every store is awaited anyway
     {"CoopLeavesPeers", Kernel::coop, "barrier.cluster.wait", "", removed, only_last},
     {"CoopNoInitFence", Kernel::coop, "fence.mbarrier_init", "", removed},
+
+    {"SlicesSendEarly", Kernel::slices, "mbarrier.try_wait", "ClusterSums send", passes},
+    {"SlicesReadEarly", Kernel::slices, "mbarrier.try_wait", "ClusterSums receive", passes},
+    {"SlicesExpectTooFewBytes", Kernel::slices, "mbarrier.arrive.expect_tx", "ClusterSums",
+     fewer_bytes},
+    {"SlicesDoNotMeet", Kernel::slices, "barrier.cluster.wait", "ClusterSums", removed},
 
     {"PairWrongParity", Kernel::pair, "mbarrier.try_wait", "run_producer wait_empty", other_parity,
      only_first},
@@ -240,11 +246,14 @@ std::string seeded(const std::string& ptx, const Bug& bug) {
   return text.ptx();
 }
 
-// The first row of its kind, with both CTAs of a cluster sharing an operand.
+// The first row of its kind; CTAs of a cluster share an operand, or are slices.
 const KernelConfig* row_of(Kernel kernel) {
   for (const KernelConfig& row : kernel_rows) {
     const bool is_plain = row.output == Output::rows && row.cluster == Cluster{2, 1};
     if (kernel == Kernel::coop && row.family == Family::cooperative && is_plain) return &row;
+    if (kernel == Kernel::slices && row.family == Family::cooperative && row.tile.m == 64 &&
+        sm90::can_sum_in_cluster(row))
+      return &row;
     if (kernel == Kernel::pair && row.family == Family::pair && is_plain) return &row;
     if (kernel == Kernel::loading && uses_tensor_memory(row) && sm100::has_loaders(row))
       return &row;
@@ -268,6 +277,33 @@ KernelProblem problem_for(const KernelConfig& config) {
   return problem;
 }
 
+// One tile, whose slices fill the ring twice.
+KernelProblem slices_of(const KernelConfig& config) {
+  KernelProblem problem = problem_for(config);
+  problem.sums_in_cluster = true;
+  problem.splits = 3;
+  problem.m = config.tile.m - 1;
+  problem.n = config.tile.n - 1;
+  problem.k = std::int64_t{config.tile.k} * config.stages * 2 * problem.splits;
+  return problem;
+}
+
+// Without a bug nothing is found.
+TEST(KnownBugs, KernelsAreCleanWithoutThem) {
+  for (const Kernel kernel :
+       {Kernel::coop, Kernel::slices, Kernel::pair, Kernel::loading, Kernel::direct}) {
+    const KernelConfig* row = row_of(kernel);
+    ASSERT_NE(row, nullptr);
+    const std::string file = kernel_ptx_file(std::string(kernel_name(*row).view()));
+    if (file.empty()) GTEST_SKIP() << "no PTX";
+    const auto module = Module::parse(read_text(file), file);
+    const KernelProblem problem = kernel == Kernel::slices ? slices_of(*row) : problem_for(*row);
+    for (int seed = 1; seed <= 3; ++seed)
+      EXPECT_TRUE(KernelCase(*row, problem).run(module, static_cast<std::uint64_t>(seed)).clean())
+          << kernel_name(*row).view() << " seed " << seed;
+  }
+}
+
 class KnownBug : public testing::TestWithParam<Bug> {};
 
 TEST_P(KnownBug, IsFoundUnderEverySchedule) {
@@ -284,7 +320,7 @@ TEST_P(KnownBug, IsFoundUnderEverySchedule) {
   for (int seed = 1; seed <= schedules; ++seed) {
     RunOptions options;
     options.max_findings = 1;
-    KernelProblem problem = problem_for(*row);
+    KernelProblem problem = bug.kernel == Kernel::slices ? slices_of(*row) : problem_for(*row);
     if (!bug.reads_c) problem.beta = 0;
     const auto outcome =
         KernelCase(*row, problem).run(module, static_cast<std::uint64_t>(seed), options);

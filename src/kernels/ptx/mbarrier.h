@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// mbarrier.*: arrivals, transactions, waits; and mapa for barriers of other CTAs of the cluster.
+// mbarrier.*: arrivals, transactions, waits; mapa and st.async for other CTAs of the cluster.
 #pragma once
 
 #include "kernels/ptx/attributes.h"
@@ -66,6 +66,17 @@ BWGEMM_DEVICE bool mbarrier_try_wait_parity_cluster(std::uint32_t barrier, std::
       : "r"(barrier), "r"(parity)
       : "memory");
   return done != 0;
+}
+
+// Sixteen bytes to shared memory of a CTA of the cluster, which count as transactions of a barrier
+// there when they have arrived.
+BWGEMM_DEVICE void st_async_v4_f32(std::uint32_t to, std::uint32_t cluster_barrier, float v0,
+                                   float v1, float v2, float v3) {
+  asm volatile(
+      "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%2, %3, %4, %5}, "
+      "[%1];" ::"r"(to),
+      "r"(cluster_barrier), "f"(v0), "f"(v1), "f"(v2), "f"(v3)
+      : "memory");
 }
 
 // The address of the same shared variable in CTA `rank` of the cluster.

@@ -93,6 +93,12 @@ BWGEMM_DEVICE std::uint32_t cluster_ctarank() {
   return rank;
 }
 
+BWGEMM_DEVICE std::uint32_t clusterid_x() {
+  std::uint32_t id;
+  asm("mov.u32 %0, %%clusterid.x;" : "=r"(id));
+  return id;
+}
+
 // threadIdx.x as a value that the compiler cannot compute earlier: what is derived from it is not
 // hoisted out of loops, where it would occupy registers.
 BWGEMM_DEVICE int tid_x() {

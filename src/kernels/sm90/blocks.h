@@ -13,7 +13,7 @@ template <KernelConfig config>
 class Blocks {
  public:
   BWGEMM_DEVICE Blocks(const KernelParams& params, const Cta<config>& cta, int k_blocks)
-      : tiles_(params, cta.cluster_size), k_blocks_(k_blocks) {
+      : tiles_(cta.all_tiles(params)), k_blocks_(k_blocks) {
     locate(params, cta);
   }
 

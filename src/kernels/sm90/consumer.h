@@ -8,6 +8,7 @@
 #include "kernels/ptx/wgmma.h"
 #include "kernels/ptx/wgmma_mma.h"
 #include "kernels/sm90/at_once.h"
+#include "kernels/sm90/cluster_sums.h"
 #include "kernels/sm90/cta.h"
 #include "kernels/sm90/descriptors.h"
 #include "kernels/sm90/scatter.h"
@@ -212,7 +213,11 @@ BWGEMM_DEVICE void run_consumer(const Params<config>& params, const Cta<config>&
     });
     turns.pass(operands);
     trace(TraceEvent::epilogue);
-    const bool has_sums = !is_sliced || partials.sum(params, tiles, accumulators);
+    const bool has_sums =
+        !is_sliced ||
+        (cta.has_cluster_of_slices(params)
+             ? ClusterSums<config>(params, cta, warpgroup).sum(tiles.split(params), accumulators)
+             : partials.sum(params, tiles, accumulators));
     if constexpr (config.output == Output::scattered) {
       if (has_sums) writer.write_tile(accumulators, cta, tiles.at(params));
     } else {

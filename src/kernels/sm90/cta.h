@@ -6,6 +6,7 @@
 
 #include "kernels/layout.h"
 #include "kernels/output.h"
+#include "kernels/ptx/sync.h"
 #include "kernels/residues.h"
 #include "kernels/ring.h"
 
@@ -37,7 +38,7 @@ struct Cta {
       (config.takes_turns ? 1 : consumer_warpgroups(config)) * warps_per_warpgroup * sharers;
 
   std::uint32_t shared;  // 1024-aligned start of dynamic shared memory
-  std::uint32_t rank;    // in the cluster
+  std::uint32_t rank;    // among CTAs that share operands
 
   BWGEMM_DEVICE int cluster_m() const { return rank % config.cluster.m; }
   BWGEMM_DEVICE int cluster_n() const { return rank / config.cluster.m; }
@@ -55,8 +56,17 @@ struct Cta {
   }
   // What a consumer warpgroup works on: tiles, and its first row of each.
   BWGEMM_DEVICE static Tiles tiles(const KernelParams& params, int warpgroup) {
-    const Tiles all(params, cluster_size);
+    const Tiles all = all_tiles(params);
     return config.takes_turns ? all.every_second(warpgroup) : all;
+  }
+  BWGEMM_DEVICE static Tiles all_tiles(const KernelParams& params) {
+    Tiles all(params, cluster_size);
+    if (has_cluster_of_slices(params)) all.go_to_slice(ptx::clusterid_x(), ptx::cluster_ctarank());
+    return all;
+  }
+  // Whether this launch's clusters are the slices of a tile.
+  BWGEMM_DEVICE static bool has_cluster_of_slices(const KernelParams& params) {
+    return can_sum_in_cluster(config) && params.sums_in_cluster;
   }
   BWGEMM_DEVICE static constexpr int first_row(int warpgroup) {
     return config.takes_turns ? 0 : warpgroup * warpgroup_rows(config);
@@ -91,6 +101,13 @@ struct Cta {
   // Where a warpgroup tells its output role that it has the sums of a tile: a word for each buffer.
   BWGEMM_DEVICE std::uint32_t has_sums(int warpgroup) const {
     return shared + offsets.staging_messages + 4 * warpgroup * staging_depth(config);
+  }
+
+  // A cluster of slices: the first one has read its operands, and the sums of the others, a slice
+  // behind the other where these lay, have arrived.
+  BWGEMM_DEVICE Barrier may_send() const { return {shared + offsets.may_send}; }
+  BWGEMM_DEVICE Barrier received(int warpgroup) const {
+    return {shared + offsets.received + 8 * warpgroup};
   }
 
   // With a gate two columns of the tile, or rows of Output::columns, are one of D.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cooperative persistent GEMM for sm_90a: a TMA ring feeds one to three consumer warpgroups that
 // share one output tile; output leaves through staging buffers. This file owns roles, start and
-// end; the roles are producer.h, consumer.h with split.h and slices.h, and kernels/output.h.
+// end; roles: producer.h, consumer.h with split.h, cluster_sums.h, slices.h, and kernels/output.h.
 //
 // Roles                warp 0: producer (1 lane) | warps 1 to 3: output of consumer 0 to 2 (1 lane)
 //                      warpgroups 1 to 3: consumers 0 to 2 with 64 or 128 rows of the tile each
@@ -61,11 +61,14 @@ BWGEMM_DEVICE void set_up(const Params<config>& params, const Cta<config>& cta, 
         prefetch_rest_maps<config>(params);
       }
     }
+    if (warp == staging_warp && cta.has_cluster_of_slices(params)) ClusterSums<config>::init(cta);
     ptx::fence_mbarrier_init();  // before uses by TMA and, with the cluster barrier, by other CTAs
   }
   if constexpr (config.output == Output::scattered)
     if (warp == prefetching_warp) prefetch_residue_maps(params);
   __syncwarp();  // the elected lane back with its warp, which aligned instructions need
+  // Consumers wait for their peers when they need them, others before they exit.
+  if (cta.has_cluster_of_slices(params)) ptx::barrier_cluster_arrive_relaxed();
   if constexpr (cta.cluster_size > 1) {
     ptx::barrier_cluster_arrive_relaxed();
     ptx::barrier_cluster_wait();
@@ -122,6 +125,10 @@ BWGEMM_DEVICE void gemm(const Params<config>& params) {
   if (warp < warps_per_warpgroup) {
     if constexpr (moves_registers(config)) ptx::setmaxnreg_dec<registers(config).producer>();
     run_warpgroup0(params, cta, warp);
+    if (cta.has_cluster_of_slices(params)) {
+      __syncwarp();  // as below
+      ptx::barrier_cluster_wait();
+    }
   } else {
     if constexpr (moves_registers(config)) ptx::setmaxnreg_inc<registers(config).consumer>();
     const Scaling scaling = load_scaling(params);

@@ -175,7 +175,7 @@ BWGEMM_DEVICE void run_producer(const KernelParams& params, const Cta<config>& c
       at.advance(config.stages);
     }
   };
-  for (Tiles tiles(params, cta.cluster_size); tiles.valid(); tiles.advance()) {
+  for (Tiles tiles = cta.all_tiles(params); tiles.valid(); tiles.advance()) {
     const TileIndex tile = tiles.at(params);
     a.begin_tile(cta.row(tile), tile.batch * params.a_batch_step);
     b.begin_tile(cta.column(tile), tile.batch * params.b_batch_step);

@@ -2,7 +2,7 @@
 // Split along k: which blocks of k a slice has, and how the slices of a tile are summed. Every
 // warpgroup leaves its sums of a slice in global memory; the last of a tile's slices to arrive adds
 // all of them in the order of the slices, so that the sum does not depend on who was last. Nobody
-// waits for anybody.
+// waits for anybody. (Slices that are the CTAs of a cluster are summed by cluster_sums.h.)
 #pragma once
 
 #include "kernels/layout.h"

@@ -63,7 +63,10 @@ std::string described(const RowProblem& problem) {
   const GemmCase& gemm = problem.gemm;
   text << gemm.m << 'x' << gemm.n << 'x' << gemm.k << ' ' << name(gemm.input) << "->"
        << name(gemm.output) << " batch " << gemm.batch << " alpha " << gemm.alpha << " beta "
-       << gemm.beta << (problem.splits_k ? " split" : "")
+       << gemm.beta
+       << (problem.slices == test::Slices::none        ? ""
+           : problem.slices == test::Slices::in_memory ? " split"
+                                                       : " split in clusters")
        << (problem.device_scalars ? " device scalars" : "");
   if (problem.tile_n != 0) text << " tile " << problem.tile_n;
   if (problem.raster != Raster::grouped) text << ' ' << name(problem.raster);
@@ -244,16 +247,19 @@ std::optional<LaunchCase> LaunchCase::make(const KernelConfig& row, const RowPro
     const Problem valid = validated(
         arguments, problem.device_scalars ? BWGEMM_POINTER_MODE_DEVICE : BWGEMM_POINTER_MODE_HOST);
     const KernelName kernel = kernel_name(row);
-    PlanContext context{facts_of(row), problem.clusters * row.cluster.size(), 0, nullptr, {}};
+    PlanContext context{facts_of(row), problem.clusters * row.cluster.size(), 0, 0, nullptr, {}};
     context.resident_clusters = context.facts.sm_count / row.cluster.size() * row.ctas_per_sm;
     SelectOptions options{};
     options.forced_kernel = kernel.view();
-    options.forced_splits = problem.splits_k ? test::forced_splits(row) : 0;
+    options.forced_splits = test::forced_splits(row, problem.slices);
+    options.forced_sums =
+        problem.slices == test::Slices::in_cluster ? SliceSums::cluster : SliceSums::memory;
     options.forced_tile_n = problem.tile_n;
     options.forced_raster = problem.raster;
     options.sm_count_target = context.sm_limit;
     options.workspace_bytes = most_workspace;
     const Choice choice = select(valid, context.facts, kernel_rows, options);
+    context.resident_slice_clusters = context.facts.sm_count / choice.splits;
     if (choice.splits > 1) {
       context.scratch.partials = reinterpret_cast<float*>(
           made.add_scratch(layout, workspace_bytes(valid, row, choice), false));
@@ -400,13 +406,15 @@ std::vector<LaunchCase> cases_of(const KernelConfig& row) {
   for (const RowProblem& problem : test::covering_problems(row, memory)) {
     add(problem);
     // With one tile a cluster, fewer clusters are none that the library launches.
-    if (!problem.splits_k || row.choices.schedule == bwgemm::Schedule::one_tile) continue;
+    if (problem.slices != test::Slices::in_memory ||
+        row.choices.schedule == bwgemm::Schedule::one_tile)
+      continue;
     for (const int clusters : {1, 2}) add(problem, {.clusters = clusters});
     test::RowProblem two_tiles = problem;
     two_tiles.gemm.m *= 3;  // where two CTAs of a cluster share them, too
     add(two_tiles, {.clusters = 1});
     test::RowProblem few = problem;  // slices that are empty, one right behind the other
-    few.gemm.k = std::int64_t{test::forced_splits(row) + 1} * row.tile.k;
+    few.gemm.k = std::int64_t{test::forced_splits(row, problem.slices) + 1} * row.tile.k;
     add(few, {.clusters = 1});
   }
   for (RowProblem problem : test::fused_problems(row)) {

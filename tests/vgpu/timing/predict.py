@@ -70,6 +70,7 @@ class Machine:
         if key not in self.handles:
             os.environ['BWGEMM_FORCE_KERNEL'] = kernel
             os.environ['BWGEMM_FORCE_SPLITS'] = str(splits) if splits else ''
+            os.environ['BWGEMM_FORCE_SUMS'] = 'memory'  # as those that were measured
             handle = ctypes.c_void_p()
             status = self.library.bwgemmCreate(ctypes.byref(handle))
             if status != 0:

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "select/splits.h"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <numeric>
+
+#include "core/tiling.h"
+#include "kernels/shape.h"
+
+namespace bwgemm {
+namespace {
+
+constexpr int min_steps_per_split = 4;
+
+// Tiles in turn take equally many slots of the ring; a gated direct kernel has no room for partial
+// sums of x and y both.
+bool can_split(const KernelConfig& config, const Problem& problem) {
+  return !config.takes_turns &&
+         !(config.family == Family::direct && problem.epilogue.gate != Gate::none);
+}
+
+// Clusters of so many CTAs, one on each SM, that run at the same time: those of a cluster lie in
+// one GPC. In proportion to an H200's, of which these are the SMs (asked for with
+// cuOccupancyMaxActiveClusters, 2026-11-21); the plan asks the device.
+std::int64_t clusters_that_fit(int sm_count, int ctas) {
+  constexpr int gpcs[] = {18, 18, 16, 16, 16, 16, 16, 8, 2, 2, 2, 2};
+  constexpr int all = std::accumulate(std::begin(gpcs), std::end(gpcs), 0);
+  int clusters = 0;
+  for (const int sms : gpcs) clusters += sms / ctas;
+  return std::int64_t{clusters} * sm_count / all;
+}
+
+constexpr int most_cluster_ctas = 16;
+
+// The most slices of so many tiles that can be the CTAs of clusters; 1: none can.
+int most_in_cluster(const KernelConfig& config, int sm_count, std::int64_t tiles) {
+  int ctas = most_cluster_ctas;
+  while (ctas > 1 && (clusters_that_fit(sm_count, ctas) < tiles || !sm90::sums_fit(config, ctas)))
+    --ctas;
+  return ctas;
+}
+
+bool has_cluster_sums(const KernelConfig& config) {
+  return config.family == Family::cooperative && sm90::can_sum_in_cluster(config);
+}
+
+}  // namespace
+
+std::int64_t resident_clusters(const DeviceFacts& facts, const KernelConfig& config) {
+  return std::max(
+      1, std::min(config.ctas_per_sm, facts.ctas_per_sm) * facts.sm_count / config.cluster.size());
+}
+
+std::int64_t sliced_tiles(const Problem& problem, const DeviceFacts& facts,
+                          const KernelConfig& config, int tile_n, int splits) {
+  if (splits == 1) return 0;
+  const KernelShape shape = kernel_shape(config, tile_n, problem.d.type);
+  const std::int64_t tiles = cluster_tiles(problem, config, shape).total();
+  const std::int64_t resident = resident_clusters(facts, config);
+  if (tiles <= resident) return tiles;
+  const bool has_tails = config.family == Family::cooperative || uses_tensor_memory(config);
+  return has_tails ? tiles % resident : 0;
+}
+
+Splits splits_to_try(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
+                     std::size_t workspace_bytes, int forced, int tile_n) {
+  Splits splits;
+  const KernelShape shape = kernel_shape(config, tile_n, problem.d.type);
+  const std::int64_t steps = k_steps(problem, config);
+  if (steps == 0 || shape.cluster_tile_n == 0 || !can_split(config, problem)) return splits;
+  const std::int64_t sliced = sliced_tiles(problem, facts, config, tile_n, 2);
+  if (sliced == 0) return splits;
+  const std::size_t slice_bytes = sizeof(float) * static_cast<std::size_t>(shape.cluster_tile_m) *
+                                  static_cast<std::size_t>(shape.cluster_tile_n) *
+                                  static_cast<std::size_t>(sliced);
+  const std::int64_t most =
+      std::min({resident_clusters(facts, config) / sliced,
+                steps / (config.family == Family::dot ? 1 : min_steps_per_split),
+                static_cast<std::int64_t>(workspace_bytes / slice_bytes)});
+  const auto normalized = [&](std::int64_t wanted) {
+    return static_cast<int>(ceil_div(steps, ceil_div(steps, wanted)));  // none is empty
+  };
+  const std::int64_t most_steps = std::numeric_limits<std::int32_t>::max() / config.tile.k;
+  if (forced > 0) {
+    // Slices are counted in 32 bits; what is not split has no such limit.
+    const std::int64_t least = ceil_div(steps, most_steps);
+    const std::int64_t wanted =
+        std::min(std::max<std::int64_t>(forced, least), std::max<std::int64_t>(most, 1));
+    splits.number[0] = forced == 1 || wanted < least ? 1 : normalized(wanted);
+    return splits;
+  }
+  // Halves of the most, down to two: what lies between them is never much better than both.
+  const auto half = [](std::int64_t number) { return number == 3 ? 2 : number / 2; };
+  constexpr int most_halves = Splits::capacity - 1;
+  for (std::int64_t wanted = most; wanted > 1 && splits.count < most_halves;
+       wanted = half(wanted)) {
+    if (ceil_div(steps, wanted) > most_steps) break;
+    splits.add(normalized(wanted));
+  }
+  if (!has_cluster_sums(config) || sliced != cluster_tiles(problem, config, shape).total())
+    return splits;
+  const std::int64_t in_cluster =
+      std::min<std::int64_t>(most, most_in_cluster(config, facts.sm_count, sliced));
+  if (in_cluster > 1 && ceil_div(steps, in_cluster) <= most_steps)
+    splits.add(normalized(in_cluster));
+  return splits;
+}
+
+bool can_sum_in_cluster(const Problem& problem, const DeviceFacts& facts,
+                        const KernelConfig& config, int tile_n, int splits) {
+  if (!has_cluster_sums(config) || splits < 2 || splits > most_cluster_ctas) return false;
+  const KernelShape shape = kernel_shape(config, tile_n, problem.d.type);
+  const std::int64_t tiles = cluster_tiles(problem, config, shape).total();
+  return sm90::sums_fit(config, splits) && tiles <= clusters_that_fit(facts.sm_count, splits);
+}
+
+}  // namespace bwgemm

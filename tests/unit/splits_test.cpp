@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where k is cut, and where the sums of slices are added.
+#include "select/splits.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <string_view>
+#include <vector>
+
+#include "core/tiling.h"
+#include "kernels/rows.h"
+#include "problems.h"
+#include "select/select.h"
+
+namespace bwgemm {
+namespace {
+
+using test::problem_of;
+using ::testing::Contains, ::testing::IsSupersetOf;
+
+constexpr std::string_view narrow = "bwgemm_sm90_bf16_kk_64x16x64_s22_t_coop";
+
+const KernelConfig& row_named(std::string_view name) {
+  for (const KernelConfig& row : kernel_rows)
+    if (kernel_name(row).view() == name) return row;
+  ADD_FAILURE() << "no row " << name;
+  return kernel_rows[0];
+}
+
+// Tried are as many slices as there can be CTAs in clusters for all tiles, too: 17 clusters of 6
+// fit an H200, but 15 of 8.
+TEST(Splits, InClusters) {
+  const Problem problem = problem_of(16, 1024, 8192);
+  SelectOptions options;
+  options.forced_kernel = narrow;
+  options.workspace_bytes = 32 << 20;
+  const Choice cluster = select(problem, nominal_h200, kernel_rows, options);
+  EXPECT_EQ(cluster.sums, SliceSums::cluster);
+  EXPECT_THAT(std::vector({2, 4, 6}), Contains(cluster.splits));
+  const KernelConfig& row = row_named(narrow);
+  const Splits tried = splits_to_try(seen_by(row, problem), nominal_h200, row, 32 << 20, 0);
+  EXPECT_THAT(std::vector(tried.number, tried.number + tried.count), IsSupersetOf({1, 2, 4, 6, 8}));
+  options.forced_sums = SliceSums::memory;
+  EXPECT_EQ(select(problem, nominal_h200, kernel_rows, options).sums, SliceSums::memory);
+  options.forced_sums = SliceSums::cluster;
+  options.forced_splits = 8;
+  EXPECT_EQ(select(problem, nominal_h200, kernel_rows, options).sums, SliceSums::memory);
+  options.forced_splits = 0;
+  options.workspace_bytes = 0;
+  EXPECT_EQ(select(problem, nominal_h200, kernel_rows, options).splits, 1);
+}
+
+// Wide tiles, other families, and more tiles than there can be clusters are summed in memory.
+TEST(Splits, WhereClustersCannotBe) {
+  const auto can = [](std::string_view kernel, const Problem& problem, int splits) {
+    const KernelConfig& row = row_named(kernel);
+    return can_sum_in_cluster(seen_by(row, problem), nominal_h200, row, row.tile.n, splits);
+  };
+  const Problem problem = problem_of(16, 1024, 8192);
+  EXPECT_TRUE(can(narrow, problem, 6));
+  EXPECT_FALSE(can(narrow, problem, 1));
+  EXPECT_FALSE(can(narrow, problem, 8));
+  EXPECT_TRUE(can(narrow, problem_of(16, 448, 8192), 16));
+  EXPECT_FALSE(can(narrow, problem_of(16, 448, 8192), 17));
+  EXPECT_FALSE(can(narrow, problem_of(16, 512, 8192), 16));
+  EXPECT_FALSE(can("bwgemm_sm90_bf16_kk_64x64x64_s13_coop", problem, 2));
+  EXPECT_FALSE(can("bwgemm_sm90_b16_8x16x1024_dot", problem, 2));
+}
+
+}  // namespace
+}  // namespace bwgemm
