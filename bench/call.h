@@ -50,6 +50,8 @@ class Handle {
 void force_kernel(const std::string& name);
 // Likewise a number of slices of k; 0: none.
 void force_splits(int splits);
+// Likewise where the sums of slices are added, "memory" or "cluster"; "": where it takes less time.
+void force_sums(const std::string& where);
 
 std::vector<std::string> kernel_names();
 

@@ -26,6 +26,7 @@ std::string label(const Variant& variant) {
   std::string text = variant.kernel;
   if (text.find('N') != std::string::npos) text += " tile_n " + std::to_string(variant.tile_n);
   if (variant.splits > 1) text += " splits " + std::to_string(variant.splits);
+  if (variant.sums_in_cluster) text += " in clusters";
   return text;
 }
 
@@ -38,13 +39,15 @@ void add_time(ProblemRegret& of, const SweepRow& row) {
     same->us = std::min(same->us, row.us);
 }
 
-// Exact, or of the nearest number of splits: a change of the model may move that by one.
+// Exact, or of the nearest number of splits, rather with sums at the same place: a change of the
+// model may move that by one.
 void find_choice(ProblemRegret& of) {
   const Variant& wanted = of.choice.variant;
   int nearest = 1 << 30;
   for (std::size_t i = 0; i < of.timed.size(); ++i) {
     const Variant& variant = of.timed[i].variant;
-    const int distance = std::abs(variant.splits - wanted.splits);
+    const int distance = 2 * std::abs(variant.splits - wanted.splits) +
+                         (variant.sums_in_cluster != wanted.sums_in_cluster ? 1 : 0);
     if (variant.kernel != wanted.kernel || variant.tile_n != wanted.tile_n || distance >= nearest)
       continue;
     nearest = distance;

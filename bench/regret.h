@@ -23,8 +23,8 @@ struct ProblemRegret {
   BenchProblem problem;
   std::vector<Timed> timed;  // fastest first
   Prediction choice;         // of now
-  // Index of the choice in `timed`, of another number of splits if it was timed with others only;
-  // -1: the choice was not timed.
+  // Index of the choice in `timed`, of other splits, or sums elsewhere, if it was timed with those
+  // only; -1: the choice was not timed.
   int chosen = -1;
   bool other_splits = false;
 

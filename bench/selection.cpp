@@ -60,8 +60,13 @@ Problem library_problem(const BenchProblem& p) {
   return validated(arguments, mode);
 }
 
-Variant variant_of(const KernelConfig& config, int tile_n, int splits) {
-  return {std::string(kernel_name(config).view()), config.tile.m, tile_n, config.tile.k, splits};
+Variant variant_of(const KernelConfig& config, int tile_n, int splits, SliceSums sums) {
+  return {std::string(kernel_name(config).view()),
+          config.tile.m,
+          tile_n,
+          config.tile.k,
+          splits,
+          sums == SliceSums::cluster};
 }
 
 }  // namespace
@@ -77,15 +82,21 @@ std::vector<Prediction> predictions(const BenchProblem& problem, NominalDevice d
   for (const KernelConfig& config : kernel_rows) {
     const Candidate best = judged(canonical, usable, config, options);
     if (best.rejected != nullptr) {
-      all.push_back({variant_of(config, config.tile.n, 1), 0, best.rejected});
+      all.push_back({variant_of(config, config.tile.n, 1, SliceSums::memory), 0, best.rejected});
       continue;
     }
     const Problem seen = seen_by(config, canonical);
     const Splits splits =
         splits_to_try(seen, usable, config, options.workspace_bytes, 0, best.tile_n);
     for (int i = 0; i < splits.count; ++i)
-      all.push_back({variant_of(config, best.tile_n, splits.number[i]),
-                     predicted_us(seen, usable, config, best.tile_n, splits.number[i]), ""});
+      for (const SliceSums sums : {SliceSums::memory, SliceSums::cluster}) {
+        const int number = splits.number[i];
+        if (sums == SliceSums::cluster &&
+            !can_sum_in_cluster(seen, usable, config, best.tile_n, number))
+          continue;
+        all.push_back({variant_of(config, best.tile_n, number, sums),
+                       predicted_us(seen, usable, config, best.tile_n, number, sums), ""});
+      }
   }
   return all;
 }
@@ -99,11 +110,16 @@ std::vector<Prediction> predictions(const BenchProblem& problem, NominalDevice d
     all.push_back({variant, 0, "no such kernel"});
     for (const KernelConfig& config : kernel_rows) {
       if (kernel_name(config).view() != variant.kernel) continue;
+      const Problem seen = seen_by(config, canonical);
       const char* rejected = rejects(canonical, usable, config);
+      if (rejected == nullptr && variant.sums_in_cluster &&
+          !can_sum_in_cluster(seen, usable, config, variant.tile_n, variant.splits))
+        rejected = "its slices of k cannot be the CTAs of a cluster";
       all.back().rejected = rejected != nullptr ? rejected : "";
       if (rejected == nullptr)
-        all.back().us = predicted_us(seen_by(config, canonical), usable, config, variant.tile_n,
-                                     variant.splits);
+        all.back().us =
+            predicted_us(seen, usable, config, variant.tile_n, variant.splits,
+                         variant.sums_in_cluster ? SliceSums::cluster : SliceSums::memory);
     }
   }
   return all;
@@ -113,7 +129,7 @@ Prediction chosen(const BenchProblem& problem, NominalDevice device) {
   try {
     const Choice choice = select(library_problem(problem), facts_of(device), kernel_rows, options);
     const KernelConfig& config = kernel_rows[static_cast<std::size_t>(choice.row)];
-    return {variant_of(config, choice.tile_n, choice.splits), choice.predicted_us, ""};
+    return {variant_of(config, choice.tile_n, choice.splits, choice.sums), choice.predicted_us, ""};
   } catch (const Error& error) {
     throw std::runtime_error(error.what());
   }

@@ -16,7 +16,8 @@ namespace bwgemm::bench {
 struct Variant {
   std::string kernel;
   int tile_m = 0, tile_n = 0, tile_k = 0;
-  int splits = 1;  // slices of k
+  int splits = 1;                // slices of k
+  bool sums_in_cluster = false;  // of the slices; else in memory
 
   bool operator==(const Variant&) const = default;
 };
@@ -33,7 +34,7 @@ enum class NominalDevice { h200, b200 };
 NominalDevice device_of(const std::string& kernel);
 
 // For each kernel of the table, in its order, one for each number of splits that selection would
-// consider; at least one.
+// consider and each place where their sums can be added; at least one.
 std::vector<Prediction> predictions(const BenchProblem& problem, NominalDevice device);
 
 // One for each of the variants.

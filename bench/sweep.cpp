@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <stdexcept>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -60,19 +61,22 @@ class SweepFile {
   std::set<std::string> keys_;
 };
 
-// A handle for each kernel and number of splits, forced to them.
+// A handle for each kernel, number of splits and place of their sums, forced to them.
 class Handles {
  public:
   explicit Handles(const Gpu& gpu) : gpu_(gpu) {}
 
   bwgemmHandle_t of(const BenchProblem& problem, const Variant& variant) {
-    std::unique_ptr<Handle>& handle = handles_[{variant.kernel, variant.splits}];
+    std::unique_ptr<Handle>& handle =
+        handles_[{variant.kernel, variant.splits, variant.sums_in_cluster}];
     if (handle == nullptr) {
       force_kernel(variant.kernel);
       force_splits(variant.splits);
+      force_sums(variant.sums_in_cluster ? "cluster" : "memory");
       handle = std::make_unique<Handle>(gpu_.stream());
       force_kernel("");
       force_splits(0);
+      force_sums("");
     }
     bwgemmSetPointerMode(handle->get(), problem.device_scalars ? BWGEMM_POINTER_MODE_DEVICE
                                                                : BWGEMM_POINTER_MODE_HOST);
@@ -81,7 +85,7 @@ class Handles {
 
  private:
   const Gpu& gpu_;
-  std::map<std::pair<std::string, int>, std::unique_ptr<Handle>> handles_;
+  std::map<std::tuple<std::string, int, bool>, std::unique_ptr<Handle>> handles_;
 };
 
 SweepRow timed(const Gpu& gpu, const Sensors& sensors, const Operands& operands,

@@ -16,6 +16,7 @@ std::vector<Cell> cells_of(const SweepRow& row) {
       {"tile_n", std::to_string(variant.tile_n)},
       {"tile_k", std::to_string(variant.tile_k)},
       {"splits", std::to_string(variant.splits)},
+      {"sums", variant.sums_in_cluster ? "cluster" : "memory"},
       {"us", fixed(row.us, 3)},
       {"predicted_us", fixed(row.predicted_us, 3)},
       {"sm_mhz", std::to_string(row.sm_mhz)},
@@ -38,23 +39,25 @@ std::string sweep_line(const SweepRow& row) {
 
 std::string sweep_key(const BenchProblem& problem, const Variant& variant) {
   return problem.name + "," + variant.kernel + "," + std::to_string(variant.tile_n) + "," +
-         std::to_string(variant.splits);
+         std::to_string(variant.splits) + (variant.sums_in_cluster ? ",cluster" : "");
 }
 
 std::vector<SweepRow> sweep_of(const Table& table) {
   std::vector<SweepRow> rows;
+  const bool has_sums = table.has("sums");  // older files have sums in memory only
   for (std::size_t i = 0; i < table.rows(); ++i) {
     const auto whole = [&](const char* column) {
       return static_cast<int>(whole_number(column, table.text(i, column)));
     };
-    rows.push_back({.problem = problem_of_result(table, i),
-                    .variant = {table.text(i, "kernel"), whole("tile_m"), whole("tile_n"),
-                                whole("tile_k"), whole("splits")},
-                    .us = table.number(i, "us"),
-                    .predicted_us = table.number(i, "predicted_us"),
-                    .sm_mhz = static_cast<unsigned>(whole("sm_mhz")),
-                    .watts = table.number(i, "watts"),
-                    .launches = whole("launches")});
+    rows.push_back(
+        {.problem = problem_of_result(table, i),
+         .variant = {table.text(i, "kernel"), whole("tile_m"), whole("tile_n"), whole("tile_k"),
+                     whole("splits"), has_sums && table.text(i, "sums") == "cluster"},
+         .us = table.number(i, "us"),
+         .predicted_us = table.number(i, "predicted_us"),
+         .sm_mhz = static_cast<unsigned>(whole("sm_mhz")),
+         .watts = table.number(i, "watts"),
+         .launches = whole("launches")});
   }
   return rows;
 }
