@@ -76,8 +76,8 @@ class Device {
   std::size_t (*findings_)() = nullptr;
   CUcontext context_ = nullptr;
   std::vector<test::Stream> streams_;
-  // By kernel, splits, and the call's place among those at the same time.
-  std::map<std::tuple<std::string, std::int64_t, int>, HandleOf> handles_;
+  // By kernel, splits, where these are summed, and the call's place among those at the same time.
+  std::map<std::tuple<std::string, std::int64_t, std::int64_t, int>, HandleOf> handles_;
 };
 
 }  // namespace bwgemm::fuzz
