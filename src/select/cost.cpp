@@ -84,8 +84,8 @@ constexpr ArchCosts h200_costs = {
     .partials_bytes_per_us = 2.86e6,
     .cluster_merge_us = 0.95,
     .cluster_bytes_per_us = 60e3,
-    .direct_wide = {0.46, 0.27},       // 60 times of sweep-direct.csv, 6 % off in the median
-    .direct_narrow = {0.66, 0.40},
+    .direct_wide = {0.49, 0.29},       // 60 times of sweep-direct.csv, 7 % more by others (2026-11-23)
+    .direct_narrow = {0.71, 0.43},
     .direct_tile_us = 1.32,
     .direct_merge_us = 0.16,
     .unmapped_launch_us = 2.15,
@@ -287,13 +287,13 @@ bool is_wide(const Matrix& matrix) {
 }
 
 // One k block of a kernel that moves the lines of operands that TMA cannot place, in us: measured
-// 2026-11-21 on an H200 (bench/NOTES.md), about linear in the columns of the tile.
+// 2026-11-21 and 23 on an H200 (bench/NOTES.md), about linear in the columns of the tile.
 double moving_block_us(const Problem& problem, const KernelConfig& config) {
   const double columns = config.tile.n / 128.0;
   const bool a_moves = !is_wide(problem.a), b_moves = !is_wide(problem.b);
   if (!a_moves && !b_moves) return 0.11 + 0.41 * columns;
   const bool along_k = (!a_moves || config.a == Major::k) && (!b_moves || config.b == Major::k);
-  return 1.1 + (along_k ? 0.1 : 0.4) * columns;
+  return 1.02 + (along_k ? 0.1 : 0.4) * columns;
 }
 constexpr double scattered_elements_per_us = 3.3e3;  // of D, by ordinary stores; measured likewise
 
