@@ -254,7 +254,7 @@ Call draw_call(Random& random) {
   call.unreadable = random.chance(50);
   if (random.chance(75)) call.pick = random.next() | 1;
   if (random.chance(15)) call.splits = random.one_of(std::vector<std::int64_t>{2, 3, 7});
-  if (random.chance(30)) call.sums = random.between(1, 2);
+  if (call.splits > 0) call.sums = call.seed % 3;
   return call;
 }
 
