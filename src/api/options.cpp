@@ -3,9 +3,22 @@
 
 #include <charconv>
 #include <cstdlib>
+#include <initializer_list>
 #include <sys/auxv.h>
 
 namespace bwgemm {
+namespace {
+
+// The one of the values that the variable names.
+template <class Value>
+std::optional<Value> named(Option option, std::initializer_list<Value> values) {
+  const std::string text = option_value(option);
+  for (const Value value : values)
+    if (text == name(value)) return value;
+  return std::nullopt;
+}
+
+}  // namespace
 
 std::string option_value(Option option) {
   const OptionRow& row = option_rows[static_cast<std::size_t>(option)];
@@ -22,17 +35,11 @@ int number_option(Option option) {
 }
 
 std::optional<Raster> raster_option(Option option) {
-  const std::string value = option_value(option);
-  for (const Raster raster : {Raster::grouped, Raster::snake, Raster::hilbert})
-    if (value == name(raster)) return raster;
-  return std::nullopt;
+  return named(option, {Raster::grouped, Raster::snake, Raster::hilbert});
 }
 
 std::optional<SliceSums> sums_option(Option option) {
-  const std::string value = option_value(option);
-  for (const SliceSums sums : {SliceSums::memory, SliceSums::cluster})
-    if (value == name(sums)) return sums;
-  return std::nullopt;
+  return named(option, {SliceSums::memory, SliceSums::cluster});
 }
 
 }  // namespace bwgemm

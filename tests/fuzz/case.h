@@ -46,8 +46,7 @@ struct Extras {
 struct Call {
   std::string kernel;       // forced; empty: the library chooses
   std::int64_t splits = 0;  // slices of k, forced where a kernel can split; 0: the library chooses
-  std::int64_t sums =
-      0;  // where theirs are added, forced: 1 in memory, 2 in clusters; 0: it chooses
+  std::int64_t sums = 0;    // of slices, forced: 1 in memory, 2 in clusters; 0: it chooses
   std::int64_t entry = 0;
   std::int64_t transa = 0, transb = 0;
   std::int64_t m = 1, n = 1, k = 1, batch = 1;

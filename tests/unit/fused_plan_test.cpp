@@ -9,12 +9,13 @@
 #include "kernels/rows.h"
 #include "plan/plan.h"
 #include "problems.h"
+#include "rows.h"
 #include "select/rejects.h"
 
 namespace bwgemm {
 namespace {
 
-using test::address, test::kk, test::kn, test::problem_of;
+using test::address, test::kk, test::kn, test::problem_of, test::row_named;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -24,12 +25,6 @@ constexpr std::string_view direct90 = "bwgemm_sm90_b16_64x64x32_direct";
 constexpr std::string_view dot90 = "bwgemm_sm90_b16_8x16x1024_dot";
 constexpr std::string_view pair_kernel = "bwgemm_sm100_b16_256xNx64_2x1_pair";
 constexpr std::string_view single_kernel = "bwgemm_sm100_b16_128xNx64_single";
-
-const KernelConfig& row_named(std::string_view kernel) {
-  for (const KernelConfig& row : kernel_rows)
-    if (kernel_name(row).view() == kernel) return row;
-  throw std::runtime_error("no such row");
-}
 
 std::string reason(const Problem& problem, std::string_view kernel) {
   const KernelConfig& row = row_named(kernel);

@@ -15,22 +15,15 @@
 #include "core/tiling.h"
 #include "kernels/rows.h"
 #include "problems.h"
+#include "rows.h"
 #include "select/rejects.h"
 #include "support/error_of.h"
 
 namespace bwgemm {
 namespace {
 
-using test::error_of, test::kk, test::kn, test::mk, test::mn, test::problem_of;
+using test::error_of, test::kk, test::kn, test::mk, test::mn, test::problem_of, test::row_named;
 using ::testing::HasSubstr;
-
-const KernelConfig& row_named(std::string_view name) {
-  const auto row = std::find_if(kernel_rows.begin(), kernel_rows.end(), [&](const auto& config) {
-    return kernel_name(config).view() == name;
-  });
-  EXPECT_NE(row, kernel_rows.end()) << name;
-  return *row;
-}
 
 constexpr std::string_view big_kk = "bwgemm_sm90_bf16_kk_128x256x64_2x1_s4_coop";
 constexpr std::string_view pair_kernel = "bwgemm_sm100_b16_256xNx64_2x1_pair";

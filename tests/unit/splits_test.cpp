@@ -10,22 +10,16 @@
 #include "core/tiling.h"
 #include "kernels/rows.h"
 #include "problems.h"
+#include "rows.h"
 #include "select/select.h"
 
 namespace bwgemm {
 namespace {
 
-using test::problem_of;
+using test::problem_of, test::row_named;
 using ::testing::Contains, ::testing::IsSupersetOf;
 
 constexpr std::string_view narrow = "bwgemm_sm90_bf16_kk_64x16x64_s22_t_coop";
-
-const KernelConfig& row_named(std::string_view name) {
-  for (const KernelConfig& row : kernel_rows)
-    if (kernel_name(row).view() == name) return row;
-  ADD_FAILURE() << "no row " << name;
-  return kernel_rows[0];
-}
 
 // Tried are as many slices as there can be CTAs in clusters for all tiles, too: 17 clusters of 6
 // fit an H200, but 15 of 8.

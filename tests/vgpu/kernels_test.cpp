@@ -113,8 +113,8 @@ TEST(Kernels, CooperativeColumns) {
   run_all("bwgemm_sm90_f16_mn_128x128x64_s6_t_coop", tma_and_split_problems(), 2);
 }
 
-// Slices of k that are the CTAs of a cluster: two to eight, some of them empty, with and without C,
-// and none that has a product.
+// Slices of k that are the CTAs of a cluster: two to sixteen, some of them empty, with and without
+// C, and none that has a product.
 TEST(Kernels, CooperativeClustersOfSlices) {
   const auto run_clusters = [](const char* name, int most) {
     const KernelConfig config = row(name);

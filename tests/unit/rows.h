@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of the kernel table by name. Throws what forcing an unknown kernel throws.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "kernels/rows.h"
+#include "select/candidate.h"
+
+namespace bwgemm::test {
+
+inline const KernelConfig& row_named(std::string_view name) {
+  return kernel_rows[static_cast<std::size_t>(forced_row(kernel_rows, name))];
+}
+
+}  // namespace bwgemm::test
