@@ -150,6 +150,8 @@ Measurement measure(const Gpu& gpu, const Sensors& sensors, bwgemmHandle_t handl
     first = make_series(gpu, operands, options.graph_ms, call_of(0));
     if (result.best_algorithm != 0)
       best = make_series(gpu, operands, options.graph_ms, call_of(result.best_algorithm));
+    result.first_kernel = first->graph.kernel("");
+    result.best_kernel = best ? best->graph.kernel("") : result.first_kernel;
     if (options.host_cost) result.cublaslt_host_ns = submit_ns(gpu, operands, call_of(0));
   }
   if (options.host_cost) result.bwgemm_host_ns = submit_ns(gpu, operands, ours);

@@ -35,6 +35,8 @@ struct Measurement {
   double bwgemm_us = 0, first_us = 0, best_us = 0;  // medians per call
   Spread over_first, over_best;  // cuBLASLt's time over ours: above 1 we are faster
   int best_algorithm = 0, algorithms = 0;
+  // The first that each of cuBLASLt's launches.
+  std::string first_kernel, best_kernel;
   double bwgemm_host_ns = 0, cublaslt_host_ns = 0;  // per call, submitting only
   int operand_sets = 0;
   Sensors::Reading warm, end;  // under our kernel: after warming up, after the last sample

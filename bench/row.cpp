@@ -97,6 +97,8 @@ std::vector<Cell> row_of(const BenchProblem& p, const std::string& forced_kernel
       {"end_watts", fixed(r.end.watts, 0)},
       {"algorithms", whole(r.algorithms)},
       {"best_algorithm", whole(r.best_algorithm)},
+      {"first_kernel", r.first_kernel, true},
+      {"best_kernel", r.best_kernel, true},
       {"bwgemm_host_ns", fixed(r.bwgemm_host_ns, 0)},
       {"cublaslt_host_ns", fixed(r.cublaslt_host_ns, 0)},
       {"operand_sets", whole(r.operand_sets)},
