@@ -206,9 +206,15 @@ constexpr const char* tile_invalid_because(const KernelConfig& config) {
 }
 
 constexpr const char* cluster_invalid_because(const KernelConfig& config) {
-  if (config.cluster.m > 2 || config.cluster.n > 2) return "cluster must be at most 2x2";
-  if (config.cluster.m == 2 && config.tile.n % (config.b == Major::mn ? 128 : 16) != 0)
-    return "half of a B tile must be whole chunks of 64 columns, or whole swizzle atoms";
+  if (config.cluster.size() > 8) return "cluster must have at most 8 CTAs";
+  // What each sharer loads: chunks of 64 rows or columns, or swizzle atoms.
+  const auto is_cut = [](Major major, int rows, int sharers) {
+    return rows % (sharers * (major == Major::mn ? 64 : 8)) == 0;
+  };
+  if (config.cluster.m > 1 && !is_cut(config.b, config.tile.n, config.cluster.m))
+    return "a part of a B tile must be whole chunks of 64 columns, or whole swizzle atoms";
+  if (config.cluster.n > 1 && !is_cut(config.a, config.tile.m, config.cluster.n))
+    return "a part of an A tile must be whole chunks of 64 rows, or whole swizzle atoms";
   return nullptr;
 }
 

@@ -34,6 +34,7 @@ struct ArchCosts {
   double straddling_rows;       // an SM's work for rows of 128 bytes that lie in two lines
   double straddling_sectors;    // and L2's, if they are whole sectors of 32 bytes
   double straddling_lines;      // or if they are not
+  double straddling_pace;       // the least of lone CTAs then: neighbours share less of their lines
   double chip_bytes_per_us;     // operand delivery to all SMs together
   double unshared_bytes_per_us;  // where no two neighbours ask for the same lines
   double block_floor_us;         // handing one ring slot over and back, whatever it holds
@@ -73,6 +74,7 @@ constexpr ArchCosts h200_costs = {
     .straddling_rows = 1.54,
     .straddling_sectors = 1.4,         // 120 random problems
     .straddling_lines = 2.12,
+    .straddling_pace = 0.88,           // 40 random problems (2026-11-23)
     .chip_bytes_per_us = 13.7e6,
     .unshared_bytes_per_us = 9.4e6,
     .block_floor_us = 0.061,
@@ -112,6 +114,7 @@ constexpr ArchCosts b200_costs = {
     .straddling_rows = h200_costs.straddling_rows,
     .straddling_sectors = h200_costs.straddling_lines,  // not told apart
     .straddling_lines = h200_costs.straddling_lines,
+    .straddling_pace = 1,              // as all paces
     .chip_bytes_per_us = 23e6,         // 21.3 fitted; more where rows straddle lines
     .unshared_bytes_per_us = 1,        // not used
     .block_floor_us = 0.06,
@@ -347,8 +350,12 @@ Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConf
   const std::int64_t sliced = sliced_tiles(problem, facts, config, tile_n, splits);
   const std::int64_t whole = tiles.total() - sliced, slices = sliced * splits;
   const std::int64_t resident = resident_clusters(facts, config);
+  const bool straddles_alone =
+      config.cluster.size() == 1 && (straddles(problem.a) || straddles(problem.b));
   // With one tile a CTA has no turns to take.
-  const double pace_of_shape = config.takes_turns && whole <= resident ? 1.0 : pace(config);
+  const double pace_of_shape = config.takes_turns && whole <= resident ? 1.0
+                               : straddles_alone ? std::max(pace(config), costs.straddling_pace)
+                                                 : pace(config);
   const double loading = loading_block_us(problem, config, shape.tile_n);
   const auto wave_us = [&](std::int64_t clusters, std::int64_t blocks) {
     if (clusters == 0) return 0.0;

@@ -49,8 +49,12 @@ bool has_cluster_sums(const KernelConfig& config) {
 }  // namespace
 
 std::int64_t resident_clusters(const DeviceFacts& facts, const KernelConfig& config) {
-  return std::max(
-      1, std::min(config.ctas_per_sm, facts.ctas_per_sm) * facts.sm_count / config.cluster.size());
+  const int ctas = std::min(config.ctas_per_sm, facts.ctas_per_sm), size = config.cluster.size();
+  // A pair finds room in every GPC.
+  const std::int64_t clusters = config.arch == Arch::sm90 && size > 2
+                                    ? ctas * clusters_that_fit(facts.sm_count, size)
+                                    : ctas * facts.sm_count / size;
+  return std::max<std::int64_t>(1, clusters);
 }
 
 std::int64_t sliced_tiles(const Problem& problem, const DeviceFacts& facts,

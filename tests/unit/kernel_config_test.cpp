@@ -102,7 +102,10 @@ TEST(KernelConfig, TilesThatCannotBeBuiltAreRefused) {
   EXPECT_THAT(reason(Output::columns, {256, 64, 64}, one, 1), testing::HasSubstr("64 rows"));
   EXPECT_THAT(reason(Output::columns, {64, 12, 64}, one, 1), testing::HasSubstr("8"));
   EXPECT_THAT(reason(Output::columns, {64, 200, 64}, one, 1), testing::HasSubstr("patches"));
-  EXPECT_THAT(reason(Output::rows, {128, 64, 64}, {4, 1}, 1), testing::HasSubstr("cluster"));
+  EXPECT_EQ(reason(Output::columns, {128, 160, 64}, {4, 2}, 1), "");
+  EXPECT_THAT(reason(Output::rows, {128, 64, 64}, {4, 4}, 1), testing::HasSubstr("8 CTAs"));
+  EXPECT_THAT(reason(Output::rows, {128, 96, 64}, {8, 1}, 1), testing::HasSubstr("B tile"));
+  EXPECT_THAT(reason(Output::rows, {192, 64, 64}, {1, 5}, 1), testing::HasSubstr("A tile"));
   EXPECT_THAT(reason(Output::rows, {128, 64, 64}, one, 5), testing::HasSubstr("CTAs"));
 }
 

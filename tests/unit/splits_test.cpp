@@ -21,6 +21,17 @@ using ::testing::Contains, ::testing::IsSupersetOf;
 
 constexpr std::string_view narrow = "bwgemm_sm90_bf16_kk_64x16x64_s22_t_coop";
 
+// Of an H200's groups of SMs, some lack the one or two that would make another cluster.
+TEST(Splits, ResidentClusters) {
+  const auto resident = [](std::string_view name) {
+    return resident_clusters(nominal_h200, row_named(name));
+  };
+  EXPECT_EQ(resident("bwgemm_sm90_bf16_kk_64x64x64_s4_o3_coop"), 3 * 132);
+  EXPECT_EQ(resident("bwgemm_sm90_bf16_kk_128x256x64_2x1_s4_coop"), 66);
+  EXPECT_EQ(resident("bwgemm_sm90_bf16_kk_64x64x64_2x2_s13_coop"), 30);
+  EXPECT_EQ(resident("bwgemm_sm90_bf16_kk_128x160x64_4x2_s5_t_coop"), 15);
+}
+
 // Tried are as many slices as there can be CTAs in clusters for all tiles, too: 17 clusters of 6
 // fit an H200, but 15 of 8.
 TEST(Splits, InClusters) {

@@ -292,14 +292,20 @@ class KernelCase {
     return params;
   }
 
+  // As plan.cpp has it: where boxes come out even, the map of whole ones.
+  TensorMap rest_map(const Matrix& matrix, const TensorMap& whole, std::int64_t rows,
+                     int box_rows) const {
+    const int rest = static_cast<int>(rows % std::max(box_rows, 1));
+    return rest == 0 ? whole : map(matrix, config_.tile.k, rest);
+  }
+
   void add_maps(const Matrix& a, const Matrix& b, const Matrix& c, const Matrix& d,
                 KernelParams& params) const {
     const int k = config_.tile.k;
     params.a_map = map(a, k, problem_.a == Major::k ? shape_.a_box_rows : k);
     params.b_map = map(b, k, problem_.b == Major::k ? shape_.b_box_rows : k);
-    // Boxes of no rows are none that anything loads.
-    params.a_rest_map = map(a, k, static_cast<int>(problem_.m % std::max(shape_.a_box_rows, 1)));
-    params.b_rest_map = map(b, k, static_cast<int>(problem_.n % std::max(shape_.b_box_rows, 1)));
+    params.a_rest_map = rest_map(a, params.a_map, problem_.m, shape_.a_box_rows);
+    params.b_rest_map = rest_map(b, params.b_map, problem_.n, shape_.b_box_rows);
     params.d_map = map(d, shape_.d_box_columns, shape_.d_box_rows);
     params.c_map = map(c, shape_.d_box_columns, shape_.d_box_rows);
   }

@@ -113,6 +113,28 @@ TEST(Kernels, CooperativeColumns) {
   run_all("bwgemm_sm90_f16_mn_128x128x64_s6_t_coop", tma_and_split_problems(), 2);
 }
 
+// Clusters that share both operands and stick out of D in both directions: CTAs that need nothing
+// for their own sums keep step with the others all the same, round after round of the ring.
+TEST(Kernels, CooperativeClustersInTwoDirections) {
+  const auto run_cluster = [](const char* name) {
+    const KernelConfig config = row(name);
+    const int rows = config.tile.m * config.cluster.m, columns = config.tile.n * config.cluster.n;
+    const int ring = 64 * config.stages;
+    std::vector<KernelProblem> problems{problem(config.tile.m - 3, config.tile.n - 5, 3 * ring),
+                                        problem(rows - config.tile.m, columns + 9, 2 * ring + 55),
+                                        problem(rows + 1, 7, 130)};
+    problems[1].beta = 1.5f;
+    problems[1].splits = 2;
+    problems[1].clusters = 2;
+    problems[2].batch = 2;
+    run_all(name, {problems[0]}, 8);  // without loads of zeros the fourth finds a race
+    run_all(name, {problems[1], problems[2]}, 2);
+  };
+  run_cluster("bwgemm_sm90_bf16_kk_128x160x64_4x2_s5_t_coop");
+  run_cluster("bwgemm_sm90_f16_mn_128x128x64_2x2_s6_coop");
+  run_cluster("bwgemm_sm90_bf16_kk_64x64x64_2x2_s13_coop");
+}
+
 // Slices of k that are the CTAs of a cluster: two to sixteen, some of them empty, with and without
 // C, and none that has a product.
 TEST(Kernels, CooperativeClustersOfSlices) {

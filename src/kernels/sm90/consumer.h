@@ -94,10 +94,12 @@ class OperandReader {
   }
 
  private:
-  // Ranks of the CTAs in this CTA's row and column of the cluster: itself, and in each direction of
-  // two CTAs the other one.
-  BWGEMM_DEVICE static std::uint32_t sharer(const Cta<config>& cta, std::uint32_t index) {
-    return cta.rank ^ index % cta.sharers;
+  // Ranks of the CTAs in this CTA's column of the cluster, then of the others in its row.
+  BWGEMM_DEVICE static std::uint32_t sharer(const Cta<config>& cta, int index) {
+    if (index < config.cluster.m) return index + cta.cluster_n() * config.cluster.m;
+    const int other = index - config.cluster.m;
+    const int column = other + (other >= cta.cluster_n() ? 1 : 0);
+    return cta.cluster_m() + column % config.cluster.n * config.cluster.m;
   }
 
   // Nothing tells the compiler that the wait completes the accumulators; an empty volatile

@@ -4,7 +4,9 @@
 //
 // What lies outside of an operand is not asked for: TMA takes longer over a row of zeros than over
 // one from L2 (bench/NOTES.md, 2026-11-22). The slot keeps there what it held, which reaches only
-// rows and columns of the tile that are outside of D.
+// rows and columns of the tile that are outside of D. But no part that CTAs share is nothing: a
+// CTA that did not need all of its sharers for a slot could be a round ahead of one of them, whose
+// empty barrier would then count its release in the round before.
 #pragma once
 
 #include "kernels/ptx/cp_async_bulk.h"
@@ -23,7 +25,7 @@ struct OperandTile {
   int rows;
   int sharers;
   int sharer_step;    // from rank to rank
-  bool may_be_empty;  // perhaps no row is inside of the operand: a cluster may stick out of D
+  bool may_be_empty;  // perhaps none is loaded: a cluster may stick out of D
 
   constexpr int part() const { return rows / sharers; }  // of m or n, loaded by one CTA
   constexpr int box() const { return major == Major::k ? part() : 64; }
@@ -34,8 +36,17 @@ struct OperandTile {
     const int rows = left < 0 ? 0 : left < most ? static_cast<int>(left) : most;
     return major == Major::k ? rows : (rows + 63) / 64 * 64;
   }
+  // What one load brings of a part that is outside of the operand, by the map of its last rows.
+  BWGEMM_DEVICE constexpr int rows_of_zeros(std::int64_t extent) const {
+    if (sharers == 1) return 0;
+    if (major == Major::mn) return 64;
+    const int rest = static_cast<int>(static_cast<std::uint32_t>(extent) % part());
+    return rest == 0 ? part() : rest;
+  }
   constexpr std::uint32_t sharer_mask() const {  // of the first set of sharers
-    return sharers == 1 ? 1 : 1 | 1 << sharer_step;
+    std::uint32_t mask = 0;
+    for (int i = 0; i < sharers; ++i) mask |= 1u << i * sharer_step;
+    return mask;
   }
 };
 
@@ -45,12 +56,16 @@ static_assert(OperandTile{Major::mn, 64, 1, 1, false}.inside(0x7fffffc0, 0x7ffff
 static_assert(OperandTile{Major::mn, 128, 1, 1, false}.inside(192, 193, 128) == 64);
 static_assert(OperandTile{Major::k, 64, 1, 1, false}.inside(64, 72, 64) == 8);
 static_assert(OperandTile{Major::k, 64, 1, 1, false}.inside(192, 72, 64) == 0);
+static_assert(OperandTile{Major::k, 160, 4, 1, false}.rows_of_zeros(85) == 5);
+static_assert(OperandTile{Major::k, 160, 4, 1, false}.rows_of_zeros(80) == 40);
+static_assert(OperandTile{Major::k, 160, 4, 1, false}.sharer_mask() == 0xf);
+static_assert(OperandTile{Major::mn, 128, 2, 4, false}.sharer_mask() == 0x11);
 
 // What this CTA has to do for an operand.
 struct OperandPart {
   int first;           // of m or n in the tile
   std::uint16_t mask;  // CTAs that receive it
-  int rows;            // inside of the operand, in the tile that is being loaded
+  int rows;            // of the tile that is being loaded; where none is inside, of zeros
 };
 
 template <OperandTile tile>
@@ -99,16 +114,21 @@ class OperandLoads {
         rest_(rest),
         extent_(extent),
         part_(part),
-        is_gated_(can_gate && params.fused.has(operation::gate)) {}
+        is_gated_(can_gate && params.fused.has(operation::gate)),
+        rows_of_zeros_(tile.rows_of_zeros(extent)) {}
 
   BWGEMM_DEVICE void begin_tile(int mn, int batch) {
     mn_ = mn;
     batch_ = batch;
-    part_.rows = is_gated_ ? tile.part() : tile.inside(mn + part_.first, extent_, tile.part());
+    const int inside = tile.inside(mn + part_.first, extent_, tile.part());
+    part_.rows = is_gated_ ? tile.part() : inside > 0 ? inside : rows_of_zeros_;
   }
   // What arrives for each block of k, from all sharers.
   BWGEMM_DEVICE std::uint32_t bytes() const {
-    return (is_gated_ ? tile.rows : tile.inside(mn_, extent_, tile.rows)) * swizzle_row_bytes;
+    const int inside = tile.inside(mn_, extent_, tile.rows);
+    const int parts = (inside + tile.part() - 1) / tile.part();
+    const int rows = is_gated_ ? tile.rows : inside + (tile.sharers - parts) * rows_of_zeros_;
+    return rows * swizzle_row_bytes;
   }
   BWGEMM_DEVICE bool is_gated() const { return can_gate && is_gated_; }
   // `gated`: whether one of the launch's operands is.
@@ -125,15 +145,16 @@ class OperandLoads {
   std::int64_t extent_;
   OperandPart part_;
   bool is_gated_;
+  int rows_of_zeros_;
   int mn_ = 0, batch_ = 0;
 };
 
 template <KernelConfig config>
 constexpr OperandTile a_tile{config.a, operand_rows(config.a, config.tile.m), config.cluster.n,
-                             config.cluster.m, config.cluster.size() > 1};
+                             config.cluster.m, config.cluster.m > 1 && config.cluster.n == 1};
 template <KernelConfig config>
 constexpr OperandTile b_tile{config.b, operand_rows(config.b, config.tile.n), config.cluster.m, 1,
-                             config.cluster.size() > 1};
+                             config.cluster.n > 1 && config.cluster.m == 1};
 
 // As prefetch_maps(), of the maps that loads of the last rows need.
 template <KernelConfig config>
