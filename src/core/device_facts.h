@@ -16,6 +16,8 @@ struct DeviceFacts {
   // CTAs that may share an SM, however many fit. One where a call may not occupy all SMs: CTAs are
   // spread over SMs before they share any.
   int ctas_per_sm = 32;
+  // CTAs of the largest cluster that is sure to find room somewhere.
+  int largest_cluster = 8;
 
   constexpr Arch arch() const { return cc_major == 9 ? Arch::sm90 : Arch::sm100; }
   bool operator==(const DeviceFacts&) const = default;

@@ -146,7 +146,7 @@ constexpr KernelConfig sm90_row(const Sm90Shape& shape, int variant) {
   return row;
 }
 
-// Time of a shape's k block over what the cost model's limits say (2026-11-22, on an H200; four by
+// Time of a shape's k block over what the cost model's limits say (2026-11-22, on an H200; eight by
 // hand, the others fitted: bench/NOTES.md): narrow tiles of neighbouring SMs share lines, which
 // then leave L2 once; CTAs that share an SM are in each other's way. 1 for what is no shape.
 constexpr double pace(const KernelConfig& config) {

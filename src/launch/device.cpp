@@ -14,15 +14,20 @@ int attribute(const Driver& driver, CUdevice device, CUdevice_attribute which) {
 }
 
 // The device attribute counts the SMs of a MIG slice, the context resource also those of a green
-// context. Contexts that have no such resource answer with an error.
-int sm_count(const Driver& driver, CUdevice device, CUcontext context) {
-  const int of_device = attribute(driver, device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
-  if (!driver.cuCtxGetDevResource) return of_device;
+// context, which says how many are sure to be neighbours: two where it says nothing. Contexts that
+// have no such resource answer with an error.
+void add_multiprocessors(const Driver& driver, CUdevice device, CUcontext context,
+                         DeviceFacts& facts) {
+  facts.sm_count = attribute(driver, device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+  if (!driver.cuCtxGetDevResource) return;
   CUdevResource resource{};
   if (driver.cuCtxGetDevResource(context, &resource, CU_DEV_RESOURCE_TYPE_SM) != CUDA_SUCCESS)
-    return of_device;
+    return;
   const int of_context = static_cast<int>(resource.sm.smCount);
-  return of_context > 0 ? std::min(of_context, of_device) : of_device;
+  if (of_context <= 0 || of_context >= facts.sm_count) return;
+  facts.sm_count = of_context;
+  facts.largest_cluster = std::clamp(static_cast<int>(resource.sm.smCoscheduledAlignment), 2,
+                                     facts.largest_cluster);
 }
 
 }  // namespace
@@ -45,7 +50,7 @@ DeviceFacts device_facts(const Driver& driver, CUcontext context) {
     throw Error(BWGEMM_STATUS_ARCH_MISMATCH,
                 text("the GPU is ", device_name(driver), " with compute capability ",
                      facts.cc_major, ".", facts.cc_minor, "; bwgemm serves 9.0 and 10.x"));
-  facts.sm_count = sm_count(driver, device, context);
+  add_multiprocessors(driver, device, context, facts);
   facts.l2_bytes = attribute(driver, device, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
   return facts;
 }

@@ -101,6 +101,8 @@ const char* device_rejects(const DeviceFacts& facts, const KernelConfig& config)
                                      : "needs compute capability 10.x";
   if (facts.sm_count < config.cluster.size())
     return "its cluster needs more multiprocessors than the call may use";
+  if (facts.largest_cluster < config.cluster.size())
+    return "its cluster may find no room in a context with part of the device";
   return nullptr;
 }
 

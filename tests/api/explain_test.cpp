@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // bwgemmExplain: with a null handle it needs no driver; every kernel appears; buffers of any size.
 #include <algorithm>
+#include <cstdlib>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "support/fake_gemm.h"
@@ -136,6 +138,26 @@ TEST_F(Explain, FollowsTheHandlesSettings) {
   EXPECT_THAT(explained(handle(), GemmArguments::split()), HasSubstr("splits 1"));
   ASSERT_EQ(bwgemmSetSmCountTarget(handle(), 16), BWGEMM_STATUS_SUCCESS);
   EXPECT_THAT(explained(handle(), {}), HasSubstr("16 of 132"));
+}
+
+// Nobody says that four multiprocessors of a green context are neighbours, but of two.
+TEST_F(Explain, LargeClustersAreForWholeDevices) {
+  const char* device = std::getenv("FAKE_CUDA_DEVICE");
+  const bool is_part = device != nullptr && std::string_view(device) == "h200_part";
+  const std::string report = explained(handle(), {});
+  const auto says_no_room = [&](const std::string& kernel) {
+    return report.find(kernel + ": its cluster may find no room") != std::string::npos;
+  };
+  EXPECT_EQ(says_no_room("bwgemm_sm90_bf16_kk_64x64x64_2x2_s13_coop"), is_part) << report;
+  EXPECT_EQ(says_no_room("bwgemm_sm90_bf16_kk_128x160x64_4x2_s5_t_coop"), is_part);
+  EXPECT_FALSE(says_no_room("bwgemm_sm90_bf16_kk_128x256x64_2x1_s4_coop"));
+  EXPECT_EQ(gemm_ex(handle(), {}), BWGEMM_STATUS_SUCCESS);
+}
+
+TEST(ExplainInPartOfADevice, RejectsLargeClusters) {
+  const ProcessResult result =
+      run_self("Explain.LargeClustersAreForWholeDevices", {{"FAKE_CUDA_DEVICE", "h200_part"}});
+  EXPECT_TRUE(result.passed()) << result.output;
 }
 
 }  // namespace

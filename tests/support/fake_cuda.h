@@ -3,8 +3,8 @@
 // is still alive, what was misused, and which calls are to fail. The double computes nothing:
 // device memory is host memory, a launch is an entry in a log.
 //
-// Variables: FAKE_CUDA_DEVICE = h200 (default), b200, b300, a100, none; FAKE_CUDA_VERSION = 13000;
-// FAKE_CUDA_MISSING = an entry point that the driver is to lack.
+// Variables: FAKE_CUDA_DEVICE = h200 (default), h200_part (contexts have 12 SMs), b200, b300, a100,
+// none; FAKE_CUDA_VERSION = 13000; FAKE_CUDA_MISSING = an entry point that the driver is to lack.
 #pragma once
 
 #include <cuda.h>

@@ -11,6 +11,7 @@ namespace bwgemm::test {
 namespace {
 
 constexpr FakeDevice devices[] = {{"h200", 9, 0, 132, 60 << 20},
+                                  {"h200_part", 9, 0, 132, 60 << 20, 12},
                                   {"b200", 10, 0, 148, 126 << 20},
                                   {"b300", 10, 3, 148, 126 << 20},
                                   {"a100", 8, 0, 108, 40 << 20}};
@@ -440,7 +441,7 @@ FAKE_CUDA_ENTRY CUresult cuCtxGetDevResource(CUcontext, CUdevResource* resource,
   if (call.fault() != CUDA_SUCCESS) return call.fault();
   if (type != CU_DEV_RESOURCE_TYPE_SM) return CUDA_ERROR_INVALID_RESOURCE_TYPE;
   resource->type = type;
-  resource->sm.smCount = static_cast<unsigned>(FakeDriver::get().device->sm_count);
+  resource->sm.smCount = static_cast<unsigned>(FakeDriver::get().device->context_sms);
   return CUDA_SUCCESS;
 }
 

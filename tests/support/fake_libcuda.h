@@ -86,6 +86,7 @@ struct FakeMemory {
 struct FakeDevice {
   const char* name;
   int cc_major, cc_minor, sm_count, l2_bytes;
+  int context_sms = sm_count;  // of the contexts: fewer, as those of a green one
 };
 
 class FakeDriver {

@@ -30,6 +30,9 @@ TEST(Splits, ResidentClusters) {
   EXPECT_EQ(resident("bwgemm_sm90_bf16_kk_128x256x64_2x1_s4_coop"), 66);
   EXPECT_EQ(resident("bwgemm_sm90_bf16_kk_64x64x64_2x2_s13_coop"), 30);
   EXPECT_EQ(resident("bwgemm_sm90_bf16_kk_128x160x64_4x2_s5_t_coop"), 15);
+  DeviceFacts few = nominal_h200;
+  few.sm_count = 8;  // in proportion less than one
+  EXPECT_EQ(resident_clusters(few, row_named("bwgemm_sm90_bf16_kk_128x160x64_4x2_s5_t_coop")), 1);
 }
 
 // Tried are as many slices as there can be CTAs in clusters for all tiles, too: 17 clusters of 6

@@ -292,7 +292,7 @@ class KernelCase {
     return params;
   }
 
-  // As plan.cpp has it: where boxes come out even, the map of whole ones.
+  // As plan.cpp has it of K-major operands: where boxes come out even, the map of whole ones.
   TensorMap rest_map(const Matrix& matrix, const TensorMap& whole, std::int64_t rows,
                      int box_rows) const {
     const int rest = static_cast<int>(rows % std::max(box_rows, 1));

@@ -122,15 +122,18 @@ TEST(Kernels, CooperativeClustersInTwoDirections) {
     const int ring = 64 * config.stages;
     std::vector<KernelProblem> problems{problem(config.tile.m - 3, config.tile.n - 5, 3 * ring),
                                         problem(rows - config.tile.m, columns + 9, 2 * ring + 55),
-                                        problem(rows + 1, 7, 130)};
+                                        problem(rows + 1, 7, 130),
+                                        problem(config.tile.m, config.tile.n / config.cluster.m,
+                                                ring + 130)};  // zeros in whole boxes
     problems[1].beta = 1.5f;
     problems[1].splits = 2;
     problems[1].clusters = 2;
     problems[2].batch = 2;
     run_all(name, {problems[0]}, 8);  // without loads of zeros the fourth finds a race
-    run_all(name, {problems[1], problems[2]}, 2);
+    run_all(name, {problems[1], problems[2], problems[3]}, 2);
   };
   run_cluster("bwgemm_sm90_bf16_kk_128x160x64_4x2_s5_t_coop");
+  run_cluster("bwgemm_sm90_f16_mk_128x160x64_4x2_s5_t_coop");
   run_cluster("bwgemm_sm90_f16_mn_128x128x64_2x2_s6_coop");
   run_cluster("bwgemm_sm90_bf16_kk_64x64x64_2x2_s13_coop");
 }
