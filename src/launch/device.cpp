@@ -26,8 +26,8 @@ void add_multiprocessors(const Driver& driver, CUdevice device, CUcontext contex
   const int of_context = static_cast<int>(resource.sm.smCount);
   if (of_context <= 0 || of_context >= facts.sm_count) return;
   facts.sm_count = of_context;
-  facts.largest_cluster = std::clamp(static_cast<int>(resource.sm.smCoscheduledAlignment), 2,
-                                     facts.largest_cluster);
+  facts.largest_cluster =
+      std::clamp(static_cast<int>(resource.sm.smCoscheduledAlignment), 2, facts.largest_cluster);
 }
 
 }  // namespace
