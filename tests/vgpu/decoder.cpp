@@ -147,7 +147,10 @@ const std::string& Decoder::operand_text(std::size_t index) const {
 Operand Decoder::source_text(std::string_view text, std::uint32_t bytes) {
   if (std::uint64_t value = 0; parse_number(text, value)) return symbols_.constant(value, bytes);
   Operand operand;
-  if (symbols_.find_register(text, statement_.scope, operand)) return operand;
+  if (symbols_.find_register(text, statement_.scope, operand)) {
+    symbols_.note_use(operand, false);
+    return operand;
+  }
   const auto specials = special_registers();
   for (operand.offset = 0; operand.offset < specials.size(); ++operand.offset)
     if (specials[operand.offset].name == text) {
@@ -184,12 +187,12 @@ Operand Decoder::source(std::size_t index, std::uint32_t bytes) {
 }
 
 Operand Decoder::destination_text(std::string_view text, std::uint32_t bytes) {
-  if (text == "_") return symbols_.sink();
-  Operand operand;
-  if (!symbols_.find_register(text, statement_.scope, operand) ||
-      operand.kind != Operand::Kind::registers)
+  Operand operand = symbols_.sink();
+  if (text != "_" && (!symbols_.find_register(text, statement_.scope, operand) ||
+                      operand.kind != Operand::Kind::registers))
     fail("not a register: " + std::string(text));
   if (operand.bytes < bytes) fail("register too narrow: " + std::string(text));
+  symbols_.note_use(operand, true);
   return operand;
 }
 

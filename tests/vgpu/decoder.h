@@ -12,6 +12,7 @@
 
 #include "vgpu/program.h"
 #include "vgpu/ptx_text.h"
+#include "vgpu/register_places.h"
 
 namespace bwgemm::vgpu {
 
@@ -53,6 +54,9 @@ class Symbols {
   Operand constant(std::uint64_t value, std::uint32_t bytes);
   Operand shared_constant(std::uint32_t address, std::uint32_t bytes);
   Operand sink() const { return sink_; }
+  // What the instruction that is being decoded does to a register.
+  void note_use(const Operand& operand, bool writes);
+  const std::vector<RegisterUse>& uses() const { return uses_; }
   Operand predicate_sink() const { return predicate_sink_; }
 
  private:
@@ -72,6 +76,7 @@ class Symbols {
   std::map<std::string, std::uint32_t, std::less<>> shared_, parameters_;
   std::map<std::pair<std::uint64_t, std::uint32_t>, Operand> constants_;
   Operand sink_, predicate_sink_;
+  std::vector<RegisterUse> uses_;
 };
 
 class Decoder {

@@ -8,6 +8,7 @@
 #include "vgpu/machine.h"
 #include "vgpu/program.h"
 #include "vgpu/ptx_text.h"
+#include "vgpu/register_places.h"
 
 namespace bwgemm::vgpu {
 namespace {
@@ -96,8 +97,9 @@ std::unique_ptr<Program> decode_kernel(const KernelText& kernel, const ModuleTex
     const std::uint32_t all = kernel.max_threads * std::max(kernel.min_ctas, 1u);
     program->launch_registers = std::min(registers_per_sm / all, most_registers) / 8 * 8;
   }
-  mark_accumulators(*program);
   find_reconvergence(*program);
+  place_registers(*program, symbols.uses());
+  mark_accumulators(*program);
   return program;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The front end: what is refused, and where; scopes, parameters, source lines, coverage.
+#include "vgpu/program.h"
 #include "vgpu/ptx_case.h"
 
 namespace bwgemm::vgpu {
@@ -54,6 +55,37 @@ TEST(Module, ScopesRepeatNames) {
     mov.u32 t, 4;
     again: add.s32 %r9, %r9, 10; sub.s32 t, t, 1; setp.ne.s32 done, t, 0; @done bra again; })");
   EXPECT_EQ(words[0], 43u);
+}
+
+// What lives in one block shares a place with what came before it; all else has its own: values
+// that another block reads, that are written under a guard, and of loads.
+TEST(Module, RegistersSharePlaces) {
+  std::string chain = "add.s32 t0, %r0, 1;";
+  for (int i = 1; i < 200; ++i) {
+    std::string one = joined({"t", std::to_string(i)}),
+                before = joined({"t", std::to_string(i - 1)});
+    chain += joined({"shfl.sync.bfly.b32 ", one, ", ", before, ", 1, 31, -1; add.s32 ", one, ", ",
+                     one, ", 1;"});
+  }
+  const std::string body = joined({R"(
+    .reg .b32 t<200>; .reg .b32 kept; .reg .b32 outer; .reg .b32 round;
+    .reg .b32 late;
+    mov.u32 %r9, 0; mov.u32 round, 0; mov.u32 outer, 5;
+    again: setp.eq.s32 %p1, round, 0; @%p1 add.s32 kept, %r0, 1000;
+    )",
+                                   chain, R"(
+    add.s32 %r9, %r9, t199; add.s32 %r9, %r9, kept;
+    add.s32 late, outer, round; add.s32 %r9, %r9, late;
+    add.s32 round, round, 1; setp.lt.s32 %p2, round, 3; @%p2 bra again;)"});
+  const auto words = words_of(body);
+  for (std::uint32_t i = 0; i < 32; ++i)  // an odd number of exchanges of neighbours
+    EXPECT_EQ(words[i], 3 * ((i ^ 1) + 200) + 3 * (i + 1000) + 3 * 5 + (0 + 1 + 2));
+  const auto bytes_of = [](const std::string& text) {
+    return Module::parse(ptx_with_body(text), "test")->program("k")->register_bytes;
+  };
+  const std::uint32_t more = bytes_of(body) - bytes_of("");
+  EXPECT_GE(more, 5 * 4 * warp_lanes);
+  EXPECT_LE(more, 10 * 4 * warp_lanes);
 }
 
 TEST(Module, KnowsItsKernels) {

@@ -107,6 +107,12 @@ bool Symbols::find_register(std::string_view name, int scope, Operand& operand) 
   return false;
 }
 
+void Symbols::note_use(const Operand& operand, bool writes) {
+  if (operand.kind == Operand::Kind::registers)
+    uses_.push_back(
+        {static_cast<std::uint32_t>(program_.code.size()), operand.offset, operand.bytes, writes});
+}
+
 bool Symbols::find_label(std::string_view name, int scope, std::uint32_t& statement) const {
   for (; scope >= 0; scope = scope_parents_[scope])
     if (const auto found = labels_[scope].find(name); found != labels_[scope].end()) {
