@@ -125,7 +125,7 @@ float sum_of_specials(const Accumulation& how, float sum, const float* a, const 
 }
 
 // The usual case of accumulate_all, a row at a time: sums cut toward zero in one group.
-constexpr std::uint32_t most_columns = 256;
+constexpr std::uint32_t most_columns = 256, most_depth = 32;
 constexpr std::int32_t all_zeros = -500;  // below the exponent of any product
 struct Alignment {
   int fraction_bits, least_exponent, least_of_element;
@@ -137,9 +137,36 @@ inline std::int32_t exponent_of(float value, std::int32_t least) {
   return value == 0 ? -10000 : std::max(field, least);
 }
 
+// How far a row of A or a column of B is from ordinary numbers.
+enum class Numbers : std::int32_t { finite, infinite, nan };
+
+inline Numbers kind_of(float value) {
+  const std::uint32_t magnitude = bits_of(value) & 0x7fffffff;
+  return static_cast<Numbers>((magnitude >= infinity_bits) + (magnitude > infinity_bits));
+}
+
+// What of B is the same for all rows of A.
+struct Columns {
+  std::int32_t exponents[most_depth][most_columns];
+  Numbers numbers[most_columns];
+};
+
+__attribute__((target_clones("avx512f", "avx2", "default"))) void look_at(
+    const Alignment& how, Rows<const float> b, std::uint32_t columns, std::uint32_t depth,
+    Columns& __restrict__ result) {
+  for (std::uint32_t j = 0; j < columns; ++j) result.numbers[j] = Numbers::finite;
+  for (std::uint32_t k = 0; k < depth; ++k) {
+    const float* row = b[k];
+    for (std::uint32_t j = 0; j < columns; ++j) {
+      result.exponents[k][j] = exponent_of(row[j], how.least_of_element);
+      result.numbers[j] = std::max(result.numbers[j], kind_of(row[j]));
+    }
+  }
+}
+
 // What is not an ordinary number comes out as NaN: infinities, overflow, denormal sums.
 __attribute__((target_clones("avx512f", "avx2", "default"))) void accumulate_row(
-    const Alignment& how, const float* d, const float* a, Rows<const float> b,
+    const Alignment& how, const float* d, const float* a, Rows<const float> b, const Columns& of_b,
     std::uint32_t columns, std::uint32_t depth, float* __restrict__ result) {
   std::int32_t exponents[most_columns];
   double sums[most_columns];
@@ -147,9 +174,8 @@ __attribute__((target_clones("avx512f", "avx2", "default"))) void accumulate_row
     exponents[j] = std::max(exponent_of(d[j], least_float_exponent), how.least_exponent);
   for (std::uint32_t k = 0; k < depth; ++k) {
     const std::int32_t of_a = exponent_of(a[k], how.least_of_element);
-    const float* row = b[k];
     for (std::uint32_t j = 0; j < columns; ++j)
-      exponents[j] = std::max(exponents[j], of_a + exponent_of(row[j], how.least_of_element));
+      exponents[j] = std::max(exponents[j], of_a + of_b.exponents[k][j]);
   }
   double scales[most_columns];  // 2^(fraction_bits - exponent)
   for (std::uint32_t j = 0; j < columns; ++j) {
@@ -173,6 +199,34 @@ __attribute__((target_clones("avx512f", "avx2", "default"))) void accumulate_row
     const bool is_zero = magnitude == 0 && (exponents[j] > -100 || exponents[j] == all_zeros);
     const bool is_ordinary = is_zero || (magnitude >= 0x1p-126 && magnitude < 0x1p128);
     result[j] = is_ordinary ? static_cast<float>(cut) + 0.0f : __builtin_nanf("");
+  }
+}
+
+void accumulate_usual(const Accumulation& how, MmaElement element, Rows<float> d,
+                      Rows<const float> a, Rows<const float> b, std::uint32_t rows,
+                      std::uint32_t columns, std::uint32_t depth) {
+  const Alignment usual{how.fraction_bits, how.least_exponent, least_exponent(element)};
+  const float nan = float_from_bits(how.nan);
+  Columns of_b;
+  look_at(usual, b, columns, depth, of_b);
+  for (std::uint32_t i = 0; i < rows; ++i) {
+    Numbers of_a = Numbers::finite;
+    for (std::uint32_t k = 0; k < depth; ++k) of_a = std::max(of_a, kind_of(a[i][k]));
+    if (of_a == Numbers::nan) {  // rows that nobody keeps are poison
+      std::fill_n(d[i], columns, nan);
+      continue;
+    }
+    float sums[most_columns];
+    accumulate_row(usual, d[i], a[i], b, of_b, columns, depth, sums);
+    for (std::uint32_t j = 0; j < columns; ++j) {
+      float& sum = d[i][j];
+      const Numbers of_products = std::max(of_a, of_b.numbers[j]), of_sum = kind_of(sum);
+      if (of_products == Numbers::nan || of_sum == Numbers::nan)
+        sum = nan;
+      else if (of_sum == Numbers::finite || of_products != Numbers::finite)
+        sum = std::isnan(sums[j]) ? accumulate(how, element, sum, a[i], b.first + j, b.pitch, depth)
+                                  : sums[j];
+    }
   }
 }
 
@@ -244,15 +298,10 @@ void accumulate_all(const Accumulation& how, MmaElement element, Rows<float> d, 
                         !how.flushes && !how.zero_counts && !how.keeps_minus_zero &&
                         how.cut == Accumulation::Cut::toward_zero &&
                         how.rounding == Accumulation::Rounding::toward_zero;
-  const Alignment usual{how.fraction_bits, how.least_exponent, least_exponent(element)};
-  for (std::uint32_t i = 0; i < rows; ++i) {
-    float sums[most_columns];
-    if (is_usual) accumulate_row(usual, d[i], a[i], b, columns, depth, sums);
+  if (is_usual) return accumulate_usual(how, element, d, a, b, rows, columns, depth);
+  for (std::uint32_t i = 0; i < rows; ++i)
     for (std::uint32_t j = 0; j < columns; ++j)
-      d[i][j] = is_usual && !std::isnan(sums[j])
-                    ? sums[j]
-                    : accumulate(how, element, d[i][j], a[i], b.first + j, b.pitch, depth);
-  }
+      d[i][j] = accumulate(how, element, d[i][j], a[i], b.first + j, b.pitch, depth);
 }
 
 }  // namespace bwgemm::vgpu

@@ -69,9 +69,11 @@ TEST(Accumulation, SpecialNumbers) {
   EXPECT_EQ(sum(aligned(), 0x1.fffffep127f, {0x1p127f}), infinity);
 }
 
-// A row at a time and one by one; and integers, for which multiply_add takes a short cut.
+// A row at a time and one by one; integers, for which multiply_add takes a short cut; and
+// infinities and NaN, which are not summed where they decide alone.
 TEST(Accumulation, AllWaysAgree) {
-  constexpr std::uint32_t rows = 4, columns = 24;
+  constexpr std::uint32_t rows = 6, columns = 24;
+  constexpr float infinity = std::numeric_limits<float>::infinity();
   for (int spread : {0, 3, 30, 120}) {
     std::uint32_t state = 1;
     const auto value = [&](int most) {
@@ -86,6 +88,18 @@ TEST(Accumulation, AllWaysAgree) {
     for (float& one : a) one = value(spread);
     for (float& one : b) one = value(std::min(spread, 30));
     for (float& one : d) one = value(spread);
+    if (spread == 3) {
+      a[2 * depth + 5] = float_from_bits(0xffc10000);
+      a[3 * depth] = infinity;
+      b[7 * most_mma_columns + 3] = std::numeric_limits<float>::quiet_NaN();
+      b[7 * most_mma_columns + 4] = -infinity;
+      b[9 * most_mma_columns + 5] = 0;
+      for (std::uint32_t i = 0; i < rows; ++i) {
+        d[i * columns + 8] = -infinity;
+        d[i * columns + 9] = std::numeric_limits<float>::quiet_NaN();
+        d[i * columns + 4] = i % 2 != 0 ? infinity : -infinity;
+      }
+    }
     const std::vector<float> before = d;
     multiply_add(aligned(), MmaElement::bf16, d.data(), columns, a.data(), b.data(), rows, columns,
                  depth);

@@ -165,15 +165,18 @@ __attribute__((target_clones("avx512f", "avx2", "default"))) void multiply_add_i
 __attribute__((target_clones("avx512f", "avx2", "default"))) float largest_integer(
     const float* values, std::uint32_t rows, std::uint32_t pitch, std::uint32_t columns) {
   constexpr float least_unexact = 0x1p24f;
-  std::uint32_t largest = 0, are_others = 0;
-  for (std::uint32_t i = 0; i < rows; ++i, values += pitch)
+  std::uint32_t largest = 0;
+  for (std::uint32_t i = 0; i < rows; ++i, values += pitch) {
+    std::uint32_t are_others = 0;
     for (std::uint32_t j = 0; j < columns; ++j) {
       const std::uint32_t magnitude = bits_of(values[j]) & 0x7fffffff;
       const float value = float_from_bits(std::min(magnitude, bits_of(least_unexact)));
       are_others |= value != static_cast<float>(static_cast<int>(value));
       largest = std::max(largest, magnitude);
     }
-  return are_others ? HUGE_VALF : float_from_bits(largest);
+    if (are_others) return HUGE_VALF;
+  }
+  return float_from_bits(largest);
 }
 
 }  // namespace
@@ -183,10 +186,15 @@ void multiply_add(const Accumulation& how, MmaElement element, float* d, std::ui
                   std::uint32_t depth) {
   if (!how.in_turn) {
     // Integers of which no sum needs more than 24 bits: every way gives the exact result.
-    const float of_a = largest_integer(a, rows, depth, depth);
-    const float of_b = largest_integer(b, depth, most_mma_columns, columns);
-    const float of_d = largest_integer(d, rows, pitch, columns);
-    if (!(of_a * of_b * static_cast<float>(depth) + of_d < 0x1p24f))
+    const auto are_such = [&] {
+      const float of_a = largest_integer(a, rows, depth, depth);
+      if (of_a >= 0x1p24f) return false;
+      const float of_b = largest_integer(b, depth, most_mma_columns, columns);
+      if (of_b >= 0x1p24f) return false;
+      const float of_d = largest_integer(d, rows, pitch, columns);
+      return of_a * of_b * static_cast<float>(depth) + of_d < 0x1p24f;
+    };
+    if (!are_such())
       return accumulate_all(how, element, {d, pitch}, {a, depth}, {b, most_mma_columns}, rows,
                             columns, depth);
   }
