@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vgpu/global_shadow.h"
 
+#include <algorithm>
+
 #include "vgpu/simulation.h"
 
 namespace bwgemm::vgpu {
@@ -28,16 +30,24 @@ void take(Clock& to, std::uint32_t own, const Clock::Foreign& from) {
 
 }  // namespace
 
-GlobalShadow::Granule& GlobalShadow::granule(std::uint64_t index) {
-  const int shift = page_shift - granule_shift_;
-  const std::uint64_t granules = std::uint64_t{1} << shift, number = index >> shift;
+GlobalShadow::Line& GlobalShadow::line_of(std::uint64_t granule) {
+  const std::uint64_t line = line_number(granule), number = line / lines_per_page;
   if (number != last_page_) {
     Page& page = pages_[number];
-    if (!page) page = std::make_unique<Granule[]>(granules);
+    if (!page) page = std::make_unique<Line[]>(lines_per_page);
     last_page_ = number;
-    last_granules_ = page.get();
+    last_lines_ = page.get();
   }
-  return last_granules_[index & (granules - 1)];
+  return last_lines_[line % lines_per_page];
+}
+
+GlobalShadow::Granule& GlobalShadow::granule(Line& line, std::uint64_t index, bool whole_line) {
+  if (!line.parts) {
+    if (whole_line) return line.whole;
+    line.parts = std::make_unique_for_overwrite<Granule[]>(granules_per_line());
+    std::fill_n(line.parts.get(), granules_per_line(), line.whole);
+  }
+  return line.parts[index & (granules_per_line() - 1)];
 }
 
 GlobalShadow::Epoch GlobalShadow::epoch(const GlobalAccess& access, Entity entity, Time time,
@@ -66,19 +76,17 @@ bool GlobalShadow::ordered(const GlobalAccess& access, const Epoch& before, bool
   return time_in(clock, own, before.cluster, before.entity) >= before.time;
 }
 
-bool GlobalShadow::judge(const GlobalAccess& access, std::uint64_t address, const Epoch& before,
-                         bool async) {
-  if (before.entity == 0 || (before.strong && access.strong) || ordered(access, before, async))
-    return true;
+void GlobalShadow::report(const GlobalAccess& access, std::uint64_t index,
+                          const Epoch& before) const {
   Simulation& simulation = access.warp.simulation;
   const Instruction& other = simulation.program().code[before.code];
-  simulation.findings().report(
-      Finding::Severity::error, "global-race",
-      std::string(access.what) + " by " + access.warp.name() + " at global " +
-          hexadecimal(address) + " not ordered after " + simulation.program().opcode(other) +
-          " (ptx:" + std::to_string(other.line) + ") of cluster " + std::to_string(before.cluster),
-      access.instruction);
-  return false;
+  simulation.findings().report(Finding::Severity::error, "global-race",
+                               std::string(access.what) + " by " + access.warp.name() +
+                                   " at global " + hexadecimal(index * granule_bytes_) +
+                                   " not ordered after " + simulation.program().opcode(other) +
+                                   " (ptx:" + std::to_string(other.line) + ") of cluster " +
+                                   std::to_string(before.cluster),
+                               access.instruction);
 }
 
 void GlobalShadow::touch(const GlobalAccess& access, std::uint64_t address, std::uint32_t bytes,
@@ -87,15 +95,30 @@ void GlobalShadow::touch(const GlobalAccess& access, std::uint64_t address, std:
   const bool is_early =
       records_early_ &&
       access.warp.knowledge.of_lane(access.lane).view.generic.at(Cluster::prerequisites) == 0;
-  for (std::uint64_t i = address >> granule_shift_; i <= (address + bytes - 1) >> granule_shift_;
-       ++i) {
-    Granule& granule = this->granule(i);
-    if (is_early) (writes ? early_[i].writes : early_[i].reads) = access.instruction;
-    if (fine) fine = judge(access, i * granule_bytes_, granule.write, now.async);
+  const std::uint64_t per_line = granules_per_line();
+  const std::uint64_t first = address >> granule_shift_;
+  const std::uint64_t end = ((address + bytes - 1) >> granule_shift_) + 1;
+  for (std::uint64_t i = first, next; i < end; i = next) {
+    Line& line = line_of(i);
+    Granule& granule = this->granule(line, i, (i & (per_line - 1)) == 0 && i + per_line <= end);
+    next = i + (line.parts ? 1 : per_line);
+    for (std::uint64_t j = i; is_early && j < next; ++j)
+      (writes ? early_[j].writes : early_[j].reads) = access.instruction;
+    // One finding of an access says it.
+    const auto judge = [&](const Epoch& before) {
+      if (!fine || !conflicts(access, before, now.async)) return;
+      fine = false;
+      report(access, i, before);
+    };
+    judge(granule.write);
     if (writes) {
-      for (const Epoch& read : granule.reads)
-        if (fine) fine = judge(access, i * granule_bytes_, read, now.async);
+      for (const Epoch& read : granule.reads) judge(read);
       granule = {now, {}};
+      if (line.parts && (next & (per_line - 1)) == 0 &&
+          next >= first + per_line) {  // all the same now
+        line.whole = granule;
+        line.parts.reset();
+      }
       continue;
     }
     Epoch* slot = &granule.reads[1];
@@ -133,12 +156,13 @@ void GlobalShadow::async_write(const GlobalAccess& access, std::uint64_t address
 
 const GlobalShadow::Epoch* GlobalShadow::find(std::uint64_t address, std::uint32_t bytes,
                                               bool only_writes) const {
-  const std::uint64_t per_page = std::uint64_t{1} << (page_shift - granule_shift_);
   for (std::uint64_t i = address >> granule_shift_; i <= (address + bytes - 1) >> granule_shift_;
        ++i) {
-    const auto page = pages_.find(i / per_page);
+    const std::uint64_t number = line_number(i);
+    const auto page = pages_.find(number / lines_per_page);
     if (page == pages_.end()) continue;
-    const Granule& granule = page->second[i % per_page];
+    const Line& line = page->second[number % lines_per_page];
+    const Granule& granule = line.parts ? line.parts[i & (granules_per_line() - 1)] : line.whole;
     if (granule.write.entity != 0) return &granule.write;
     if (!only_writes && granule.reads[0].entity != 0) return &granule.reads[0];
   }

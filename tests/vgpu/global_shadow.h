@@ -67,18 +67,35 @@ class GlobalShadow {
   struct Granule {
     Epoch write, reads[2];
   };
-  static constexpr int page_shift = 12;
-  using Page = std::unique_ptr<Granule[]>;
+  // Most lines are read and written by TMA as a whole, and stay one granule until somebody touches
+  // a part.
+  struct Line {
+    Granule whole;
+    std::unique_ptr<Granule[]> parts;
+  };
+  static constexpr int line_shift = 7, page_shift = 12;
+  static constexpr std::uint64_t lines_per_page = 1 << (page_shift - line_shift);
+  using Page = std::unique_ptr<Line[]>;
 
   // What threads of one domain (a CTA, a cluster, the GPU) published at an address, by cluster.
   struct Published {
     Clock::Foreign generic, async, async_global;
   };
 
-  Granule& granule(std::uint64_t index);
+  std::uint64_t granules_per_line() const { return (1u << line_shift) >> granule_shift_; }
+  std::uint64_t line_number(std::uint64_t granule) const {
+    return granule >> (line_shift - granule_shift_);
+  }
+  Line& line_of(std::uint64_t granule);
+  // One of the line; or the whole line, if all of it is asked for and it has no parts.
+  Granule& granule(Line& line, std::uint64_t index, bool whole_line);
   Epoch epoch(const GlobalAccess& access, Entity entity, Time time, bool async) const;
   bool ordered(const GlobalAccess& access, const Epoch& before, bool async) const;
-  bool judge(const GlobalAccess& access, std::uint64_t address, const Epoch& before, bool async);
+  bool conflicts(const GlobalAccess& access, const Epoch& before, bool async) const {
+    return before.entity != 0 && !(before.strong && access.strong) &&
+           !ordered(access, before, async);
+  }
+  void report(const GlobalAccess& access, std::uint64_t index, const Epoch& before) const;
   void touch(const GlobalAccess& access, std::uint64_t address, std::uint32_t bytes,
              const Epoch& now, bool writes);
   static std::uint64_t domain(const Warp& warp, Scope scope);
@@ -95,7 +112,7 @@ class GlobalShadow {
   int granule_shift_ = 0;
   std::unordered_map<std::uint64_t, Page> pages_;
   std::uint64_t last_page_ = ~0ull;
-  Granule* last_granules_ = nullptr;
+  Line* last_lines_ = nullptr;
   std::unordered_map<std::uint64_t, std::map<std::uint64_t, Published>> published_;
 };
 

@@ -132,6 +132,47 @@ TEST(Bulk, ReductionsAddUp) {
   EXPECT_EQ(kinds(reduction("async.bulk.global.shared::cta.bulk_group"), 2), "global-race");
 }
 
+// The judge keeps lines that TMA writes as a whole in one piece; the words of others race all the
+// same, whoever came first, and nothing beside the lines does.
+TEST(Bulk, LinesAndTheirWordsInGlobalMemory) {
+  constexpr std::uint32_t line = 128;
+  const auto kinds = [](const char* access, std::uint32_t byte, std::uint64_t seed) {
+    PtxCase test;
+    test.ctas = 2;
+    test.seed = seed;
+    const std::uint64_t memory = test.memory.allocate(4 * line);
+    std::memset(test.memory.host(memory, 4 * line), 0, 4 * line);
+    test.memory.mark_initialised(memory, 4 * line);
+    test.map.address = memory + line;
+    test.map.rank = 2;
+    test.map.element = TensorElement::f32;
+    test.map.extent = {line / 4, 2, 1, 1, 1};
+    test.map.box = {line / 4, 2, 1, 1, 1};
+    test.map.stride[0] = line;
+    test.map.element_stride.fill(1);
+    std::string other(access);
+    other.replace(other.find('@'), 1, std::to_string(memory + byte));
+    const std::string store = joined({"[", std::to_string(memory + line + 124), "], 1;"});
+    return test
+        .run(joined({R"(
+    mov.u32 %r1, smem; setp.ne.s32 %p1, %r0, 0; shl.b32 %r3, %r0, 3; add.s32 %r3, %r1, %r3;
+    st.shared.u32 [%r3], %r0; st.shared.u32 [%r3+4], %r0;
+    fence.proxy.async.shared::cta; bar.sync 0; @%p1 bra done;
+    mov.u32 %r4, %ctaid.x; setp.eq.s32 %p3, %r4, 1; @%p3 bra other;
+    cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%rd1, {0, 0}], [%r1];
+    cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; st.global.u32 )",
+                     store, " bra done;\n other: ", other, "\n done:"}))
+        .kinds();
+  };
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    for (const std::uint32_t byte : {line, 2 * line - 4, 2 * line, 3 * line - 4})
+      for (const char* access : {"st.global.u32 [@], 5;", "ld.global.u32 %r5, [@];"})
+        EXPECT_EQ(kinds(access, byte, seed), "global-race") << access << byte;
+    for (const std::uint32_t byte : {line - 4, 3 * line})
+      EXPECT_EQ(kinds("st.global.u32 [@], 5;", byte, seed), "") << byte;
+  }
+}
+
 TEST(Bulk, ReductionsOfTensors) {
   PtxCase test;
   test.threads = 64;
