@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/row_classes.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <tuple>
 
@@ -50,6 +51,13 @@ bool is_representative(const KernelConfig& row) {
   for (const KernelConfig& other : kernel_rows)  // the first of equals
     if (same_class(row, other) && work(other) == work(*least)) return other == row;
   return false;
+}
+
+bool is_twin(const KernelConfig& row) {
+  KernelConfig other = row;
+  other.input = Input::bf16;
+  return row.input == Input::f16 &&
+         std::find(kernel_rows.begin(), kernel_rows.end(), other) != kernel_rows.end();
 }
 
 }  // namespace bwgemm::test

@@ -16,4 +16,7 @@ bool moves_lines(const KernelConfig& row);
 bool same_class(const KernelConfig& row, const KernelConfig& other);
 bool is_representative(const KernelConfig& row);
 
+// A row of f16 that is otherwise the same as one of bf16.
+bool is_twin(const KernelConfig& row);
+
 }  // namespace bwgemm::test
