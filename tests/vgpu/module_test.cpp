@@ -57,8 +57,8 @@ TEST(Module, ScopesRepeatNames) {
   EXPECT_EQ(words[0], 43u);
 }
 
-// What lives in one block shares a place with what came before it; all else has its own: values
-// that another block reads, that are written under a guard, and of loads.
+// What lives in one block shares a place with what came before it; values that another block reads
+// or that are written under a guard have their own.
 TEST(Module, RegistersSharePlaces) {
   std::string chain = "add.s32 t0, %r0, 1;";
   for (int i = 1; i < 200; ++i) {

@@ -5,6 +5,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "vgpu/timing/timeline.h"
+
 namespace bwgemm::vgpu {
 namespace {
 
@@ -13,22 +15,12 @@ struct Register {
   std::uint32_t first, last;  // instructions that name it
   std::uint8_t bytes;
   bool lives_in_block;  // written there, as a whole, before anything reads it
-  bool is_loaded;       // see timing/instruction_times.cpp, which knows what is loaded by its place
+  bool is_loaded;       // which timing knows by its place
 };
-
-bool starts_with_any(const std::string& opcode, std::initializer_list<std::string_view> prefixes) {
-  for (const std::string_view prefix : prefixes)
-    if (opcode.starts_with(prefix)) return true;
-  return false;
-}
 
 // Written when the instruction is long over, or known by their places while they are in flight.
 bool is_in_flight(const std::string& opcode) {
-  return starts_with_any(opcode, {"wgmma", "tcgen05"});
-}
-
-bool loads(const std::string& opcode) {
-  return starts_with_any(opcode, {"ld", "atom", "red", "mma"});
+  return opcode.starts_with("wgmma") || opcode.starts_with("tcgen05");
 }
 
 std::vector<Register> registers_of(const Program& program, std::span<const RegisterUse> uses) {
@@ -47,7 +39,7 @@ std::vector<Register> registers_of(const Program& program, std::span<const Regis
     const bool reads_at_first = !use.writes && use.instruction == found.first;
     found.lives_in_block &= !reads_at_first && !is_in_flight(program.opcode(instruction)) &&
                             blocks[use.instruction] == blocks[found.first];
-    found.is_loaded |= use.writes && loads(program.opcode(instruction));
+    found.is_loaded |= use.writes && gives_later(program.opcode(instruction));
     found.last = use.instruction;
   }
   return registers;

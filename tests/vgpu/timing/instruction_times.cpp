@@ -64,7 +64,7 @@ InstructionTime::Kind kind_of(std::string_view opcode) {
   return rule == std::end(rules) ? InstructionTime::plain : rule->kind;
 }
 
-bool gives_later(InstructionTime::Kind kind) {
+bool comes_later(InstructionTime::Kind kind) {
   return kind == InstructionTime::load_global || kind == InstructionTime::load_shared ||
          kind == InstructionTime::atomic || kind == InstructionTime::mma_sync;
 }
@@ -94,6 +94,10 @@ class Registers {
 
 }  // namespace
 
+bool gives_later(std::string_view opcode) {
+  return comes_later(kind_of(opcode));
+}
+
 std::vector<InstructionTime> instruction_times(const Program& program, const Constants& constants) {
   std::vector<InstructionTime> times;
   Registers loaded;
@@ -105,7 +109,7 @@ std::vector<InstructionTime> instruction_times(const Program& program, const Con
       wake = static_cast<float>(opcode.starts_with("wgmma") ? constants.wgmma_latency
                                                             : constants.wake_cycles);
     times.push_back({kind, false, cycles_of(opcode, constants), wake});
-    if (!gives_later(kind)) continue;
+    if (!comes_later(kind)) continue;
     loaded.add(instruction.d);
     if (instruction.list >= 0)
       for (const Operand& operand : program.lists[instruction.list]) loaded.add(operand);
@@ -117,7 +121,7 @@ std::vector<InstructionTime> instruction_times(const Program& program, const Con
       uses |= loaded.has(*operand);
     // What such an instruction gives itself, it does not wait for. (mma.sync adds to what the one
     // before it gives: the tensor core sees to that.)
-    const std::int32_t first = gives_later(times[i].kind) ? -1 : instruction.list;
+    const std::int32_t first = comes_later(times[i].kind) ? -1 : instruction.list;
     for (const std::int32_t list : {first, instruction.list_b, instruction.list_c})
       if (list >= 0)
         uses |= std::any_of(program.lists[list].begin(), program.lists[list].end(),

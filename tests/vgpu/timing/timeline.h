@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <queue>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -76,6 +77,8 @@ struct InstructionTime {
   float cycles = 0, wake = 0;
 };
 std::vector<InstructionTime> instruction_times(const Program& program, const Constants& constants);
+// Whether what the instruction gives to registers comes later: its users wait (uses_load).
+bool gives_later(std::string_view opcode);
 
 class Timeline {
  public:

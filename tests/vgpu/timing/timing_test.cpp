@@ -3,8 +3,10 @@
 #include <cstdio>
 #include <fstream>
 
+#include "vgpu/program.h"
 #include "vgpu/ptx_case.h"
 #include "vgpu/timing/prediction.h"
+#include "vgpu/timing/timeline.h"
 
 namespace bwgemm::vgpu {
 namespace {
@@ -52,6 +54,26 @@ struct TimedCase : PtxCase {
   }
   double cycles(const std::string& body) { return predict(body).cycles; }
 };
+
+// Loaded registers share places with one another, and not with what is there at once.
+TEST(Timing, OnlyUsersOfLoadsWaitForThem) {
+  const auto module = Module::parse(ptx_with_body(R"(
+    .reg .b32 loaded; .reg .b32 parameter; .reg .b32 sum;
+    ld.global.u32 loaded, [%rd0]; add.s32 %r1, loaded, 1;
+    ld.param.u32 parameter, [out]; sub.s32 sum, parameter, 1;
+    st.global.u32 [%rd0], sum; st.global.u32 [%rd0+4], %r1;)"),
+                                    "test");
+  const Program& program = *module->program("k");
+  const auto times = instruction_times(program, simple());
+  const auto waits = [&](std::string_view opcode) {
+    for (std::size_t i = 0; i < times.size(); ++i)
+      if (program.opcode(program.code[i]) == opcode) return times[i].uses_load;
+    ADD_FAILURE() << opcode;
+    return false;
+  };
+  EXPECT_TRUE(waits("add.s32"));
+  EXPECT_FALSE(waits("sub.s32"));
+}
 
 std::string loads(int count) {
   std::string text = joined({R"(
