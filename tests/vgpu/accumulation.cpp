@@ -10,7 +10,7 @@
 namespace bwgemm::vgpu {
 namespace {
 
-constexpr std::uint32_t most_terms = 33;  // 32 products and a sum
+constexpr std::uint32_t most_depth = 32, most_terms = most_depth + 1;  // products and a sum
 constexpr int float_fraction = 23, least_float_exponent = -126;
 constexpr std::uint32_t infinity_bits = 0x7f800000;
 
@@ -125,7 +125,7 @@ float sum_of_specials(const Accumulation& how, float sum, const float* a, const 
 }
 
 // The usual case of accumulate_all, a row at a time: sums cut toward zero in one group.
-constexpr std::uint32_t most_columns = 256, most_depth = 32;
+constexpr std::uint32_t most_columns = 256;
 constexpr std::int32_t all_zeros = -500;  // below the exponent of any product
 struct Alignment {
   int fraction_bits, least_exponent, least_of_element;

@@ -54,10 +54,11 @@ class Symbols {
   Operand constant(std::uint64_t value, std::uint32_t bytes);
   Operand shared_constant(std::uint32_t address, std::uint32_t bytes);
   Operand sink() const { return sink_; }
+  Operand predicate_sink() const { return predicate_sink_; }
+
   // What the instruction that is being decoded does to a register.
   void note_use(const Operand& operand, bool writes);
   const std::vector<RegisterUse>& uses() const { return uses_; }
-  Operand predicate_sink() const { return predicate_sink_; }
 
  private:
   struct Registers {

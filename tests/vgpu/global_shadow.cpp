@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vgpu/global_shadow.h"
 
-#include <algorithm>
-
 #include "vgpu/simulation.h"
 
 namespace bwgemm::vgpu {
@@ -39,15 +37,6 @@ GlobalShadow::Line& GlobalShadow::line_of(std::uint64_t granule) {
     last_lines_ = page.get();
   }
   return last_lines_[line % lines_per_page];
-}
-
-GlobalShadow::Granule& GlobalShadow::granule(Line& line, std::uint64_t index, bool whole_line) {
-  if (!line.parts) {
-    if (whole_line) return line.whole;
-    line.parts = std::make_unique_for_overwrite<Granule[]>(granules_per_line());
-    std::fill_n(line.parts.get(), granules_per_line(), line.whole);
-  }
-  return line.parts[index & (granules_per_line() - 1)];
 }
 
 GlobalShadow::Epoch GlobalShadow::epoch(const GlobalAccess& access, Entity entity, Time time,
@@ -95,31 +84,20 @@ void GlobalShadow::touch(const GlobalAccess& access, std::uint64_t address, std:
   const bool is_early =
       records_early_ &&
       access.warp.knowledge.of_lane(access.lane).view.generic.at(Cluster::prerequisites) == 0;
-  const std::uint64_t per_line = granules_per_line();
-  const std::uint64_t first = address >> granule_shift_;
-  const std::uint64_t end = ((address + bytes - 1) >> granule_shift_) + 1;
-  for (std::uint64_t i = first, next; i < end; i = next) {
-    Line& line = line_of(i);
-    Granule& granule = this->granule(line, i, (i & (per_line - 1)) == 0 && i + per_line <= end);
-    next = i + (line.parts ? 1 : per_line);
-    for (std::uint64_t j = i; is_early && j < next; ++j)
-      (writes ? early_[j].writes : early_[j].reads) = access.instruction;
+  const auto visit = [&](Granule& granule, std::uint64_t index, std::uint32_t count) {
+    for (std::uint64_t i = index; is_early && i < index + count; ++i)
+      (writes ? early_[i].writes : early_[i].reads) = access.instruction;
     // One finding of an access says it.
     const auto judge = [&](const Epoch& before) {
       if (!fine || !conflicts(access, before, now.async)) return;
       fine = false;
-      report(access, i, before);
+      report(access, index, before);
     };
     judge(granule.write);
     if (writes) {
       for (const Epoch& read : granule.reads) judge(read);
       granule = {now, {}};
-      if (line.parts && (next & (per_line - 1)) == 0 &&
-          next >= first + per_line) {  // all the same now
-        line.whole = granule;
-        line.parts.reset();
-      }
-      continue;
+      return;
     }
     Epoch* slot = &granule.reads[1];
     for (Epoch& read : granule.reads)
@@ -129,7 +107,10 @@ void GlobalShadow::touch(const GlobalAccess& access, std::uint64_t address, std:
         break;
       }
     *slot = now;
-  }
+  };
+  for_each_granule(
+      address >> granule_shift_, ((address + bytes - 1) >> granule_shift_) + 1, per_line(), writes,
+      [&](std::uint64_t i) -> Line& { return line_of(i); }, visit);
 }
 
 void GlobalShadow::read(const GlobalAccess& access, std::uint64_t address, std::uint32_t bytes) {
@@ -161,8 +142,7 @@ const GlobalShadow::Epoch* GlobalShadow::find(std::uint64_t address, std::uint32
     const std::uint64_t number = line_number(i);
     const auto page = pages_.find(number / lines_per_page);
     if (page == pages_.end()) continue;
-    const Line& line = page->second[number % lines_per_page];
-    const Granule& granule = line.parts ? line.parts[i & (granules_per_line() - 1)] : line.whole;
+    const Granule& granule = page->second[number % lines_per_page].at(i, per_line());
     if (granule.write.entity != 0) return &granule.write;
     if (!only_writes && granule.reads[0].entity != 0) return &granule.reads[0];
   }

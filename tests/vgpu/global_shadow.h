@@ -13,6 +13,7 @@
 #include "vgpu/clocks.h"
 #include "vgpu/findings.h"
 #include "vgpu/machine.h"
+#include "vgpu/shadow_line.h"
 #include "vgpu/warp.h"
 
 namespace bwgemm::vgpu {
@@ -67,14 +68,9 @@ class GlobalShadow {
   struct Granule {
     Epoch write, reads[2];
   };
-  // Most lines are read and written by TMA as a whole, and stay one granule until somebody touches
-  // a part.
-  struct Line {
-    Granule whole;
-    std::unique_ptr<Granule[]> parts;
-  };
-  static constexpr int line_shift = 7, page_shift = 12;
-  static constexpr std::uint64_t lines_per_page = 1 << (page_shift - line_shift);
+  using Line = ShadowLine<Granule>;
+  static constexpr int page_shift = 12;
+  static constexpr std::uint64_t lines_per_page = 1 << (page_shift - shadow_line_shift);
   using Page = std::unique_ptr<Line[]>;
 
   // What threads of one domain (a CTA, a cluster, the GPU) published at an address, by cluster.
@@ -82,13 +78,11 @@ class GlobalShadow {
     Clock::Foreign generic, async, async_global;
   };
 
-  std::uint64_t granules_per_line() const { return (1u << line_shift) >> granule_shift_; }
+  std::uint32_t per_line() const { return shadow_line_bytes >> granule_shift_; }
   std::uint64_t line_number(std::uint64_t granule) const {
-    return granule >> (line_shift - granule_shift_);
+    return granule >> (shadow_line_shift - granule_shift_);
   }
   Line& line_of(std::uint64_t granule);
-  // One of the line; or the whole line, if all of it is asked for and it has no parts.
-  Granule& granule(Line& line, std::uint64_t index, bool whole_line);
   Epoch epoch(const GlobalAccess& access, Entity entity, Time time, bool async) const;
   bool ordered(const GlobalAccess& access, const Epoch& before, bool async) const;
   bool conflicts(const GlobalAccess& access, const Epoch& before, bool async) const {

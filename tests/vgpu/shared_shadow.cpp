@@ -14,34 +14,13 @@ SharedShadow::SharedShadow(std::uint32_t bytes, std::uint32_t granule_bytes)
       granule_shift_(__builtin_ctz(granule_bytes)),
       lines_(bytes / line_bytes + 1) {}
 
-SharedShadow::Granule& SharedShadow::granule(std::uint32_t index) {
-  Line& line = line_of(index);
-  if (!line.parts) {
-    line.parts = std::make_unique<Granule[]>(per_line());
-    std::fill_n(line.parts.get(), per_line(), line.whole);
-  }
-  return line.parts[index & (per_line() - 1)];
-}
-
 template <class Visit>
 void SharedShadow::for_each_granule(std::uint32_t offset, std::uint32_t bytes, bool replaces,
                                     Visit visit) {
-  const std::uint32_t per_line = this->per_line(), end = end_granule(offset, bytes);
-  for (std::uint32_t i = first_granule(offset); i < end;) {
-    Line& line = line_of(i);
-    const bool all = i % per_line == 0 && i + per_line <= end;
-    if (!line.parts && all) {
-      visit(line.whole, i);
-      i += per_line;
-      continue;
-    }
-    visit(granule(i), i);
-    ++i;
-    if (replaces && i % per_line == 0 && i * granule_bytes_ >= offset + line_bytes) {
-      line.whole = line.parts[0];
-      line.parts.reset();
-    }
-  }
+  vgpu::for_each_granule(
+      first_granule(offset), end_granule(offset, bytes), per_line(), replaces,
+      [&](std::uint32_t i) -> Line& { return line_of(i); },
+      [&](Granule& granule, std::uint32_t i, std::uint32_t) { visit(granule, i); });
 }
 
 SharedShadow::Epoch SharedShadow::epoch(const Access& access) const {
@@ -258,7 +237,7 @@ bool SharedShadow::async_read(const Access& access, std::uint32_t offset, std::u
   const std::uint32_t per_line = this->per_line();
   for (std::uint32_t i = first_granule(offset); i < end_granule(offset, bytes);) {
     const Line& line = line_of(i);
-    const Granule& granule = line.parts ? line.parts[i % per_line] : line.whole;
+    const Granule& granule = line.at(i, per_line);
     if (!check_async_read(access, granule, i, order, async_order, unwritten)) return false;
     i = line.parts ? i + 1 : (i / per_line + 1) * per_line;
   }

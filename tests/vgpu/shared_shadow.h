@@ -5,11 +5,11 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "vgpu/clocks.h"
+#include "vgpu/shadow_line.h"
 #include "vgpu/warp.h"
 
 namespace bwgemm::vgpu {
@@ -33,8 +33,7 @@ class SharedShadow {
   SharedShadow() = default;
   SharedShadow(std::uint32_t bytes, std::uint32_t granule_bytes);
   bool enabled() const { return !lines_.empty(); }
-  static constexpr int line_shift = 7;
-  static constexpr std::uint32_t line_bytes = 1 << line_shift;
+  static constexpr std::uint32_t line_bytes = shadow_line_bytes;
   // Judged in one piece, whatever part of the line is read.
   bool is_whole(std::uint32_t offset) const { return !lines_[offset / line_bytes].parts; }
 
@@ -114,16 +113,14 @@ class SharedShadow {
   }
   std::uint32_t per_line() const { return line_bytes >> granule_shift_; }
 
-  // Most lines are written by TMA as a whole, and stay one granule until somebody touches a part.
-  struct Line {
-    Granule whole{};
-    std::unique_ptr<Granule[]> parts;
+  struct Line : ShadowLine<Granule> {
     std::vector<AsyncReader> readers;
   };
-  Line& line_of(std::uint32_t index) { return lines_[index << granule_shift_ >> line_shift]; }
-  Granule& granule(std::uint32_t index);
-  // Calls visit(granule, its index) for those of [offset, offset + bytes): once for a whole line.
-  // With `replaces` the visits leave all of them the same.
+  Line& line_of(std::uint32_t index) {
+    return lines_[index << granule_shift_ >> shadow_line_shift];
+  }
+  Granule& granule(std::uint32_t index) { return line_of(index).part(index, per_line()); }
+  // As the function of this name, for the bytes [offset, offset + bytes).
   template <class Visit>
   void for_each_granule(std::uint32_t offset, std::uint32_t bytes, bool replaces, Visit visit);
 
