@@ -263,13 +263,28 @@ inline constexpr int warps = 8;
 inline constexpr int threads = 32 * warps;
 inline constexpr int activation_bytes = 8 * (2 * 4224 + 64);  // eight rows, 4096 of k and some more
 
+// Steps of k that a warp reads in one round.
+constexpr int warp_positions(const KernelConfig& config) {
+  return config.b == Major::k ? 128 : 32;
+}
+// The warps that share the k of a unit are a team, and each team of a CTA works on its own units.
+constexpr int team_warps(const KernelConfig& config) {
+  return config.tile.k / warp_positions(config);
+}
+constexpr int teams(const KernelConfig& config) {
+  return warps / team_warps(config);
+}
+
 // Rows of activations are padded so that the lanes of one load meet different banks.
 constexpr int activation_pad(const KernelConfig& config) {
   return config.b == Major::k ? 64 : 32;
 }
+constexpr int team_activation_bytes(const KernelConfig& config) {
+  return activation_bytes / teams(config);
+}
 // Steps of k for which activations of `rows` rows fit.
 constexpr int activation_positions(const KernelConfig& config, int rows) {
-  return (activation_bytes / rows - activation_pad(config)) / 2 / 128 * 128;
+  return (team_activation_bytes(config) / rows - activation_pad(config)) / 2 / 128 * 128;
 }
 
 // A warp's sums are tile.m rows of f32.
@@ -291,8 +306,11 @@ constexpr Layout layout(const KernelConfig& config) {
 
 constexpr const char* invalid_because(const KernelConfig& config) {
   if (config.b == Major::any) return "B is read in its own direction: say k or mn";
-  if (config.tile != (config.b == Major::k ? Tile{8, 16, 1024} : Tile{8, 64, 256}))
-    return "tile must be 8x16x1024 (B contiguous along k) or 8x64x256";
+  if (config.tile.m != 8 || config.tile.n != (config.b == Major::k ? 16 : 64))
+    return "tile must be 8x16 (B contiguous along k) or 8x64";
+  if (team_warps(config) != 1 && team_warps(config) != warps)
+    return "tile.k must be what one warp reads in a round (128 or, B contiguous along n, 32), or "
+           "eight";
   if (config.cluster.size() != 1) return "cluster must be 1x1";
   if (config.ctas_per_sm != 2) return "2 CTAs per multiprocessor: 128 registers, 112 KiB each";
   if (config.input != Input::any16) return "the input type is chosen at launch: say any16";

@@ -82,9 +82,13 @@ inline constexpr std::array other_rows = {
     KernelConfig{Arch::sm90,  Family::direct, Input::any16, Major::any, Major::any, {64, 64, 32},  {1, 1}, 0, Output::scattered, 2},
     KernelConfig{Arch::sm90,  Family::dot,    Input::any16, Major::any, Major::k,   {8, 16, 1024}, {1, 1}, 0, Output::scattered, 2},
     KernelConfig{Arch::sm90,  Family::dot,    Input::any16, Major::any, Major::mn,  {8, 64, 256},  {1, 1}, 0, Output::scattered, 2},
+    KernelConfig{Arch::sm90,  Family::dot,    Input::any16, Major::any, Major::k,   {8, 16, 128},  {1, 1}, 0, Output::scattered, 2},
+    KernelConfig{Arch::sm90,  Family::dot,    Input::any16, Major::any, Major::mn,  {8, 64, 32},   {1, 1}, 0, Output::scattered, 2},
     KernelConfig{Arch::sm100, Family::direct, Input::any16, Major::any, Major::any, {64, 64, 32},  {1, 1}, 0, Output::scattered, 2},
     KernelConfig{Arch::sm100, Family::dot,    Input::any16, Major::any, Major::k,   {8, 16, 1024}, {1, 1}, 0, Output::scattered, 2},
     KernelConfig{Arch::sm100, Family::dot,    Input::any16, Major::any, Major::mn,  {8, 64, 256},  {1, 1}, 0, Output::scattered, 2},
+    KernelConfig{Arch::sm100, Family::dot,    Input::any16, Major::any, Major::k,   {8, 16, 128},  {1, 1}, 0, Output::scattered, 2},
+    KernelConfig{Arch::sm100, Family::dot,    Input::any16, Major::any, Major::mn,  {8, 64, 32},   {1, 1}, 0, Output::scattered, 2},
 };
 
 // What a row of sm100 fixes; types, majors, tile.n and stages are chosen at launch. The first is

@@ -53,7 +53,8 @@ struct ArchCosts {
   double unmapped_launch_us;     // launch and first loads of kernels without tensor maps
   double dot_bytes_per_us;       // what dot kernels stream, whole chip
   double dot_cta_bytes_per_us;   // weights that the loads in flight of one CTA bring
-  double dot_tile_us;            // sums of the warps, output
+  double dot_output_us;          // one output of each thread of a team
+  double dot_batch_us;           // CTA that is a team: the activations of another batch
 };
 
 // clang-format off
@@ -93,7 +94,8 @@ constexpr ArchCosts h200_costs = {
     .unmapped_launch_us = 2.15,
     .dot_bytes_per_us = 4.45e6,        // of 4.64 TB/s that a kernel which only reads gets
     .dot_cta_bytes_per_us = 29.7e3,
-    .dot_tile_us = 0.05,               // by hand: the fits gave 0
+    .dot_output_us = 0.22,             // by hand, of short batches (bench/NOTES.md, 2026-11-23)
+    .dot_batch_us = 1.0,               // likewise
 };
 
 // Nothing here was measured. What has no remark was fitted 2026-11-22 to times of 70 problems that the
@@ -133,7 +135,8 @@ constexpr ArchCosts b200_costs = {
     .unmapped_launch_us = 1.24,        // less than launch_us, as on H200
     .dot_bytes_per_us = 7.0e6,         // as memory_bytes_per_us
     .dot_cta_bytes_per_us = h200_costs.dot_cta_bytes_per_us,
-    .dot_tile_us = h200_costs.dot_tile_us,
+    .dot_output_us = h200_costs.dot_output_us,
+    .dot_batch_us = h200_costs.dot_batch_us,
 };
 // clang-format on
 
@@ -424,20 +427,28 @@ double direct_compute_us(const Problem& problem, const DeviceFacts& facts,
          merge;
 }
 
-// Weights stream at the rate of the memory, or of what the CTAs at work have in flight.
+// Weights stream at the rate of the memory, or of what the teams at work have in flight.
 double dot_compute_us(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
                       int splits, const ArchCosts& costs) {
   const KernelShape shape = kernel_shape(config, config.tile.n, problem.d.type);
   const std::int64_t units = cluster_tiles(problem, config, shape).total() * splits;
-  const std::int64_t resident = resident_clusters(facts, config);
+  const std::int64_t resident = resident_clusters(facts, config) * dot::teams(config);
+  const double team_bytes_per_us = costs.dot_cta_bytes_per_us / dot::teams(config);
   const double outputs = static_cast<double>(config.tile.m) * config.tile.n;
   const double unit_bytes = static_cast<double>(ceil_div(k_steps(problem, config), splits)) *
                                 config.tile.k * (config.tile.m + config.tile.n) * 2 +
                             outputs * output_bytes_per_element(problem);
-  const auto wave_us = [&](std::int64_t ctas) {
+  const double outputs_per_thread =
+      static_cast<double>(std::min<std::int64_t>(problem.m, config.tile.m)) * config.tile.n /
+      (dot::threads / dot::teams(config));
+  // Teams that are warps wait for activations while others of their CTA work.
+  const bool waits_for_activations = dot::teams(config) == 1 && problem.batch > 1;
+  const double unit_us =
+      costs.dot_output_us * outputs_per_thread + (waits_for_activations ? costs.dot_batch_us : 0);
+  const auto wave_us = [&](std::int64_t teams) {
     const double rate =
-        std::min(costs.dot_bytes_per_us, static_cast<double>(ctas) * costs.dot_cta_bytes_per_us);
-    return static_cast<double>(ctas) * unit_bytes / rate + costs.dot_tile_us;
+        std::min(costs.dot_bytes_per_us, static_cast<double>(teams) * team_bytes_per_us);
+    return static_cast<double>(teams) * unit_bytes / rate + unit_us;
   };
   const std::int64_t full_waves = units / resident, left = units % resident;
   const double merge =

@@ -293,6 +293,8 @@ const char* dot_rejects(const Problem& problem, const KernelConfig& config, cons
   if (problem.epilogue.gate != Gate::none) return "has no gate";
   if (problem.k > longest) return "k is too large for 32-bit positions";
   if (const char* reason = major_rejects(problem, config, texts)) return reason;
+  if (config.b == Major::mn && dot::line_classes(problem.b.ld) > dot::team_warps(config))
+    return texts.b.ld;  // a warp takes lines of one class
   if (problem.n > index_limit) return texts.n_limit;
   if (const char* reason = tile_rejects(problem, config.tile.m, config.tile.n)) return reason;
   const KernelShape shape = kernel_shape(config, config.tile.n, problem.d.type);

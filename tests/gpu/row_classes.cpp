@@ -35,6 +35,7 @@ bool same_class(const KernelConfig& row, const KernelConfig& other) {
   alike.stages = other.stages;
   alike.ctas_per_sm = other.ctas_per_sm;
   if (row.input != Input::any16 && other.input != Input::any16) alike.input = other.input;
+  if (row.family == Family::dot && dot::team_warps(row) != dot::team_warps(other)) return false;
   // A tile or a ring that the launch chooses is other code.
   return alike == other && (row.tile.n == 0) == (other.tile.n == 0) &&
          (row.stages == 0) == (other.stages == 0) &&

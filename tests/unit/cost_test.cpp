@@ -59,7 +59,8 @@ TEST_P(Cost, GrowsWithWaves) {
   // take turns, another turn.
   const double turns = config.family == Family::cooperative ? config.ctas_per_sm : 1;
   const int tile_n = config.tile.n != 0 ? config.tile.n : sm100::max_tile_n(config);
-  const int units = 10 * config.ctas_per_sm / config.cluster.size();
+  const int teams = config.family == Family::dot ? dot::teams(config) : 1;
+  const int units = 10 * config.ctas_per_sm * teams / config.cluster.size();
   const int rows = units * kernel_shape(config, tile_n, Dtype::bf16).cluster_tile_m;
   const double one_wave = us(config, problem_of(rows, tile_n, 65536), 10);
   const double one_tile_more = us(config, problem_of(rows + 8, tile_n, 65536), 10);

@@ -20,7 +20,8 @@ class Activations {
                             int classes)
       : params_(params), shared_(shared), classes_(classes) {
     const int room = activation_positions(config, static_cast<int>(params.m));
-    positions_ = (longest + 127) / 128 * 128;
+    constexpr int step = config.tile.k < 128 ? config.tile.k : 128;
+    positions_ = (longest + step - 1) / step * step;
     if (positions_ > room) positions_ = room / config.tile.k * config.tile.k;
   }
 
@@ -34,7 +35,7 @@ class Activations {
   }
 
   // Stages the slab whose first position is `first_k` (below zero before the start of a row), by
-  // all threads, unless it is there already.
+  // all threads of the team, unless it is there already.
   BWGEMM_DEVICE void provide(std::uint32_t batch, int first_k) {
     if (params_.a.batch_stride == 0) batch = 0;
     if (is_staged_ && batch == staged_batch_ && first_k == staged_k_) return;
@@ -43,12 +44,12 @@ class Activations {
     staged_k_ = first_k;
     const char* slab = static_cast<const char*>(params_.a.data) +
                        2 * (batch * params_.a.batch_stride + first_k * params_.a.inner_stride);
-    __syncthreads();  // orders the reads of the last slab before the stores of this one
+    Team<config>::synchronize();  // orders the reads of the last slab before the stores of this one
     if (has_aligned_units(slab, first_k))
       stage<8, true>(slab, first_k);
     else
       stage<2, false>(slab, first_k);
-    __syncthreads();  // orders these stores before the reads of the slab
+    Team<config>::synchronize();  // orders these stores before the reads of the slab
   }
 
  private:
@@ -63,7 +64,7 @@ class Activations {
            (params_.m == 1 || params_.a.outer_stride % unit_elements == 0);
   }
 
-  // The units of eight positions that a thread stages, in steps of the CTA's threads. Neighbouring
+  // The units of eight positions that a thread stages, in steps of the team's threads. Neighbouring
   // threads take the same eight steps of neighbouring classes.
   struct Walk {
     int row, unit;
@@ -73,8 +74,8 @@ class Activations {
         : row(thread / row_units),
           unit(thread - row * row_units),
           row_units(row_units),
-          row_step(threads / row_units),
-          unit_step(threads - row_step * row_units) {}
+          row_step(Team<config>::threads / row_units),
+          unit_step(Team<config>::threads - row_step * row_units) {}
     BWGEMM_DEVICE void step() {
       row += row_step;
       unit += unit_step;
@@ -133,7 +134,7 @@ class Activations {
   // `group` units of a thread are in flight at a time.
   template <int group, bool in_units>
   BWGEMM_DEVICE void stage(const char* slab, int first_k) const {
-    Walk loads(threadIdx.x, positions_ / unit_elements);
+    Walk loads(Team<config>::thread(), positions_ / unit_elements);
     Walk stores = loads;
 #pragma unroll 1
     while (stores.row < static_cast<int>(params_.m)) {

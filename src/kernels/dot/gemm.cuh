@@ -3,8 +3,9 @@
 // mma.sync, activations wait in shared memory. Any alignment, any leading dimension. Persistent
 // over units of (batch, slice of k, tile of n).
 //
-// Roles (256 threads)   all threads load and multiply; the eight warps share k
-// Shared memory         a slab of activations; the warps' sums
+// Roles (256 threads)   all threads load and multiply; the eight warps share k, or, for a short k,
+//                       each has units of its own
+// Shared memory         each team's slab of activations; the warps' sums
 // Timeline, per round   each stage: multiply what was loaded a round ago, load for the next round,
 //                       which may be the first of the next unit
 //           per unit    sums to shared memory, barrier, add them in the order of the warps, write D
@@ -31,7 +32,7 @@ BWGEMM_DEVICE void finish(const KernelParams& params, const Scaling& scaling, co
   const auto sum_of_warps = [&](int row, int column) {
     float sum = 0;
 #pragma unroll
-    for (int warp = 0; warp < warps; ++warp)
+    for (int warp = 0; warp < Team<config>::warps; ++warp)
       sum += __uint_as_float(ptx::ld_shared(
           sums + warp * sums_bytes(config) +
           4 * (row * sums_pitch(config) + column + weights.column_shift(unit, warp))));
@@ -42,10 +43,12 @@ BWGEMM_DEVICE void finish(const KernelParams& params, const Scaling& scaling, co
       ptx::st_global(tile.partial(unit.split, number), __float_as_uint(sum_of_warps(row, column)));
     });
     if (!tile.is_last()) return;
+    tile.add_slices(sums);
   }
   const std::int64_t first_column = weights.first_column(unit);
   tile.for_each([&](int number, int row, int column) {
-    const float sum = splits > 1 ? tile.sum_of_splits(number) : sum_of_warps(row, column);
+    const float sum =
+        splits > 1 ? __uint_as_float(ptx::ld_shared(sums + 4 * number)) : sum_of_warps(row, column);
     write_element(params, scaling, unit.batch, row,
                   first_column + static_cast<std::int64_t>(column) * weights.column_step(), sum);
   });
@@ -56,8 +59,10 @@ BWGEMM_DEVICE void gemm(const KernelParams& params) {
   static_assert(invalid_because(config) == nullptr);
   extern __shared__ __align__(128) std::uint8_t shared_memory[];
   const auto shared = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared_memory));
-  const std::uint32_t sums_at = shared + layout(config).sums;
-  const Lane lane(threadIdx.x);
+  using Team = Team<config>;
+  const std::uint32_t sums_at =
+      shared + layout(config).sums + Team::number() * Team::warps * sums_bytes(config);
+  const Lane lane(Team::thread());
   ptx::griddepcontrol_wait();  // what grids before this one wrote before anything is read
   const Scaling scaling = load_scaling(params);
   Weights<config> weights(params, lane);
@@ -66,7 +71,8 @@ BWGEMM_DEVICE void gemm(const KernelParams& params) {
   const int splits = multiplies ? params.splits : 1;
 
   const std::uint32_t units = tiles_of_all_batches(params) * splits;
-  std::uint32_t index = blockIdx.x;
+  const std::uint32_t step = gridDim.x * teams(config);
+  std::uint32_t index = blockIdx.x + Team::number() * gridDim.x;  // first one of every CTA's
   if (index >= units) return;
   Unit unit = unit_at(params, index, splits);
   typename Weights<config>::Position ahead{};
@@ -74,17 +80,16 @@ BWGEMM_DEVICE void gemm(const KernelParams& params) {
 #pragma unroll
   for (int stage = 0; stage < Weights<config>::stages; ++stage) weights.load(stage, ahead);
 
-  Activations<config> activations(params, shared, weights.longest_slice(),
-                                  weights.position_classes());
+  Activations<config> activations(params, shared + Team::number() * team_activation_bytes(config),
+                                  weights.longest_slice(), weights.position_classes());
   const std::uint32_t activation_row = activations.row_of(lane.group, weights.class_of(lane.warp));
   const int slab_rounds = activations.slab_rounds();
 
-  for (; index < units; index += gridDim.x) {
+  for (; index < units; index += step) {
     typename Weights<config>::Position now = ahead;
     typename Weights<config>::Sums sums{};
     const int rounds = multiplies ? weights.rounds(unit, now) : 0;
-    const std::uint32_t next_index = index + gridDim.x;
-    const Unit next = unit_at(params, next_index, splits);
+    const std::uint32_t next_index = index + step;
     std::uint32_t slab = activation_row;
     int slab_end = 0;
 #pragma unroll 1
@@ -97,7 +102,7 @@ BWGEMM_DEVICE void gemm(const KernelParams& params) {
       if (round + 1 < rounds)
         weights.advance(ahead);
       else if (next_index < units)
-        ahead = weights.at(next);
+        ahead = weights.at(unit_at(params, next_index, splits));
       else
         ahead = {};
 #pragma unroll
@@ -108,11 +113,11 @@ BWGEMM_DEVICE void gemm(const KernelParams& params) {
       weights.advance(now);
     }
     if (next_index >= units) ptx::griddepcontrol_launch_dependents();
-    __syncthreads();  // orders the reads of the last unit's sums before these stores
+    Team::synchronize();  // orders the reads of the last unit's sums before these stores
     weights.store_sums(sums, sums_at + lane.warp * sums_bytes(config), sums_pitch(config));
-    __syncthreads();  // orders the stores before the reads of other threads
+    Team::synchronize();  // orders the stores before the reads of other threads
     finish<config>(params, scaling, unit, weights, sums_at, splits);
-    unit = next;
+    unit = unit_at(params, next_index, splits);
   }
 }
 

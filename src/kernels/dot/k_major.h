@@ -21,7 +21,7 @@ class KMajorWeights {
   static constexpr int stages = 4;            // of 32 positions: two loads a lane
   static constexpr int stage_positions = 32;  // of one warp
   static constexpr int warp_positions = stages * stage_positions;
-  static_assert(warps * warp_positions == config.tile.k);
+  static_assert(warp_positions == dot::warp_positions(config));
 
   // Where a warp reads in one round of the unit.
   struct Position {

@@ -21,7 +21,7 @@ class NMajorWeights {
  public:
   static constexpr int stages = 2;        // of 16 lines: four loads a lane
   static constexpr int stage_lines = 16;  // of one warp
-  static_assert(warps * stages * stage_lines == config.tile.k);
+  static_assert(stages * stage_lines == warp_positions(config));
 
   struct Position {
     const char* unit;  // the lane's unit of columns in its first line of the round
@@ -177,7 +177,7 @@ class NMajorWeights {
   }
   // Lines from one stage of a warp to its next.
   BWGEMM_DEVICE int stage_step() const {
-    return warps / classes_ * stage_lines;
+    return Team<config>::warps / classes_ * stage_lines;
   }
   // The tile's first element of line k.
   BWGEMM_DEVICE const char* line(const Unit& unit, std::int64_t k) const {

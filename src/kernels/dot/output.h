@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the warps' sums in shared memory to D. Where k is split, each slice's CTA leaves its sums in
-// global memory and the last to arrive adds all of them in the order of the slices, so that the
-// result does not depend on who was last. Nobody waits for anybody.
+// From the warps' sums in shared memory to D. Where k is split, each slice's team leaves its sums
+// in global memory and the last to arrive adds all of them: runs of slices in their order, then the
+// runs in theirs, so that the result does not depend on who was last. Nobody waits for anybody.
 #pragma once
 
 #include "kernels/dot/unit.h"
@@ -74,11 +74,17 @@ BWGEMM_DEVICE void write_element(const KernelParams& params, const Scaling& scal
     ptx::st_global_u16(d, pack(type, {value, 0}));
 }
 
+constexpr int log2_of(int power) {
+  return power == 1 ? 0 : 1 + log2_of(power / 2);
+}
+
 // The outputs of a unit, dealt to the threads: number i is column i % tile.n of row i / tile.n.
 template <KernelConfig config>
 class OutputTile {
  public:
   static constexpr int block = config.tile.m * config.tile.n;
+  static_assert(4 * (block > Team<config>::threads ? block : Team<config>::threads) <=
+                Team<config>::warps * sums_bytes(config));
 
   BWGEMM_DEVICE OutputTile(const KernelParams& params, const Unit& unit, int columns)
       : params_(params), unit_(unit), columns_(columns) {}
@@ -87,7 +93,8 @@ class OutputTile {
   template <typename Visit>
   BWGEMM_DEVICE void for_each(Visit visit) const {
 #pragma unroll 1
-    for (int i = threadIdx.x; i < static_cast<int>(params_.m) * config.tile.n; i += threads) {
+    for (int i = Team<config>::thread(); i < static_cast<int>(params_.m) * config.tile.n;
+         i += Team<config>::threads) {
       const int column = i % config.tile.n;
       if (column < columns_) visit(i, i / config.tile.n, column);
     }
@@ -98,35 +105,62 @@ class OutputTile {
     return params_.partials + (blocks + tile()) * block + number;
   }
 
-  // True in every thread of the last CTA to hand in its sums; the tile's counter is zero again.
+  // True in every thread of the last team to hand in its sums; the tile's counter is zero again.
   BWGEMM_DEVICE bool is_last() const {
-    __syncthreads();  // orders the sums of every thread before the arrival of thread 0
+    Team<config>::synchronize();  // orders the sums of every thread before the arrival of thread 0
     bool last = false;
-    if (threadIdx.x == 0) {
-      // Releases this CTA's sums to, and acquires the others' for, the CTA that is last.
+    if (Team<config>::thread() == 0) {
+      // Releases this team's sums to, and acquires the others' for, the team that is last.
       const std::uint32_t arrived = ptx::atom_add_acq_rel_gpu(params_.arrivals + tile(), 1);
       last = arrived == static_cast<std::uint32_t>(params_.splits) - 1;
       if (last) ptx::st_global(params_.arrivals + tile(), 0);  // nobody else arrives
     }
-    return __syncthreads_or(last) != 0;  // orders the arrival before the reads of every thread
+    return Team<config>::any(last);  // orders the arrival before the reads of every thread
   }
 
-  BWGEMM_DEVICE float sum_of_splits(int number) const {
+  // The sums of all slices, to `sums` in shared memory by their numbers. As many threads add as
+  // there are runs of eight slices, each a run of one output; then each the runs of one.
+  BWGEMM_DEVICE void add_slices(std::uint32_t sums) const {
+    const int log2_outputs = log2_of(config.tile.n) + 32 - __clz(static_cast<int>(params_.m) - 1);
+    const int log2_runs = min(max(0, log2_of(Team<config>::threads) - log2_outputs),
+                              32 - __clz((params_.splits - 1) / 8));
+    const int length = (params_.splits + (1 << log2_runs) - 1) >> log2_runs;
+#pragma unroll 1
+    for (int i = Team<config>::thread(); i < 1 << (log2_outputs + log2_runs);
+         i += Team<config>::threads) {
+      const int number = i & ((1 << log2_outputs) - 1), first = (i >> log2_outputs) * length;
+      const float sum = sum_of_slices(number, first, min(first + length, params_.splits));
+      ptx::st_shared(sums + 4 * i, __float_as_uint(sum));
+    }
+    Team<config>::synchronize();  // orders the stores before the reads of other threads
+    for_each([&](int number, int, int) {
+      float sum = 0;
+#pragma unroll 4
+      for (int i = number; i < 1 << (log2_outputs + log2_runs); i += 1 << log2_outputs)
+        sum += __uint_as_float(ptx::ld_shared(sums + 4 * i));
+      ptx::st_shared(sums + 4 * number, __float_as_uint(sum));
+    });
+    // The same threads read what they have stored.
+  }
+
+ private:
+  // Zero where there is no such output.
+  BWGEMM_DEVICE float sum_of_slices(int number, int first, int end) const {
     constexpr int group = 24;  // loads in flight
+    if (number % config.tile.n >= columns_ || number / config.tile.n >= params_.m) end = first;
     float sum = 0;
 #pragma unroll 1
-    for (int first = 0; first < params_.splits; first += group) {
+    for (; first < end; first += group) {
       std::uint32_t value[group];
 #pragma unroll
       for (int i = 0; i < group; ++i)
-        value[i] = ptx::ld_global_if(first + i < params_.splits, partial(first + i, number));
+        value[i] = ptx::ld_global_if(first + i < end, partial(first + i, number));
 #pragma unroll
       for (int i = 0; i < group; ++i) sum += __uint_as_float(value[i]);
     }
     return sum;
   }
 
- private:
   BWGEMM_DEVICE std::uint32_t tile() const {
     return unit_.batch * static_cast<std::uint32_t>(params_.tiles_n) + unit_.tile;
   }

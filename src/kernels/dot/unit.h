@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unit: what one CTA computes at a time: a tile of columns of D over one slice of k.
+// Unit: what a team computes at a time: a tile of columns of D over one slice of k. A team is the
+// CTA, or each of its warps.
 #pragma once
 
 #include "kernels/epilogue.h"
@@ -26,8 +27,32 @@ BWGEMM_DEVICE Unit unit_at(const KernelParams& params, std::uint32_t index, int 
           static_cast<int>(slice - batch * static_cast<std::uint32_t>(splits))};
 }
 
+template <KernelConfig config>
+struct Team {
+  static constexpr int warps = team_warps(config), threads = 32 * warps;
+  static constexpr bool is_cta = warps == dot::warps;
+
+  static BWGEMM_DEVICE int number() { return is_cta ? 0 : threadIdx.x / threads; }  // in its CTA
+  static BWGEMM_DEVICE int thread() { return is_cta ? threadIdx.x : threadIdx.x % threads; }
+  // Orders accesses of shared memory before it, by all threads, and those behind it.
+  static BWGEMM_DEVICE void synchronize() {
+    if constexpr (is_cta)
+      __syncthreads();
+    else
+      __syncwarp();
+  }
+  // The same; true in all threads if `condition` is in one.
+  static BWGEMM_DEVICE bool any(bool condition) {
+    if constexpr (is_cta) return __syncthreads_or(condition) != 0;
+    const bool is_any = __any_sync(~0u, condition) != 0;
+    __syncwarp();  // a vote orders no memory
+    return is_any;
+  }
+};
+
 struct Lane {
-  int warp, group, quad;  // the mma row (or column) g = lane / 4 and the k position t = lane % 4
+  // In its team; the mma row (or column) g = lane / 4 and the k position t = lane % 4.
+  int warp, group, quad;
 
   BWGEMM_DEVICE explicit Lane(int thread)
       : warp(thread / 32), group(thread % 32 / 4), quad(thread % 4) {}
