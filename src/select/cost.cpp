@@ -55,6 +55,7 @@ struct ArchCosts {
   double dot_cta_bytes_per_us;   // weights that the loads in flight of one CTA bring
   double dot_output_us;          // one output of each thread of a team
   double dot_batch_us;           // CTA that is a team: the activations of another batch
+  double dot_restaging;          // team that is a warp: more time where its activations do not fit
 };
 
 // clang-format off
@@ -96,6 +97,7 @@ constexpr ArchCosts h200_costs = {
     .dot_cta_bytes_per_us = 29.7e3,
     .dot_output_us = 0.22,             // by hand, of short batches (bench/NOTES.md, 2026-11-23)
     .dot_batch_us = 1.0,               // likewise
+    .dot_restaging = 1.2,              // likewise
 };
 
 // Nothing here was measured. What has no remark was fitted 2026-11-22 to times of 70 problems that the
@@ -137,6 +139,7 @@ constexpr ArchCosts b200_costs = {
     .dot_cta_bytes_per_us = h200_costs.dot_cta_bytes_per_us,
     .dot_output_us = h200_costs.dot_output_us,
     .dot_batch_us = h200_costs.dot_batch_us,
+    .dot_restaging = h200_costs.dot_restaging,
 };
 // clang-format on
 
@@ -435,14 +438,18 @@ double dot_compute_us(const Problem& problem, const DeviceFacts& facts, const Ke
   const std::int64_t resident = resident_clusters(facts, config) * dot::teams(config);
   const double team_bytes_per_us = costs.dot_cta_bytes_per_us / dot::teams(config);
   const double outputs = static_cast<double>(config.tile.m) * config.tile.n;
-  const double unit_bytes = static_cast<double>(ceil_div(k_steps(problem, config), splits)) *
-                                config.tile.k * (config.tile.m + config.tile.n) * 2 +
+  const int rows = static_cast<int>(std::clamp<std::int64_t>(problem.m, 1, config.tile.m));
+  const std::int64_t unit_k = ceil_div(k_steps(problem, config), splits) * config.tile.k;
+  const bool restages = dot::teams(config) > 1 && unit_k > dot::activation_positions(config, rows);
+  const double unit_bytes = static_cast<double>(unit_k) * (config.tile.m + config.tile.n) * 2 *
+                                (restages ? costs.dot_restaging : 1) +
                             outputs * output_bytes_per_element(problem);
   const double outputs_per_thread =
-      static_cast<double>(std::min<std::int64_t>(problem.m, config.tile.m)) * config.tile.n /
-      (dot::threads / dot::teams(config));
+      static_cast<double>(rows) * config.tile.n / (dot::threads / dot::teams(config));
   // Teams that are warps wait for activations while others of their CTA work.
-  const bool waits_for_activations = dot::teams(config) == 1 && problem.batch > 1;
+  const bool waits_for_activations = dot::teams(config) == 1 && problem.batch > 1 &&
+                                     problem.a.batch_stride != 0 &&
+                                     units / problem.batch < resident;
   const double unit_us =
       costs.dot_output_us * outputs_per_thread + (waits_for_activations ? costs.dot_batch_us : 0);
   const auto wave_us = [&](std::int64_t teams) {

@@ -24,7 +24,7 @@
 //             time instead
 //
 // Direct kernels take a step of k at a time, at a rate that depends on alignment alone; dot kernels
-// stream their operands at the rate of the memory or of the loads that their CTAs have in flight.
+// stream their operands at the rate of the memory or of the loads that their teams have in flight.
 // Both have launch, waves, epilogue or output, and merge of their own kind, as a part of compute.
 #pragma once
 

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "gpu/row_problems.h"
+#include "kernels/dot/tiles.h"
 #include "kernels/rows.h"
 #include "support/variable.h"
 
@@ -16,7 +17,12 @@ namespace {
 
 constexpr int alignments = 8;  // elements in 16 bytes
 
-class Dot : public GpuTest, public ::testing::WithParamInterface<Major> {
+struct DotKind {
+  Major weights;
+  bool is_of_warps;  // whether each warp has units of its own
+};
+
+class Dot : public GpuTest, public ::testing::WithParamInterface<DotKind> {
  protected:
   void SetUp() override {
     GpuTest::SetUp();
@@ -25,7 +31,9 @@ class Dot : public GpuTest, public ::testing::WithParamInterface<Major> {
                           ? Arch::sm90
                           : Arch::sm100;
     for (const KernelConfig& row : kernel_rows)
-      if (row.arch == arch && row.family == Family::dot && row.b == GetParam()) row_ = &row;
+      if (row.arch == arch && row.family == Family::dot && row.b == GetParam().weights &&
+          (dot::team_warps(row) == 1) == GetParam().is_of_warps)
+        row_ = &row;
     ASSERT_NE(row_, nullptr);
     whole_ = forced("1");
     split_ = forced("3");
@@ -42,7 +50,7 @@ class Dot : public GpuTest, public ::testing::WithParamInterface<Major> {
   };
   GemmCase problem(std::int64_t m, std::int64_t n, std::int64_t k, Major activations,
                    const Memory& memory) const {
-    GemmCase gemm = gemm_of(*row_, m, n, k, activations, GetParam());
+    GemmCase gemm = gemm_of(*row_, m, n, k, activations, GetParam().weights);
     gemm.a_displacement = memory.displacement;
     gemm.lda_extra = memory.ld_extra;
     gemm.ld_multiple = memory.ld_multiple;
@@ -66,14 +74,28 @@ class Dot : public GpuTest, public ::testing::WithParamInterface<Major> {
 
   bwgemmHandle_t whole() const { return whole_->get(); }
   bwgemmHandle_t split() const { return split_->get(); }
+  const KernelConfig& row() const { return *row_; }
 
- private:
+  // Expects the product, or a refusal where the row cannot take these weights.
+  void run(bwgemmHandle_t handle, const GemmCase& gemm) const {
+    const std::int64_t rows = row_->tile.m;
+    const bool weights_are_b = gemm.m <= rows && gemm.n > rows;
+    Operands operands(gemm);
+    const std::int64_t ld = weights_are_b ? operands.b().ld() : operands.a().ld();
+    const bool has_one_line = gemm.k == 1;  // whose distance to the next is none
+    if (row_->b == Major::k || has_one_line || dot::line_classes(ld) <= dot::team_warps(*row_))
+      return test::run(handle, gemm);
+    if (std::max(gemm.m, gemm.n) <= rows) return;  // either operand may be the weights
+    EXPECT_EQ(call(handle, gemm, operands), BWGEMM_STATUS_NOT_SUPPORTED);
+  }
+
   std::unique_ptr<Handle> forced(const char* splits) const {
     const Variable kernel("BWGEMM_FORCE_KERNEL", kernel_name(*row_).c_str());
     const Variable slices("BWGEMM_FORCE_SPLITS", splits);
     return std::make_unique<Handle>();
   }
 
+ private:
   const KernelConfig* row_ = nullptr;
   std::unique_ptr<Handle> whole_, split_;
 };
@@ -245,8 +267,26 @@ TEST_P(Dot, NineRowsAreRefused) {
   EXPECT_EQ(call(whole(), gemm, operands), BWGEMM_STATUS_NOT_SUPPORTED);
 }
 
-INSTANTIATE_TEST_SUITE_P(Weights, Dot, ::testing::Values(Major::k, Major::mn),
-                         [](const auto& info) { return info.param == Major::k ? "K" : "N"; });
+// More than one thread adds at a time, and for one or two rows more than one run of them.
+TEST_P(Dot, ManySlices) {
+  constexpr int slices = 61;
+  const auto handle = forced(std::to_string(slices).c_str());
+  for (const int m : {1, 2, 5, 8}) {
+    GemmCase gemm = problem(m, 20, std::int64_t{slices} * row().tile.k - 9, Major::k, {0, 0, 8});
+    gemm.output = Dtype::f32;
+    gemm.fill = Fill::integers;
+    gemm.seed = m;
+    run(handle->get(), gemm);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Weights, Dot,
+                         ::testing::Values(DotKind{Major::k, false}, DotKind{Major::k, true},
+                                           DotKind{Major::mn, false}, DotKind{Major::mn, true}),
+                         [](const auto& info) {
+                           return std::string(info.param.weights == Major::k ? "K" : "N") +
+                                  (info.param.is_of_warps ? "OfWarps" : "");
+                         });
 
 }  // namespace
 }  // namespace bwgemm::test

@@ -262,7 +262,8 @@ int forced_splits(const KernelConfig& row, Slices slices) {
   constexpr int several_slices = 9, in_flight = 96;  // sums of one thread, see sm90/split.h
   if (slices == Slices::none) return 0;
   if (slices == Slices::in_cluster) return sm90::sums_fit(row, 3) ? 3 : 2;
-  if (row.family == Family::dot) return 25;  // one more than in flight, see dot/output.h
+  if (row.family == Family::dot)
+    return 25;  // one more than in flight of a lone thread, see dot/output.h
   if (row.family != Family::cooperative) return several_slices;
   return std::max(several_slices, in_flight / sm90::accumulators(row) + 1);
 }

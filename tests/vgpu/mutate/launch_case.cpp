@@ -380,9 +380,9 @@ std::vector<RowProblem> long_rows(const KernelConfig& row) {
     gemm.seed = problems.size() + 1;
     problems.push_back({.gemm = gemm, .clusters = 1});  // where k is not split
   };
-  constexpr int threads = 256, units = 8, unit = 8, warps = 8, stage = 32;
-  add(std::int64_t{threads} * units * unit / row.tile.m);
-  for (int k = 2 * unit - 1; k < row.tile.k / warps; k += stage) add(k);
+  constexpr int units = 8, unit = 8, stage = 32;
+  add(std::int64_t{32} * dot::team_warps(row) * units * unit / row.tile.m);
+  for (int k = 2 * unit - 1; k < dot::warp_positions(row); k += stage) add(k);
   return problems;
 }
 
