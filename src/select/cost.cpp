@@ -444,14 +444,12 @@ double dot_compute_us(const Problem& problem, const DeviceFacts& facts, const Ke
   const double unit_bytes = static_cast<double>(unit_k) * (config.tile.m + config.tile.n) * 2 *
                                 (restages ? costs.dot_restaging : 1) +
                             outputs * output_bytes_per_element(problem);
-  const double outputs_per_thread =
-      static_cast<double>(rows) * config.tile.n / (dot::threads / dot::teams(config));
+  const double outputs_per_thread = 1.0 * rows * config.tile.n / (32 * dot::team_warps(config));
   // Teams that are warps wait for activations while others of their CTA work.
-  const bool waits_for_activations = dot::teams(config) == 1 && problem.batch > 1 &&
-                                     problem.a.batch_stride != 0 &&
-                                     units / problem.batch < resident;
+  const bool waits = dot::teams(config) == 1 && problem.batch > 1 && problem.a.batch_stride != 0 &&
+                     units / problem.batch < resident;
   const double unit_us =
-      costs.dot_output_us * outputs_per_thread + (waits_for_activations ? costs.dot_batch_us : 0);
+      costs.dot_output_us * outputs_per_thread + (waits ? costs.dot_batch_us : 0);
   const auto wave_us = [&](std::int64_t teams) {
     const double rate =
         std::min(costs.dot_bytes_per_us, static_cast<double>(teams) * team_bytes_per_us);

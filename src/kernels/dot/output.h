@@ -135,7 +135,7 @@ class OutputTile {
     Team<config>::synchronize();  // orders the stores before the reads of other threads
     for_each([&](int number, int, int) {
       float sum = 0;
-#pragma unroll 4
+#pragma unroll 1
       for (int i = number; i < 1 << (log2_outputs + log2_runs); i += 1 << log2_outputs)
         sum += __uint_as_float(ptx::ld_shared(sums + 4 * i));
       ptx::st_shared(sums + 4 * number, __float_as_uint(sum));
