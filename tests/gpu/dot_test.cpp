@@ -205,6 +205,8 @@ TEST_P(Dot, SlicesAddUpToTheSameBits) {
 TEST_P(Dot, UnitsInTurn) {
   for (const bwgemmHandle_t handle : {whole(), split()})
     ASSERT_TRUE(succeeds(bwgemmSetSmCountTarget(handle, 1)));
+  // More tiles of one batch than there are warps.
+  if (GetParam().is_of_warps) run(whole(), problem(2, 20 * row().tile.n, 40, Major::k, {0, 0, 8}));
   for (const int ld_extra : {0, 1, 2})
     for (const std::int64_t k : {100, 1100, 5000}) {
       GemmCase gemm = problem(8, 150, k, Major::k, {ld_extra, ld_extra, ld_extra == 0 ? 8 : 1});
