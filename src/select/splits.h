@@ -17,7 +17,7 @@ namespace bwgemm {
 
 // Where the sums of a tile's slices are added.
 enum class SliceSums : std::uint8_t {
-  memory,   // by the last CTA that has left its own in global memory
+  memory,   // by the last to have left its own in global memory
   cluster,  // by the first CTA of the tile's cluster, to which the others send theirs
 };
 

@@ -78,13 +78,14 @@ class Dot : public GpuTest, public ::testing::WithParamInterface<DotKind> {
 
   // Expects the product, or a refusal where the row cannot take these weights.
   void run(bwgemmHandle_t handle, const GemmCase& gemm) const {
+    const bool has_one_line = gemm.k == 1;  // whose distance to the next is none
+    if (row_->b == Major::k || !GetParam().is_of_warps || has_one_line)
+      return test::run(handle, gemm);
     const std::int64_t rows = row_->tile.m;
     const bool weights_are_b = gemm.m <= rows && gemm.n > rows;
     Operands operands(gemm);
     const std::int64_t ld = weights_are_b ? operands.b().ld() : operands.a().ld();
-    const bool has_one_line = gemm.k == 1;  // whose distance to the next is none
-    if (row_->b == Major::k || has_one_line || dot::line_classes(ld) <= dot::team_warps(*row_))
-      return test::run(handle, gemm);
+    if (dot::line_classes(ld) <= dot::team_warps(*row_)) return test::run(handle, gemm);
     if (std::max(gemm.m, gemm.n) <= rows) return;  // either operand may be the weights
     EXPECT_EQ(call(handle, gemm, operands), BWGEMM_STATUS_NOT_SUPPORTED);
   }
@@ -269,7 +270,8 @@ TEST_P(Dot, NineRowsAreRefused) {
   EXPECT_EQ(call(whole(), gemm, operands), BWGEMM_STATUS_NOT_SUPPORTED);
 }
 
-// More than one thread adds at a time, and for one or two rows more than one run of them.
+// For few rows several threads add runs of one output's slices; for many, one adds more of them
+// than it has in flight.
 TEST_P(Dot, ManySlices) {
   constexpr int slices = 61;
   const auto handle = forced(std::to_string(slices).c_str());

@@ -72,7 +72,7 @@ BWGEMM_DEVICE void gemm(const KernelParams& params) {
 
   const std::uint32_t units = tiles_of_all_batches(params) * splits;
   const std::uint32_t step = gridDim.x * teams(config);
-  std::uint32_t index = blockIdx.x + Team::number() * gridDim.x;  // first one of every CTA's
+  std::uint32_t index = blockIdx.x + Team::number() * gridDim.x;  // few units: on all CTAs
   if (index >= units) return;
   Unit unit = unit_at(params, index, splits);
   typename Weights<config>::Position ahead{};
@@ -117,7 +117,7 @@ BWGEMM_DEVICE void gemm(const KernelParams& params) {
     weights.store_sums(sums, sums_at + lane.warp * sums_bytes(config), sums_pitch(config));
     Team::synchronize();  // orders the stores before the reads of other threads
     finish<config>(params, scaling, unit, weights, sums_at, splits);
-    unit = unit_at(params, next_index, splits);
+    unit = unit_at(params, next_index, splits);  // found twice: to keep it costs registers
   }
 }
 

@@ -4,6 +4,8 @@
 // runs in theirs, so that the result does not depend on who was last. Nobody waits for anybody.
 #pragma once
 
+#include <bit>
+
 #include "kernels/dot/unit.h"
 #include "kernels/fused.h"
 #include "kernels/ptx/global_memory.h"
@@ -74,10 +76,6 @@ BWGEMM_DEVICE void write_element(const KernelParams& params, const Scaling& scal
     ptx::st_global_u16(d, pack(type, {value, 0}));
 }
 
-constexpr int log2_of(int power) {
-  return power == 1 ? 0 : 1 + log2_of(power / 2);
-}
-
 // The outputs of a unit, dealt to the threads: number i is column i % tile.n of row i / tile.n.
 template <KernelConfig config>
 class OutputTile {
@@ -121,9 +119,11 @@ class OutputTile {
   // The sums of all slices, to `sums` in shared memory by their numbers. As many threads add as
   // there are runs of eight slices, each a run of one output; then each the runs of one.
   BWGEMM_DEVICE void add_slices(std::uint32_t sums) const {
-    const int log2_outputs = log2_of(config.tile.n) + 32 - __clz(static_cast<int>(params_.m) - 1);
-    const int log2_runs = min(max(0, log2_of(Team<config>::threads) - log2_outputs),
-                              32 - __clz((params_.splits - 1) / 8));
+    constexpr int log2_columns = std::countr_zero(static_cast<unsigned>(config.tile.n));
+    constexpr int log2_threads = std::countr_zero(static_cast<unsigned>(Team<config>::threads));
+    const int log2_outputs = log2_columns + 32 - __clz(static_cast<int>(params_.m) - 1);
+    const int log2_runs =
+        min(max(0, log2_threads - log2_outputs), 32 - __clz((params_.splits - 1) / 8));
     const int length = (params_.splits + (1 << log2_runs) - 1) >> log2_runs;
 #pragma unroll 1
     for (int i = Team<config>::thread(); i < 1 << (log2_outputs + log2_runs);

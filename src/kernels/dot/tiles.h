@@ -18,8 +18,8 @@ constexpr int line_classes(std::int64_t ld) {
   return (ld & 1) != 0 ? 8 : (ld & 2) != 0 ? 4 : (ld & 4) != 0 ? 2 : 1;
 }
 
-// N-major columns of one CTA. Lines that do not start at 16 bytes are read from up to seven
-// elements before the CTA's first column, which leaves a unit less.
+// N-major columns of one team. Lines that do not start at 16 bytes are read from up to seven
+// elements before the team's first column, which leaves a unit less.
 constexpr int columns_per_tile(int tile_n, bool is_aligned) {
   return is_aligned ? tile_n : tile_n - unit_elements;
 }
