@@ -56,10 +56,10 @@ void find_choice(ProblemRegret& of) {
   }
 }
 
-// The kernel without what the problem fixes: type and majors.
+// The kernel without its types and what the problem fixes: majors.
 std::string shape_of(const std::string& kernel) {
   std::string shape = kernel;
-  for (const char* part : {"bwgemm_", "bf16_", "f16_", "kk_", "kn_", "mk_", "mn_"})
+  for (const char* part : {"bwgemm_", "b16_", "kk_", "kn_", "mk_", "mn_"})
     if (const std::size_t at = shape.find(part); at != std::string::npos)
       shape.erase(at, std::string(part).size());
   return shape;

@@ -42,6 +42,14 @@ std::string sweep_key(const BenchProblem& problem, const Variant& variant) {
          std::to_string(variant.splits) + (variant.sums_in_cluster ? ",cluster" : "");
 }
 
+// Older files have kernels of sm90 for each type.
+std::string name_today(std::string kernel) {
+  for (const std::string_view older : {"sm90_bf16_", "sm90_f16_"})
+    if (const std::size_t at = kernel.find(older); at != std::string::npos)
+      kernel.replace(at, older.size(), "sm90_b16_");
+  return kernel;
+}
+
 std::vector<SweepRow> sweep_of(const Table& table) {
   std::vector<SweepRow> rows;
   const bool has_sums = table.has("sums");  // older files have sums in memory only
@@ -49,15 +57,15 @@ std::vector<SweepRow> sweep_of(const Table& table) {
     const auto whole = [&](const char* column) {
       return static_cast<int>(whole_number(column, table.text(i, column)));
     };
-    rows.push_back(
-        {.problem = problem_of_result(table, i),
-         .variant = {table.text(i, "kernel"), whole("tile_m"), whole("tile_n"), whole("tile_k"),
-                     whole("splits"), has_sums && table.text(i, "sums") == "cluster"},
-         .us = table.number(i, "us"),
-         .predicted_us = table.number(i, "predicted_us"),
-         .sm_mhz = static_cast<unsigned>(whole("sm_mhz")),
-         .watts = table.number(i, "watts"),
-         .launches = whole("launches")});
+    rows.push_back({.problem = problem_of_result(table, i),
+                    .variant = {name_today(table.text(i, "kernel")), whole("tile_m"),
+                                whole("tile_n"), whole("tile_k"), whole("splits"),
+                                has_sums && table.text(i, "sums") == "cluster"},
+                    .us = table.number(i, "us"),
+                    .predicted_us = table.number(i, "predicted_us"),
+                    .sm_mhz = static_cast<unsigned>(whole("sm_mhz")),
+                    .watts = table.number(i, "watts"),
+                    .launches = whole("launches")});
   }
   return rows;
 }

@@ -48,8 +48,6 @@ std::string_view enumerator(Family family) {
 
 std::string_view enumerator(Input input) {
   switch (input) {
-    case Input::bf16: return "bf16";
-    case Input::f16: return "f16";
     case Input::any16: return "any16";
   }
   return "?";

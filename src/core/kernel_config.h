@@ -22,8 +22,8 @@ enum class Family : std::uint8_t {
   dot,          // both: the same for at most tile.m rows (or columns) of D; B streams past L1
 };
 
-// Type of A and B: fixed by the instruction (sm90) or a field chosen at launch (any16).
-enum class Input : std::uint8_t { bf16, f16, any16 };
+// Types of A and B that a kernel takes; which of them is chosen at launch.
+enum class Input : std::uint8_t { any16 };
 
 // Which index of an operand is contiguous in memory; any: chosen at launch.
 enum class Major : std::uint8_t { k, mn, any };
@@ -134,8 +134,6 @@ constexpr std::string_view name(Output output) {
 
 constexpr std::string_view name(Input input) {
   switch (input) {
-    case Input::bf16: return "bf16";
-    case Input::f16: return "f16";
     case Input::any16: return "b16";
   }
   return "?";

@@ -57,6 +57,31 @@ BWGEMM_DEVICE Pair unpack(Dtype type, std::uint32_t packed) {
           ptx::cvt_f32_f16(static_cast<std::uint16_t>(packed >> 16))};
 }
 
+// All of them with one question of the type.
+template <int count>
+BWGEMM_DEVICE void pack_all(Dtype type, const Pair (&values)[count],
+                            std::uint32_t (&packed)[count]) {
+  if (type == Dtype::bf16) {
+#pragma unroll
+    for (int i = 0; i < count; ++i) packed[i] = pack(Dtype::bf16, values[i]);
+  } else {
+#pragma unroll
+    for (int i = 0; i < count; ++i) packed[i] = pack(Dtype::f16, values[i]);
+  }
+}
+
+template <int count>
+BWGEMM_DEVICE void unpack_all(Dtype type, const std::uint32_t (&packed)[count],
+                              Pair (&values)[count]) {
+  if (type == Dtype::bf16) {
+#pragma unroll
+    for (int i = 0; i < count; ++i) values[i] = unpack(Dtype::bf16, packed[i]);
+  } else {
+#pragma unroll
+    for (int i = 0; i < count; ++i) values[i] = unpack(Dtype::f16, packed[i]);
+  }
+}
+
 // Where TMA puts the byte that an unswizzled staging buffer would hold at `address`, for rows of
 // 128 bytes (SWIZZLE_128B) or 64 (SWIZZLE_64B). 16-byte units move as a whole.
 BWGEMM_DEVICE std::uint32_t swizzled(std::uint32_t address, int row_bytes) {

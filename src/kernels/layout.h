@@ -229,7 +229,6 @@ constexpr const char* scattered_invalid_because(const KernelConfig& config) {
 
 // Null, or the rule that the config breaks.
 constexpr const char* invalid_because(const KernelConfig& config) {
-  if (config.input == Input::any16) return "wgmma fixes the input type: say bf16 or f16";
   if (config.a == Major::any || config.b == Major::any) return "wgmma fixes the majors: say which";
   if (config.ctas_per_sm < 1 || config.ctas_per_sm > 4) return "1 to 4 CTAs per multiprocessor";
   if (const char* reason = tile_invalid_because(config)) return reason;
@@ -251,7 +250,6 @@ constexpr const char* invalid_because(const KernelConfig& config) {
   if (config.tile != Tile{64, 64, 32}) return "tile must be 64x64x32";
   if (config.ctas_per_sm != 2) return "2 CTAs per multiprocessor: 128 registers, 32 KiB each";
   if (config.cluster.size() != 1) return "cluster must be 1x1";
-  if (config.input != Input::any16) return "the input type is chosen at launch: say any16";
   return nullptr;
 }
 
@@ -313,7 +311,6 @@ constexpr const char* invalid_because(const KernelConfig& config) {
            "eight";
   if (config.cluster.size() != 1) return "cluster must be 1x1";
   if (config.ctas_per_sm != 2) return "2 CTAs per multiprocessor: 128 registers, 112 KiB each";
-  if (config.input != Input::any16) return "the input type is chosen at launch: say any16";
   if (config.a != Major::any) return "A may have any strides: say any";
   if (config.output != Output::scattered) return "D may have any strides: say scattered";
   return nullptr;

@@ -25,8 +25,8 @@ constexpr const char* invalid_because(const KernelConfig& config) {
   return "unknown family";
 }
 
-// What a row of sm90 fixes besides type and majors, which the instruction fixes too. The ring is as
-// deep as shared memory allows.
+// What a row of sm90 fixes besides majors, which the instruction fixes too. The ring is as deep as
+// shared memory allows.
 struct Sm90Shape {
   Output output;
   Tile tile;
@@ -130,11 +130,11 @@ constexpr KernelConfig sm100_row(const Sm100Shape& shape) {
           shape.choices};
 }
 
-// A shape's kernels: every input type, every pair of majors that the family allows for it.
+// A shape's kernels: every pair of majors that the family allows for it.
 constexpr KernelConfig sm90_row(const Sm90Shape& shape, int variant) {
   KernelConfig row{Arch::sm90,
                    Family::cooperative,
-                   variant & 4 ? Input::f16 : Input::bf16,
+                   Input::any16,
                    variant & 2 ? Major::mn : Major::k,
                    variant & 1 ? Major::mn : Major::k,
                    shape.tile,
@@ -160,7 +160,7 @@ constexpr double pace(const KernelConfig& config) {
   return 1;
 }
 
-inline constexpr int sm90_variants = 8;
+inline constexpr int sm90_variants = 4;
 
 constexpr std::size_t count_sm90_rows() {
   std::size_t rows = 0;

@@ -79,8 +79,6 @@ const char* tma_rejects(const Matrix& matrix, std::int64_t outer, std::int64_t b
 
 bool takes(Input input, Dtype type) {
   switch (input) {
-    case Input::bf16: return type == Dtype::bf16;
-    case Input::f16: return type == Dtype::f16;
     case Input::any16: return type == Dtype::bf16 || type == Dtype::f16;
   }
   return false;
@@ -88,8 +86,6 @@ bool takes(Input input, Dtype type) {
 
 const char* input_text(Input input) {
   switch (input) {
-    case Input::bf16: return "takes bf16 inputs";
-    case Input::f16: return "takes f16 inputs";
     case Input::any16: return "takes bf16 or f16 inputs";
   }
   return "takes other inputs";

@@ -119,7 +119,6 @@ GemmArguments problem_of(const KernelConfig& row) {
   gemm.transa = b == Major::mn ? BWGEMM_OP_N : BWGEMM_OP_T;
   gemm.transb = a == Major::mn ? BWGEMM_OP_T : BWGEMM_OP_N;
   if (row.family == Family::dot) gemm.n = 8;
-  gemm.a_type = gemm.b_type = gemm.c_type = row.input == Input::f16 ? BWGEMM_R_16F : BWGEMM_R_16BF;
   return gemm;
 }
 

@@ -53,7 +53,7 @@ TEST(ExplainWithoutHandle, NeedsNoDriver) {
 
 // One wave of whole tiles, and slices for those that would not fill another.
 TEST(ExplainWithoutHandle, SaysWhichTilesAreSliced) {
-  const Variable kernel("BWGEMM_FORCE_KERNEL", "bwgemm_sm90_bf16_kk_128x128x64_s6_coop");
+  const Variable kernel("BWGEMM_FORCE_KERNEL", "bwgemm_sm90_b16_kk_128x128x64_s6_coop");
   const Variable splits("BWGEMM_FORCE_SPLITS", "4");
   GemmArguments gemm;
   gemm.m = gemm.n = gemm.ldc = 12 * 128;
@@ -148,9 +148,9 @@ TEST_F(Explain, LargeClustersAreForWholeDevices) {
   const auto says_no_room = [&](const std::string& kernel) {
     return report.find(kernel + ": its cluster may find no room") != std::string::npos;
   };
-  EXPECT_EQ(says_no_room("bwgemm_sm90_bf16_kk_64x64x64_2x2_s13_coop"), is_part) << report;
-  EXPECT_EQ(says_no_room("bwgemm_sm90_bf16_kk_128x160x64_4x2_s5_t_coop"), is_part);
-  EXPECT_FALSE(says_no_room("bwgemm_sm90_bf16_kk_128x256x64_2x1_s4_coop"));
+  EXPECT_EQ(says_no_room("bwgemm_sm90_b16_kk_64x64x64_2x2_s13_coop"), is_part) << report;
+  EXPECT_EQ(says_no_room("bwgemm_sm90_b16_kk_128x160x64_4x2_s5_t_coop"), is_part);
+  EXPECT_FALSE(says_no_room("bwgemm_sm90_b16_kk_128x256x64_2x1_s4_coop"));
   EXPECT_EQ(gemm_ex(handle(), {}), BWGEMM_STATUS_SUCCESS);
 }
 

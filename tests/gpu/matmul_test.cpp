@@ -199,8 +199,7 @@ class Matmul : public GpuTest {
     std::vector<KernelConfig> rows;
     for (const KernelConfig& row : kernel_rows) {
       if (row.arch != arch_ || row.family == Family::direct || row.family == Family::dot ||
-          row.choices != Sm100Choices{} || row.a == Major::mn || row.b == Major::mn ||
-          row.input == Input::f16)
+          row.choices != Sm100Choices{} || row.a == Major::mn || row.b == Major::mn)
         continue;
       const auto is_alike = [&](const KernelConfig& other) { return kind(row) == kind(other); };
       const auto known = std::find_if(rows.begin(), rows.end(), is_alike);

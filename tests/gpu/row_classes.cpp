@@ -34,7 +34,6 @@ bool same_class(const KernelConfig& row, const KernelConfig& other) {
   alike.tile = other.tile;
   alike.stages = other.stages;
   alike.ctas_per_sm = other.ctas_per_sm;
-  if (row.input != Input::any16 && other.input != Input::any16) alike.input = other.input;
   if (row.family == Family::dot && dot::team_warps(row) != dot::team_warps(other)) return false;
   // A tile or a ring that the launch chooses is other code.
   return alike == other && (row.tile.n == 0) == (other.tile.n == 0) &&
@@ -52,13 +51,6 @@ bool is_representative(const KernelConfig& row) {
   for (const KernelConfig& other : kernel_rows)  // the first of equals
     if (same_class(row, other) && work(other) == work(*least)) return other == row;
   return false;
-}
-
-bool is_twin(const KernelConfig& row) {
-  KernelConfig other = row;
-  other.input = Input::bf16;
-  return row.input == Input::f16 &&
-         std::find(kernel_rows.begin(), kernel_rows.end(), other) != kernel_rows.end();
 }
 
 }  // namespace bwgemm::test

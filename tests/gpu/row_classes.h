@@ -10,13 +10,10 @@ namespace bwgemm::test {
 // (kernels/residues.h, kernels/sm100/loaders.h).
 bool moves_lines(const KernelConfig& row);
 
-// Rows of one class differ in constants only: bf16 or f16, and sizes of tile and ring, CTAs per
-// multiprocessor, where these choose between no pieces of code. The representative of a class is
-// its row with the least work per tile.
+// Rows of one class differ in constants only: sizes of tile and ring, CTAs per multiprocessor,
+// where these choose between no pieces of code. The representative of a class is its row with the
+// least work per tile.
 bool same_class(const KernelConfig& row, const KernelConfig& other);
 bool is_representative(const KernelConfig& row);
-
-// A row of f16 that is otherwise the same as one of bf16.
-bool is_twin(const KernelConfig& row);
 
 }  // namespace bwgemm::test

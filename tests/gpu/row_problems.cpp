@@ -251,8 +251,6 @@ std::vector<Major> majors(Major declared) {
 
 std::vector<Dtype> inputs(Input declared) {
   switch (declared) {
-    case Input::bf16: return {Dtype::bf16};
-    case Input::f16: return {Dtype::f16};
     case Input::any16: return {Dtype::bf16, Dtype::f16};
   }
   return {};
@@ -355,6 +353,8 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
       clusters.slices = Slices::in_cluster;
       add_scalars(clusters, 2, beta);
     }
+  for (RowProblem& problem : problems)
+    problem.is_retyped = problem.gemm.input != inputs(row.input).front();
   for (const Raster raster : {Raster::grouped, Raster::snake})
     for (const float beta : {0.0f, -0.5f}) {
       if (raster != Raster::grouped && !uses_tensor_memory(row)) continue;

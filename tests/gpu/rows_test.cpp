@@ -30,7 +30,7 @@ Scale scale() {
   return value != nullptr && std::string_view(value) == "product" ? Scale::product : Scale::all;
 }
 
-constexpr int covering_schedules = 2, covering_schedules_of_twins = 1, edge_schedules = 8;
+constexpr int covering_schedules = 2, retyped_schedules = 1, edge_schedules = 8;
 // Whether the last slice of a tile to arrive is the first one, which takes another way, is chance.
 constexpr int last_slice_schedules = 7;
 
@@ -197,11 +197,11 @@ using Rows = RowTest;
 
 TEST_P(Rows, CoveringSet) {
   if (scale() == Scale::product) GTEST_SKIP() << "not what this scale is for";
-  const int schedules = is_twin(row()) ? covering_schedules_of_twins : covering_schedules;
   for (const RowProblem& problem : covering_problems(row(), memory()))
     expect_run(problem, scale() != Scale::small                            ? 1
                         : problem.slices != Slices::none && problem.fusing ? last_slice_schedules
-                                                                           : schedules);
+                        : problem.is_retyped                               ? retyped_schedules
+                                                                           : covering_schedules);
 }
 
 TEST_P(Rows, FusedOperations) {

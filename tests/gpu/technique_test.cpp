@@ -48,7 +48,7 @@ std::function<bool(const KernelConfig&)> family(Family family, Output output) {
 std::function<bool(const KernelConfig&)> hopper(const Tile& tile, const Cluster& cluster) {
   return [=](const KernelConfig& row) {
     return row.family == Family::cooperative && row.output == Output::rows && row.tile == tile &&
-           row.cluster == cluster && row.input == Input::bf16 && row.ctas_per_sm == 1;
+           row.cluster == cluster && row.ctas_per_sm == 1;
   };
 }
 

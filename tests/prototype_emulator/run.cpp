@@ -84,8 +84,6 @@ KernelConfig config_from(const std::string& name) {
   bool tile_seen = false;
   while (std::getline(parts, part, '_')) {
     if (part == "sm100") config.arch = Arch::sm100;
-    if (part == "bf16") config.input = Input::bf16;
-    if (part == "f16") config.input = Input::f16;
     if (part == "pair") config.family = Family::pair;
     if (part == "kk" || part == "kn" || part == "mk" || part == "mn") {
       config.a = major_from(part[0]);
@@ -119,9 +117,7 @@ struct Case {
 Case case_from(const Options& options) {
   Case c{};
   c.config = config_from(options.text("kernel"));
-  const bool bf16 = c.config.input == Input::any16 ? options.text("input") == "bf16"
-                                                   : c.config.input == Input::bf16;
-  c.input = bf16 ? Dtype::bf16 : Dtype::f16;
+  c.input = options.text("input") == "bf16" ? Dtype::bf16 : Dtype::f16;
   c.output = options.number("out") == 32 ? Dtype::f32 : c.input;
   c.a = c.config.a == Major::any ? major_from(options.text("a")[0]) : c.config.a;
   c.b = c.config.b == Major::any ? major_from(options.text("b")[0]) : c.config.b;

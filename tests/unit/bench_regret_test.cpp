@@ -12,8 +12,8 @@
 namespace bwgemm::bench {
 namespace {
 
-const std::string wide = "bwgemm_sm90_bf16_kk_128x256x64_2x1_s4_coop";
-const std::string narrow = "bwgemm_sm90_bf16_kk_128x64x64_s8_coop";
+const std::string wide = "bwgemm_sm90_b16_kk_128x256x64_2x1_s4_coop";
+const std::string narrow = "bwgemm_sm90_b16_kk_128x64x64_s8_coop";
 
 BenchProblem named(const std::string& name) {
   BenchProblem problem = parse_problem("m=512,n=768,k=256,transa=T", true);

@@ -140,23 +140,23 @@ double h200_us(std::string_view kernel, const Problem& problem, int splits = 1) 
 
 TEST(CostOrder, MemoryDoesNotHideMerging) {
   const Problem problem = problem_of(4096, 16, 14336);
-  EXPECT_LT(h200_us("bwgemm_sm90_bf16_kk_64x16x64_s22_t_coop", problem),
-            h200_us("bwgemm_sm90_bf16_kk_128x16x64_s12_t_coop", problem, 4));
+  EXPECT_LT(h200_us("bwgemm_sm90_b16_kk_64x16x64_s22_t_coop", problem),
+            h200_us("bwgemm_sm90_b16_kk_128x16x64_s12_t_coop", problem, 4));
 }
 
 TEST(CostOrder, RowsThatStraddleLinesInWholeSectorsAreLoadedFaster) {
   const auto with_ld = [](std::int64_t ld) {
     Problem problem = problem_of(1248, 1624, 7808);
     problem.a.ld = problem.b.ld = ld;
-    return h200_us("bwgemm_sm90_bf16_kk_128x128x64_s6_coop", problem);
+    return h200_us("bwgemm_sm90_b16_kk_128x128x64_s6_coop", problem);
   };
   EXPECT_LT(1.1 * with_ld(7808), with_ld(7856));
   EXPECT_LT(1.1 * with_ld(7856), with_ld(7848));
 }
 
 TEST(CostOrder, TilesInTurnDoNotHideWhatThinProductsStore) {
-  EXPECT_LT(h200_us("bwgemm_sm90_bf16_kk_128x192x64_2x1_s4_coop", problem_of(62800, 136, 120)),
-            h200_us("bwgemm_sm90_bf16_kk_128x128x64_s6_pp_coop", problem_of(62800, 136, 120)));
+  EXPECT_LT(h200_us("bwgemm_sm90_b16_kk_128x192x64_2x1_s4_coop", problem_of(62800, 136, 120)),
+            h200_us("bwgemm_sm90_b16_kk_128x128x64_s6_pp_coop", problem_of(62800, 136, 120)));
 }
 
 }  // namespace

@@ -17,12 +17,10 @@ namespace {
 
 // That the row serves, with addresses and scalars of its own.
 Problem problem_for(const KernelConfig& row) {
-  const bool is_f16 = row.input == Input::f16;
-  const Dtype type = is_f16 ? Dtype::f16 : Dtype::bf16;
   const test::Majors majors{row.a != Major::mn, row.b != Major::mn};
   // Of no whole number of tiles: the last rows have maps of their own.
   const std::int64_t m = row.family == Family::dot ? 8 : 264;
-  Problem problem = test::problem_of(m, 520, 768, majors, {type, type});
+  Problem problem = test::problem_of(m, 520, 768, majors);
   problem.beta.value = 1;
   // Kernels of columns see the transpose of what they are given.
   if (row.output != Output::columns) return problem;

@@ -22,9 +22,9 @@ namespace {
 using test::kk, test::kn, test::mk, test::mn, test::problem_of;
 using ::testing::ElementsAre;
 
-constexpr std::string_view big_kk = "bwgemm_sm90_bf16_kk_128x256x64_2x1_s4_coop";
-constexpr std::string_view big_mn = "bwgemm_sm90_bf16_mn_128x256x64_2x1_s4_coop";
-constexpr std::string_view small_kk = "bwgemm_sm90_bf16_kk_128x128x64_s6_coop";
+constexpr std::string_view big_kk = "bwgemm_sm90_b16_kk_128x256x64_2x1_s4_coop";
+constexpr std::string_view big_mn = "bwgemm_sm90_b16_mn_128x256x64_2x1_s4_coop";
+constexpr std::string_view small_kk = "bwgemm_sm90_b16_kk_128x128x64_s6_coop";
 constexpr std::string_view pair_kernel = "bwgemm_sm100_b16_256xNx64_2x1_pair";
 constexpr std::string_view direct90 = "bwgemm_sm90_b16_64x64x32_direct";
 constexpr std::string_view dot90_k = "bwgemm_sm90_b16_8x16x1024_dot";
@@ -325,7 +325,7 @@ TEST_F(PlanTest, DirectSplits) {
 // Slices are the CTAs of a cluster where the device can run all of them at the same time.
 TEST_F(PlanTest, ClustersOfSlices) {
   const Problem problem = problem_of(16, 1024, 8192);
-  constexpr const char* narrow = "bwgemm_sm90_bf16_kk_64x16x64_s22_t_coop";
+  constexpr const char* narrow = "bwgemm_sm90_b16_kk_64x16x64_s22_t_coop";
   constexpr int tiles = 1024 / 64;
   context_.resident_slice_clusters = tiles;
   const Plan cluster = planned(problem, narrow, 0, 32 << 20);

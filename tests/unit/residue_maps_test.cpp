@@ -20,8 +20,8 @@ using test::problem_of;
 
 KernelConfig scattered(Major a, Major b) {
   for (const KernelConfig& row : kernel_rows)
-    if (row.family == Family::cooperative && row.output == Output::scattered &&
-        row.input == Input::bf16 && row.a == a && row.b == b && row.tile.n == 256)
+    if (row.family == Family::cooperative && row.output == Output::scattered && row.a == a &&
+        row.b == b && row.tile.n == 256)
       return row;
   ADD_FAILURE() << "no such row";
   return kernel_rows[0];

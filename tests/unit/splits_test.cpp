@@ -19,20 +19,20 @@ namespace {
 using test::problem_of, test::row_named;
 using ::testing::Contains, ::testing::IsSupersetOf;
 
-constexpr std::string_view narrow = "bwgemm_sm90_bf16_kk_64x16x64_s22_t_coop";
+constexpr std::string_view narrow = "bwgemm_sm90_b16_kk_64x16x64_s22_t_coop";
 
 // Of an H200's groups of SMs, some lack the one or two that would make another cluster.
 TEST(Splits, ResidentClusters) {
   const auto resident = [](std::string_view name) {
     return resident_clusters(nominal_h200, row_named(name));
   };
-  EXPECT_EQ(resident("bwgemm_sm90_bf16_kk_64x64x64_s4_o3_coop"), 3 * 132);
-  EXPECT_EQ(resident("bwgemm_sm90_bf16_kk_128x256x64_2x1_s4_coop"), 66);
-  EXPECT_EQ(resident("bwgemm_sm90_bf16_kk_64x64x64_2x2_s13_coop"), 30);
-  EXPECT_EQ(resident("bwgemm_sm90_bf16_kk_128x160x64_4x2_s5_t_coop"), 15);
+  EXPECT_EQ(resident("bwgemm_sm90_b16_kk_64x64x64_s4_o3_coop"), 3 * 132);
+  EXPECT_EQ(resident("bwgemm_sm90_b16_kk_128x256x64_2x1_s4_coop"), 66);
+  EXPECT_EQ(resident("bwgemm_sm90_b16_kk_64x64x64_2x2_s13_coop"), 30);
+  EXPECT_EQ(resident("bwgemm_sm90_b16_kk_128x160x64_4x2_s5_t_coop"), 15);
   DeviceFacts few = nominal_h200;
   few.sm_count = 8;  // in proportion less than one
-  EXPECT_EQ(resident_clusters(few, row_named("bwgemm_sm90_bf16_kk_128x160x64_4x2_s5_t_coop")), 1);
+  EXPECT_EQ(resident_clusters(few, row_named("bwgemm_sm90_b16_kk_128x160x64_4x2_s5_t_coop")), 1);
 }
 
 // Tried are as many slices as there can be CTAs in clusters for all tiles, too: 17 clusters of 6
@@ -71,7 +71,7 @@ TEST(Splits, WhereClustersCannotBe) {
   EXPECT_TRUE(can(narrow, problem_of(16, 448, 8192), 16));
   EXPECT_FALSE(can(narrow, problem_of(16, 448, 8192), 17));
   EXPECT_FALSE(can(narrow, problem_of(16, 512, 8192), 16));
-  EXPECT_FALSE(can("bwgemm_sm90_bf16_kk_64x64x64_s13_coop", problem, 2));
+  EXPECT_FALSE(can("bwgemm_sm90_b16_kk_64x64x64_s13_coop", problem, 2));
   EXPECT_FALSE(can("bwgemm_sm90_b16_8x16x1024_dot", problem, 2));
 }
 

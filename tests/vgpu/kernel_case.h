@@ -58,8 +58,6 @@ class KernelCase {
  public:
   KernelCase(const KernelConfig& config, const KernelProblem& problem)
       : config_(config), problem_(problem) {
-    if (config.input != Input::any16)
-      problem_.input = config.input == Input::bf16 ? Dtype::bf16 : Dtype::f16;
     if (config.a != Major::any) problem_.a = config.a;
     if (config.b != Major::any) problem_.b = config.b;
     output_ = problem_.f32_output ? Dtype::f32 : problem_.input;

@@ -59,11 +59,16 @@ std::vector<KernelProblem> tma_problems() {
   return problems;
 }
 
+std::vector<KernelProblem> of_f16(std::vector<KernelProblem> problems) {
+  for (KernelProblem& problem : problems) problem.input = Dtype::f16;
+  return problems;
+}
+
 TEST(Kernels, CooperativePair) {
-  run_all("bwgemm_sm90_bf16_kk_128x256x64_2x1_s4_coop", tma_problems(), 3);
+  run_all("bwgemm_sm90_b16_kk_128x256x64_2x1_s4_coop", tma_problems(), 3);
 }
 TEST(Kernels, CooperativeMnMajor) {
-  run_all("bwgemm_sm90_f16_mn_128x128x64_s6_coop", tma_problems(), 2);
+  run_all("bwgemm_sm90_b16_mn_128x128x64_s6_coop", of_f16(tma_problems()), 2);
 }
 
 // Slices of k: fewer, as many and more than clusters, with and without C, some of them empty, and
@@ -93,30 +98,30 @@ std::vector<KernelProblem> tma_and_split_problems() {
 }
 
 TEST(Kernels, CooperativeSplit) {
-  run_all("bwgemm_sm90_bf16_kk_128x256x64_2x1_s4_coop", split_problems(), 2);
+  run_all("bwgemm_sm90_b16_kk_128x256x64_2x1_s4_coop", split_problems(), 2);
 }
 TEST(Kernels, CooperativeTallWarpgroups) {
-  run_all("bwgemm_sm90_bf16_kn_256x160x64_s3_coop", tma_and_split_problems(), 1);
+  run_all("bwgemm_sm90_b16_kn_256x160x64_s3_coop", tma_and_split_problems(), 1);
 }
 TEST(Kernels, CooperativeThreeWarpgroups) {
-  run_all("bwgemm_sm90_f16_mk_192x192x64_s4_coop", tma_and_split_problems(), 1);
+  run_all("bwgemm_sm90_b16_mk_192x192x64_s4_coop", of_f16(tma_and_split_problems()), 1);
 }
 TEST(Kernels, CooperativeOneWarpgroup) {
-  run_all("bwgemm_sm90_bf16_kk_64x128x64_s8_coop", tma_and_split_problems(), 1);
+  run_all("bwgemm_sm90_b16_kk_64x128x64_s8_coop", tma_and_split_problems(), 1);
 }
 TEST(Kernels, CooperativeSharingAMultiprocessor) {
-  run_all("bwgemm_sm90_bf16_mn_64x128x64_s4_o2_coop", tma_and_split_problems(), 1);
-  run_all("bwgemm_sm90_bf16_kk_64x64x64_s4_o3_coop", tma_and_split_problems(), 1);
+  run_all("bwgemm_sm90_b16_mn_64x128x64_s4_o2_coop", tma_and_split_problems(), 1);
+  run_all("bwgemm_sm90_b16_kk_64x64x64_s4_o3_coop", tma_and_split_problems(), 1);
 }
 TEST(Kernels, CooperativeColumns) {
-  run_all("bwgemm_sm90_bf16_kk_64x16x64_s22_t_coop", tma_and_split_problems(), 1);
-  run_all("bwgemm_sm90_f16_mn_128x128x64_s6_t_coop", tma_and_split_problems(), 2);
+  run_all("bwgemm_sm90_b16_kk_64x16x64_s22_t_coop", tma_and_split_problems(), 1);
+  run_all("bwgemm_sm90_b16_mn_128x128x64_s6_t_coop", of_f16(tma_and_split_problems()), 2);
 }
 
 // Clusters that share both operands and stick out of D in both directions: CTAs that need nothing
 // for their own sums keep step with the others all the same, round after round of the ring.
 TEST(Kernels, CooperativeClustersInTwoDirections) {
-  const auto run_cluster = [](const char* name) {
+  const auto run_cluster = [](const char* name, Dtype input) {
     const KernelConfig config = row(name);
     const int rows = config.tile.m * config.cluster.m, columns = config.tile.n * config.cluster.n;
     const int ring = 64 * config.stages;
@@ -129,19 +134,20 @@ TEST(Kernels, CooperativeClustersInTwoDirections) {
     problems[1].splits = 2;
     problems[1].clusters = 2;
     problems[2].batch = 2;
+    for (KernelProblem& one : problems) one.input = input;
     run_all(name, {problems[0]}, 8);  // without loads of zeros the fourth finds a race
     run_all(name, {problems[1], problems[2], problems[3]}, 2);
   };
-  run_cluster("bwgemm_sm90_bf16_kk_128x160x64_4x2_s5_t_coop");
-  run_cluster("bwgemm_sm90_f16_mk_128x160x64_4x2_s5_t_coop");
-  run_cluster("bwgemm_sm90_f16_mn_128x128x64_2x2_s6_coop");
-  run_cluster("bwgemm_sm90_bf16_kk_64x64x64_2x2_s13_coop");
+  run_cluster("bwgemm_sm90_b16_kk_128x160x64_4x2_s5_t_coop", Dtype::bf16);
+  run_cluster("bwgemm_sm90_b16_mk_128x160x64_4x2_s5_t_coop", Dtype::f16);
+  run_cluster("bwgemm_sm90_b16_mn_128x128x64_2x2_s6_coop", Dtype::f16);
+  run_cluster("bwgemm_sm90_b16_kk_64x64x64_2x2_s13_coop", Dtype::bf16);
 }
 
 // Slices of k that are the CTAs of a cluster: two to sixteen, some of them empty, with and without
 // C, and none that has a product.
 TEST(Kernels, CooperativeClustersOfSlices) {
-  const auto run_clusters = [](const char* name, int most) {
+  const auto run_clusters = [](const char* name, int most, Dtype input) {
     const KernelConfig config = row(name);
     std::vector<KernelProblem> problems{
         problem(config.tile.m + 1, config.tile.n - 7, 64 * 2 * most - 3),
@@ -152,6 +158,7 @@ TEST(Kernels, CooperativeClustersOfSlices) {
       one.sums_in_cluster = true;
       one.splits = most;
       one.clusters = 2;
+      one.input = input;
     }
     problems[1].splits = 2;
     problems[1].beta = 1.5f;
@@ -165,10 +172,10 @@ TEST(Kernels, CooperativeClustersOfSlices) {
     problems[3].device_scalars = true;
     run_all(name, problems, 3);
   };
-  run_clusters("bwgemm_sm90_bf16_kk_64x16x64_s22_t_coop", 16);
-  run_clusters("bwgemm_sm90_f16_mn_64x32x64_s13_coop", 8);
-  run_clusters("bwgemm_sm90_bf16_kk_64x32x64_s18_coop", 5);
-  run_clusters("bwgemm_sm90_f16_mk_128x32x64_s10_t_coop", 2);
+  run_clusters("bwgemm_sm90_b16_kk_64x16x64_s22_t_coop", 16, Dtype::bf16);
+  run_clusters("bwgemm_sm90_b16_mn_64x32x64_s13_coop", 8, Dtype::f16);
+  run_clusters("bwgemm_sm90_b16_kk_64x32x64_s18_coop", 5, Dtype::bf16);
+  run_clusters("bwgemm_sm90_b16_mk_128x32x64_s10_t_coop", 2, Dtype::f16);
 }
 
 TEST(Kernels, TensorPair) {

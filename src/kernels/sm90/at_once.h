@@ -46,9 +46,7 @@ struct ColumnBlock {
   BWGEMM_DEVICE bool has_second(int i) const {
     return config.output == Output::columns ? column_offset(i) + 1 < columns_left : has_first(i);
   }
-  BWGEMM_DEVICE static constexpr Dtype type16() {
-    return config.input == Input::bf16 ? Dtype::bf16 : Dtype::f16;
-  }
+  BWGEMM_DEVICE Dtype type16() const { return params.input_type; }
   BWGEMM_DEVICE static constexpr bool is_exchanged() { return config.output == Output::columns; }
 };
 

@@ -20,7 +20,7 @@
 namespace bwgemm::sm90 {
 
 // Multiplies one stage: the warpgroup's rows of A by tile.n columns of B, 64 deep.
-template <KernelConfig config>
+template <KernelConfig config, Dtype type>
 BWGEMM_DEVICE void multiply_stage(Accumulators<config>& accumulators, std::uint64_t a,
                                   std::uint64_t b, bool accumulate) {
   constexpr int transpose_a = config.a == Major::mn, transpose_b = config.b == Major::mn;
@@ -31,7 +31,7 @@ BWGEMM_DEVICE void multiply_stage(Accumulators<config>& accumulators, std::uint6
     for (int row_block = 0; row_block < warpgroup_rows(config) / instruction_m; ++row_block) {
       const std::uint64_t a_step =
           a + descriptor_step(step * k_step_bytes(config.a) + row_block * row_block_bytes);
-      if constexpr (config.input == Input::bf16)
+      if constexpr (type == Dtype::bf16)
         ptx::wgmma_mma_async_bf16<transpose_a, transpose_b>(accumulators[row_block], a_step, b_step,
                                                             accumulate || step > 0);
       else
@@ -70,7 +70,7 @@ class OperandReader {
 
   // Leaves the product of `k_blocks` blocks in the accumulators and the ring without their slots.
   // Calls `met_all` when the last of them has been full.
-  template <class MetAll>
+  template <Dtype type, class MetAll>
   BWGEMM_DEVICE void multiply_tile(Accumulators<config>& accumulators, int k_blocks, Trace& trace,
                                    MetAll met_all) {
     std::uint32_t previous = 0;
@@ -80,7 +80,7 @@ class OperandReader {
       trace(TraceEvent::multiply, block);
       ptx::wgmma_fence();  // the epilogue's reads of the accumulators before wgmma writes them
       const std::uint64_t step = at_.stage * descriptor_step(Cta<config>::offsets.stage_bytes);
-      multiply_stage<config>(accumulators, a_ + step, b_ + step, block > 0);
+      multiply_stage<config, type>(accumulators, a_ + step, b_ + step, block > 0);
       ptx::wgmma_commit_group();
       ptx::wgmma_wait_group<1>();  // the previous block's reads of its slot before its release
       if (block > 0) release(previous);
@@ -209,10 +209,16 @@ BWGEMM_DEVICE void run_consumer(const Params<config>& params, const Cta<config>&
     if constexpr (!config.takes_turns) prefetch();
     if (slice.first == slice.end) clear<config>(accumulators);
     turns.wait();
-    operands.multiply_tile(accumulators, slice.end - slice.first, trace, [&] {
+    const auto met_all = [&] {
       turns.hand_over(tiles.has_tile_between());
       if constexpr (config.takes_turns) prefetch();
-    });
+    };
+    // wgmma says its type, so there is a main loop for each.
+    const int blocks = slice.end - slice.first;
+    if (params.input_type == Dtype::bf16)
+      operands.template multiply_tile<Dtype::bf16>(accumulators, blocks, trace, met_all);
+    else
+      operands.template multiply_tile<Dtype::f16>(accumulators, blocks, trace, met_all);
     turns.pass(operands);
     trace(TraceEvent::epilogue);
     const bool has_sums =

@@ -38,9 +38,7 @@ struct Patch {
     return config.output == Output::columns ? column(i) + 1 < static_cast<int>(params.n)
                                             : has_first(i);
   }
-  BWGEMM_DEVICE static constexpr Dtype type16() {
-    return config.input == Input::bf16 ? Dtype::bf16 : Dtype::f16;
-  }
+  BWGEMM_DEVICE Dtype type16() const { return params.input_type; }
   BWGEMM_DEVICE static constexpr bool is_exchanged() { return config.output == Output::columns; }
   BWGEMM_DEVICE const StridedMatrix& c() const { return params.c; }
 

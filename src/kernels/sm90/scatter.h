@@ -39,7 +39,6 @@ class Scatter {
   static constexpr int row_bytes = segment_columns * 4;
   static constexpr int warp_rows = 16;
   static constexpr int rows_at_once = 4;  // equally far from each other in D, in either order
-  static constexpr Dtype type16 = config.input == Input::bf16 ? Dtype::bf16 : Dtype::f16;
 
   // A thread's lane and its warp's staging buffer. Computed anew where they are used: what is
   // derived from them would be kept in registers.
@@ -186,7 +185,7 @@ class Scatter {
     BWGEMM_DEVICE bool has_row(int i) const { return i < part.count; }
     BWGEMM_DEVICE bool has_first(int) const { return column < part.left; }
     BWGEMM_DEVICE bool has_second(int) const { return column + 1 < part.left; }
-    BWGEMM_DEVICE static constexpr Dtype type16() { return Scatter::type16; }
+    BWGEMM_DEVICE Dtype type16() const { return params.input_type; }
     BWGEMM_DEVICE static constexpr bool is_exchanged() { return false; }
     BWGEMM_DEVICE const StridedMatrix& c() const { return params.c; }
   };
@@ -255,22 +254,22 @@ class Scatter {
       return ptx::ld_global_u16_if(condition, row + 2 * column);
   }
   template <bool is_f32>
-  BWGEMM_DEVICE static float value(std::uint32_t bits) {
+  BWGEMM_DEVICE float value(std::uint32_t bits) const {
     if constexpr (is_f32)
       return __uint_as_float(bits);
     else
-      return unpack(type16, bits).low;
+      return unpack(params_.input_type, bits).low;
   }
 
   template <bool is_f32>
-  BWGEMM_DEVICE static void store(char* row, const Columns& columns, const Pair& values) {
+  BWGEMM_DEVICE void store(char* row, const Columns& columns, const Pair& values) const {
     if constexpr (is_f32) {
       if (columns.has_first) ptx::st_global(row + 4 * columns.first, __float_as_uint(values.low));
       if (columns.has_second)
         ptx::st_global(row + 4 * columns.second, __float_as_uint(values.high));
       return;
     }
-    const std::uint32_t packed = pack(type16, values);
+    const std::uint32_t packed = pack(params_.input_type, values);
     if (columns.has_first && columns.has_second && columns.second > columns.first) {
       ptx::st_global(row + 2 * columns.first, packed);
       return;

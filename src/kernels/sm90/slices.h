@@ -42,9 +42,9 @@ class SliceWriter {
 #pragma unroll
     for (const auto& row_block : accumulators) {
       if (is_f32_)
-        write_slices(staged32_, row_block, scaling, is_half);
+        write_slices(staged32_, Dtype::f32, row_block, scaling, is_half);
       else
-        write_slices(staged16_, row_block, scaling, is_half);
+        write_slices(staged16_, params_.input_type, row_block, scaling, is_half);
     }
   }
 
@@ -62,6 +62,7 @@ class SliceWriter {
           column + part % parts_of_rows * patch_columns(config) + lane % 4 * 2, batch};
       const Fused<Patch<config>> fused(params_, operations, scaling_, patch);
       const Staged16<config> staged16(warp, lane);
+      const Dtype type16 = params_.input_type;
       const Staged32<config> staged32(warp, lane);
       Pair x[part_pairs];
       take(accumulators, part, x);
@@ -69,12 +70,14 @@ class SliceWriter {
       if (written == 0) begin_slice(has_gate);
       const std::uint32_t buffer = staging_.buffer(at_);
       fused.add_operands(x, [&](Pair(&c)[part_pairs]) {
-        is_f32_ ? staged32.read(buffer, c, written) : staged16.read(buffer, c, written);
+        is_f32_ ? staged32.read(Dtype::f32, buffer, c, written)
+                : staged16.read(type16, buffer, c, written);
         __syncwarp();  // every lane's reads of C before any lane's stmatrix over them
       });
       finish(fused, operations, has_gate, x);
       auto write = [&](const auto& values) {
-        is_f32_ ? staged32.write(buffer, values, written) : staged16.write(buffer, values, written);
+        is_f32_ ? staged32.write(Dtype::f32, buffer, values, written)
+                : staged16.write(type16, buffer, values, written);
       };
       if constexpr (can_gate) {
         if (has_gate) {
@@ -88,7 +91,7 @@ class SliceWriter {
           else if (is_f32_)
             StagedGated<4>(warp, lane).write(Dtype::f32, buffer, gated, written / 2);
           else
-            StagedGated<2>(warp, lane).write(Staged16<config>::type, buffer, gated, written / 2);
+            StagedGated<2>(warp, lane).write(type16, buffer, gated, written / 2);
         } else {
           write(x);
         }
@@ -180,7 +183,7 @@ class SliceWriter {
   }
 
   template <class Staged>
-  BWGEMM_DEVICE void write_slices(const Staged& staged,
+  BWGEMM_DEVICE void write_slices(const Staged& staged, Dtype type,
                                   const float (&accumulators)[config.tile.n / 2],
                                   const Scaling& scaling, bool is_half) {
 #pragma unroll
@@ -191,7 +194,7 @@ class SliceWriter {
         staging_.ring.wait_full(at_);  // stores have left the buffer, TMA writes of C have landed
         const bool has_rows = Staged::slices_of_rows == 1 || warp_ / 2 == part;
         if (has_rows) {
-          write_slice(staged, &accumulators[2 * first], scaling, staging_.buffer(at_));
+          write_slice(staged, type, &accumulators[2 * first], scaling, staging_.buffer(at_));
           // This thread's writes and reads of C before the TMA store's reads and the next C's
           // writes.
           ptx::fence_proxy_async_shared();
@@ -202,11 +205,11 @@ class SliceWriter {
   }
 
   template <class Staged>
-  BWGEMM_DEVICE void write_slice(const Staged& staged, const float* accumulators,
+  BWGEMM_DEVICE void write_slice(const Staged& staged, Dtype type, const float* accumulators,
                                  const Scaling& scaling, std::uint32_t buffer) const {
     Pair values[Staged::pairs];
     if (scaling.reads_c()) {
-      staged.read(buffer, values);
+      staged.read(type, buffer, values);
 #pragma unroll
       for (int i = 0; i < Staged::pairs; ++i)
         values[i] = {scaling.combine(accumulators[2 * i], values[i].low),
@@ -218,7 +221,7 @@ class SliceWriter {
         values[i] = {scaling.combine(accumulators[2 * i]),
                      scaling.combine(accumulators[2 * i + 1])};
     }
-    staged.write(buffer, values);
+    staged.write(type, buffer, values);
   }
 
   BWGEMM_DEVICE void hand_over() {

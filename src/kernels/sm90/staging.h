@@ -3,6 +3,8 @@
 // output element and each order of D. A slice is as much of the tile as a buffer holds, counted in
 // the pairs of neighbouring accumulators that each thread has of it.
 //
+// All are told the element's type, of which only those of 16 bits have several.
+//
 // Accumulators 4g..4g+3 of a thread are two pairs of neighbours in group g, the tile's columns
 // 8g..8g+7: row 16*warp + lane/4 of the warpgroup's 64 (and the row 8 below it for the second
 // pair), columns 2*(lane%4) and the next.
@@ -27,7 +29,6 @@ class Staged16 {
   static constexpr int line_bytes = staging_line_bytes(config);
 
  public:
-  static constexpr Dtype type = config.input == Input::bf16 ? Dtype::bf16 : Dtype::f16;
   static constexpr int pairs = (columns ? staging_lines(config) : line_bytes / 2) / 4;
   static constexpr int slices_of_rows = 1;  // that 64 rows take
 
@@ -39,7 +40,8 @@ class Staged16 {
             line_bytes)) {}
 
   template <int count>
-  BWGEMM_DEVICE void read(std::uint32_t buffer, Pair (&values)[count], int first = 0) const {
+  BWGEMM_DEVICE void read(Dtype type, std::uint32_t buffer, Pair (&values)[count],
+                          int first = 0) const {
 #pragma unroll
     for (int i = 0; i < count; i += 4) {
       std::uint32_t packed[4];
@@ -53,27 +55,28 @@ class Staged16 {
         packed[0] = half[0];
         packed[1] = half[1];
       }
+      Pair four[4];
+      unpack_all(type, packed, four);
 #pragma unroll
       for (int j = 0; j < 4; ++j)
-        if (i + j < count) values[i + j] = unpack(type, packed[j]);
+        if (i + j < count) values[i + j] = four[j];
     }
   }
 
   template <int count>
-  BWGEMM_DEVICE void write(std::uint32_t buffer, const Pair (&values)[count], int first = 0) const {
+  BWGEMM_DEVICE void write(Dtype type, std::uint32_t buffer, const Pair (&values)[count],
+                           int first = 0) const {
+    std::uint32_t packed[count];
+    pack_all(type, values, packed);
 #pragma unroll
     for (int i = 0; i < count; i += 4) {
       const std::uint32_t to = address(buffer, first + i);
-      const std::uint32_t v0 = pack(type, values[i]), v1 = pack(type, values[i + 1]);
-      if (i + 4 > count) {
-        ptx::stmatrix_m8n8_x2_trans(to, v0, v1);
-        return;
-      }
-      const std::uint32_t v2 = pack(type, values[i + 2]), v3 = pack(type, values[i + 3]);
-      if constexpr (columns)
-        ptx::stmatrix_m8n8_x4_trans(to, v0, v1, v2, v3);
+      if (i + 4 > count)
+        ptx::stmatrix_m8n8_x2_trans(to, packed[i], packed[i + 1]);
+      else if constexpr (columns)
+        ptx::stmatrix_m8n8_x4_trans(to, packed[i], packed[i + 1], packed[i + 2], packed[i + 3]);
       else
-        ptx::stmatrix_m8n8_x4(to, v0, v1, v2, v3);
+        ptx::stmatrix_m8n8_x4(to, packed[i], packed[i + 1], packed[i + 2], packed[i + 3]);
     }
   }
 
@@ -96,7 +99,6 @@ class Staged32Rows {
   static constexpr int line_bytes = staging_line_bytes(config);
 
  public:
-  static constexpr Dtype type = Dtype::f32;
   static constexpr int pairs = line_bytes / 16;
   static constexpr int slices_of_rows = 1;
 
@@ -106,7 +108,7 @@ class Staged32Rows {
                 (swaps_ ? line_bytes / 2 : 0)) {}
 
   template <int count>
-  BWGEMM_DEVICE void read(std::uint32_t buffer, Pair (&values)[count], int first = 0) const {
+  BWGEMM_DEVICE void read(Dtype, std::uint32_t buffer, Pair (&values)[count], int first = 0) const {
     Pair met[count];
 #pragma unroll
     for (int i = 0; i < count; ++i) {
@@ -119,7 +121,8 @@ class Staged32Rows {
   }
 
   template <int count>
-  BWGEMM_DEVICE void write(std::uint32_t buffer, const Pair (&values)[count], int first = 0) const {
+  BWGEMM_DEVICE void write(Dtype, std::uint32_t buffer, const Pair (&values)[count],
+                           int first = 0) const {
 #pragma unroll
     for (int i = 0; i < count; ++i) {
       const Pair value = in_turn(values, i);
@@ -155,7 +158,6 @@ class Staged32Columns {
   static constexpr int group_bytes = group_columns * line_bytes;
 
  public:
-  static constexpr Dtype type = Dtype::f32;
   static constexpr int pairs = staging_lines(config) / 4;
   static constexpr int slices_of_rows = 2;
 
@@ -163,7 +165,7 @@ class Staged32Columns {
       : offset_(swizzled(lane % 4 * 2 * line_bytes + (warp % 2 * 16 + lane / 4) * 4, line_bytes)) {}
 
   template <int count>
-  BWGEMM_DEVICE void read(std::uint32_t buffer, Pair (&values)[count], int first = 0) const {
+  BWGEMM_DEVICE void read(Dtype, std::uint32_t buffer, Pair (&values)[count], int first = 0) const {
 #pragma unroll
     for (int i = 0; i < count; ++i)
       values[i] = {__uint_as_float(ptx::ld_shared(low_address(buffer, first + i))),
@@ -171,7 +173,8 @@ class Staged32Columns {
   }
 
   template <int count>
-  BWGEMM_DEVICE void write(std::uint32_t buffer, const Pair (&values)[count], int first = 0) const {
+  BWGEMM_DEVICE void write(Dtype, std::uint32_t buffer, const Pair (&values)[count],
+                           int first = 0) const {
 #pragma unroll
     for (int i = 0; i < count; ++i) {
       ptx::st_shared(low_address(buffer, first + i), __float_as_uint(values[i].low));

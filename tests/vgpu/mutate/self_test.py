@@ -12,7 +12,7 @@ import unittest
 PTX = sys.argv.pop()
 PROGRAM = sys.argv.pop()
 HERE = os.path.dirname(os.path.abspath(__file__))
-KERNEL = "sm90_bf16_kk_64x64x64_.*_o3_coop"
+KERNEL = "sm90_b16_kk_64x64x64_.*_o3_coop"
 SKIPPED = 77
 
 
@@ -45,7 +45,7 @@ class Mutate(unittest.TestCase):
     def test_a_survivor_that_is_not_listed_fails(self):
         output = self.check(1, *self.with_list(""))
         self.assertIn("3 open", output)
-        self.assertEqual(output.count("survived: bwgemm_sm90_bf16_kk_64x64x64"), 3, output)
+        self.assertEqual(output.count("survived: bwgemm_sm90_b16_kk_64x64x64"), 3, output)
         self.assertIn("accumulate: always", output)
 
     def test_an_entry_for_one_excuses_one(self):
