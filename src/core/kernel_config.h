@@ -30,8 +30,9 @@ enum class Major : std::uint8_t { k, mn, any };
 
 // How a kernel sees its problem and how the output leaves it.
 enum class Output : std::uint8_t {
-  rows,       // D in row order, stored by TMA
-  columns,    // D in column order, stored by TMA: what the problem calls m is the kernel's n, so
+  rows,       // D in row order, stored by TMA, or on sm90 line by line where TMA cannot
+              // and C is not read (kernels/fusing.h)
+  columns,    // D in column order, stored alike: what the problem calls m is the kernel's n, so
               // that a problem of few rows fills a tile
   scattered,  // D in row order, ordinary stores; A, B and D may start and step at any element
 };

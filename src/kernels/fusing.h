@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fusing: the host's view of fused epilogues: which problems need one, of a kernel that can serve
-// them, and who loads C. kernels/fused.h is what they do.
+// them, who loads C and how D is stored. kernels/fused.h is what they do.
 #pragma once
 
 #include <cstdint>
 
 #include "core/kernel_config.h"
 #include "core/tiling.h"
+#include "kernels/layout.h"
 
 namespace bwgemm {
 
@@ -20,22 +21,39 @@ constexpr bool stores_by_elements(const KernelConfig& config) {
          config.output == Output::scattered;
 }
 
+// Whether a map can be made of a matrix with so many lines.
+inline bool fits_map(const Matrix& matrix, std::int64_t lines, std::int64_t batch) {
+  const std::int64_t limit = tma_stride_limit_bytes / size_bytes(matrix.type);
+  const auto takes = [&](std::int64_t stride) {
+    return stride < limit && stride * size_bytes(matrix.type) % tma_alignment_bytes == 0;
+  };
+  if (reinterpret_cast<std::uintptr_t>(matrix.data) % tma_alignment_bytes != 0 || !takes(matrix.ld))
+    return false;
+  return batch == 1 || matrix.batch_stride == 0 ||
+         (takes(matrix.batch_stride) && matrix.batch_stride * size_bytes(matrix.type) >= lines);
+}
+
 // Problems as the kernel sees them. Whether the output role loads C by TMA, as in a plain product;
 // otherwise the epilogue loads it. False where C is not read.
 inline bool stages_c(const Problem& problem, const KernelConfig& config) {
   const Matrix& c = problem.c;
   if (!problem.reads_c() || stores_by_elements(config)) return false;
   if (c.type != problem.d.type || c.order != problem.d.order) return false;
-  const std::int64_t limit = tma_stride_limit_bytes / size_bytes(c.type);
-  const auto takes = [&](std::int64_t stride) {
-    return stride < limit && stride * size_bytes(c.type) % tma_alignment_bytes == 0;
-  };
-  if (reinterpret_cast<std::uintptr_t>(c.data) % tma_alignment_bytes != 0 || !takes(c.ld))
-    return false;
-  if (problem.batch == 1) return true;
-  const std::int64_t lines = config.output == Output::columns ? problem.n : problem.m;
-  return c.batch_stride != 0 && takes(c.batch_stride) &&
-         c.batch_stride * size_bytes(c.type) >= lines;
+  if (problem.batch > 1 && c.batch_stride == 0) return false;
+  return fits_map(c, config.output == Output::columns ? problem.n : problem.m, problem.batch);
+}
+
+// Whether the output role stores D line by line: no map takes D, or its lines end inside of the 16
+// bytes up to which TMA would write. It loads no C then and knows no gate, and what is fused in
+// rows takes whole pairs of columns.
+inline bool stores_lines(const Problem& problem, const KernelConfig& config) {
+  if (!sm90::can_store_lines(config)) return false;
+  if (problem.reads_c() || problem.epilogue.gate != Gate::none) return false;
+  const bool in_columns = config.output == Output::columns;
+  if (!in_columns && problem.epilogue.any() && problem.n % 2 != 0) return false;
+  const std::int64_t length = in_columns ? problem.m : problem.n;
+  return length * size_bytes(problem.d.type) % tma_alignment_bytes != 0 ||
+         !fits_map(problem.d, in_columns ? problem.n : problem.m, problem.batch);
 }
 
 // Whether the kernel does more than alpha*A*B + beta*C with a C like D.

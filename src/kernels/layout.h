@@ -22,6 +22,12 @@ inline constexpr int sm_smem_bytes = 233472;      // per multiprocessor
 inline constexpr int reserved_smem_bytes = 1024;  // per CTA, by the driver
 inline constexpr int staging_buffers = 2;
 
+constexpr int largest_divisor(int value, int most) {
+  int divisor = value < most ? value : most;
+  while (value % divisor != 0) --divisor;
+  return divisor;
+}
+
 namespace sm90 {
 
 // A consumer warpgroup computes 64 rows of the tile, or 128: where tile.m is 256, where warpgroups
@@ -68,6 +74,13 @@ constexpr Registers registers(const KernelConfig& config) {
 // False: every thread has enough from the start.
 constexpr bool moves_registers(const KernelConfig& config) {
   return launch_registers(config) < registers(config).consumer;
+}
+
+// Whether the output role can store D line by line, where TMA cannot: its warp needs registers, of
+// which places in a cluster take some.
+constexpr bool can_store_lines(const KernelConfig& config) {
+  return config.family == Family::cooperative && config.output != Output::scattered &&
+         config.cluster.size() == 1 && registers(config).producer >= 32;
 }
 
 // Rows of memory that an operand's tile takes: whole chunks of 64 where they lie along m or n.

@@ -53,6 +53,8 @@ struct KernelParams {
   bool sums_in_cluster;
 
   // Family::direct, Family::dot, and Output::scattered; c also where the epilogue loads C itself.
+  // Of Family::cooperative d is where the output role stores its lines, outer from one to the next;
+  // null: it stores by d_map.
   StridedMatrix a, b, c, d;
 
   // Family::pair, Family::single.

@@ -154,6 +154,10 @@ void fill_maps(const Problem& problem, const KernelConfig& config, const KernelS
     get_maps(origin.b, origin.b_rest, maps, params.b_map, params.b_rest_map);
   }
   if (config.output == Output::scattered) return;
+  if (stores_lines(problem, config)) {
+    params.d = strided(problem.d, true, problem.batch);  // outer: from line to line
+    return;
+  }
   const OutputMap output = output_map(problem, config, shape);
   const auto output_key = [&](const Matrix& matrix) {
     return tensor_map_key(matrix, output.extent, output.box, shape.map_rank);

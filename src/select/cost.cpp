@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The constants and the arithmetic of the model described in cost.h.
+// The arithmetic of the model described in cost.h.
 #include "select/cost.h"
 
 #include <algorithm>
@@ -7,145 +7,13 @@
 #include <limits>
 
 #include "core/tiling.h"
+#include "kernels/fusing.h"
 #include "kernels/rows.h"
 #include "kernels/shape.h"
+#include "select/arch_costs.h"
 
 namespace bwgemm {
 namespace {
-
-// A step of k of one direct CTA: alone on its SM, and where CTAs take turns.
-struct DirectStep {
-  double latency_us, us;
-};
-
-struct ArchCosts {
-  double launch_us;               // launch, prologue, first load
-  double cluster_us;              // start and end together, of a cluster of more than one CTA
-  double memory_bytes_per_us;     // device memory, whole chip
-  double sm_memory_bytes_per_us;  // what one SM gets of it
-  double unhidden;                // of the shorter of compute and memory, where they are equal
-  double fill_us;                 // the ring runs empty between two waves
-  double
-      sm_flop_per_us;  // tensor cores of one SM with power to spare; unused where clocks are known
-  double powered_flop_per_us;   // what the chip's power would sustain if only products cost energy,
-  double powered_bytes_per_us;  // and if only delivery of operands did
-  double mma_clocks_per_us;     // sustained clock, for kernels costed in clocks
-  double sm_bytes_per_us;       // operand delivery to one SM that has the chip for itself
-  double straddling_rows;       // an SM's work for rows of 128 bytes that lie in two lines
-  double straddling_sectors;    // and L2's, if they are whole sectors of 32 bytes
-  double straddling_lines;      // or if they are not
-  double straddling_pace;       // the least of lone CTAs then: neighbours share less of their lines
-  double chip_bytes_per_us;     // operand delivery to all SMs together
-  double unshared_bytes_per_us;  // where no two neighbours ask for the same lines
-  double block_floor_us;         // handing one ring slot over and back, whatever it holds
-  double epilogue_bytes_per_us;  // output (and C) of one SM through its staging buffers
-  double exposed_epilogue;       // part of it that another CTA of the same SM does not hide
-  double merge_us;               // a split tile: partial sums out, arrival, the last one goes on
-  double merge_slice_us;         // each slice that the last one reads back
-  double merge_bytes_per_us;     // partial sums that the last one reads back
-  double partials_bytes_per_us;  // all partial sums, on their way through L2
-  double cluster_merge_us;       // a split tile whose slices are a cluster, its start included
-  double cluster_bytes_per_us;   // partial sums that its first CTA receives
-  DirectStep direct_wide;        // operands that can be read 16 bytes at a time
-  DirectStep direct_narrow;      // others
-  double direct_tile_us;         // output of a direct CTA
-  double direct_merge_us;        // adding one slice of one tile
-  double unmapped_launch_us;     // launch and first loads of kernels without tensor maps
-  double dot_bytes_per_us;       // what dot kernels stream, whole chip
-  double dot_cta_bytes_per_us;   // weights that the loads in flight of one CTA bring
-  double dot_output_us;          // one output of each thread of a team
-  double dot_batch_us;           // CTA that is a team: the activations of another batch
-  double dot_restaging;          // team that is a warp: more time where its activations do not fit
-};
-
-// clang-format off
-constexpr ArchCosts h200_costs = {
-    // Fitted 2026-11-22 to 18000 times of 567 problems on an H200, eleven the next day to 193 problems at full
-    // clocks (bench/NOTES.md), unless a line says otherwise; to order more than to time (4.5 % off in the median).
-    .launch_us = 2.93,
-    .cluster_us = 0.31,
-    .memory_bytes_per_us = 4.55e6,
-    .sm_memory_bytes_per_us = 75e3,    // this and those of clusters: by hand, 202 problems (2026-11-23)
-    .unhidden = 0.303,
-    .fill_us = 0.117,
-    .sm_flop_per_us = 7.32e6,
-    .powered_flop_per_us = 2.57e9,
-    .powered_bytes_per_us = 16.2e6,
-    .mma_clocks_per_us = 0,            // not used
-    .sm_bytes_per_us = 138e3,
-    .straddling_rows = 1.54,
-    .straddling_sectors = 1.4,         // 120 random problems
-    .straddling_lines = 2.12,
-    .straddling_pace = 0.88,           // 40 random problems (2026-11-23)
-    .chip_bytes_per_us = 13.7e6,
-    .unshared_bytes_per_us = 9.4e6,
-    .block_floor_us = 0.061,
-    .epilogue_bytes_per_us = 37.8e3,
-    .exposed_epilogue = 1.31,          // two CTAs of an SM do not hide each other's: they are in step
-    .merge_us = 2.02,
-    .merge_slice_us = 0.110,
-    .merge_bytes_per_us = 179e3,
-    .partials_bytes_per_us = 2.86e6,
-    .cluster_merge_us = 0.95,
-    .cluster_bytes_per_us = 60e3,
-    .direct_wide = {0.49, 0.29},       // 60 times of sweep-direct.csv, 7 % more by others (2026-11-23)
-    .direct_narrow = {0.71, 0.43},
-    .direct_tile_us = 1.32,
-    .direct_merge_us = 0.16,
-    .unmapped_launch_us = 2.15,
-    .dot_bytes_per_us = 4.45e6,        // of 4.64 TB/s that a kernel which only reads gets
-    .dot_cta_bytes_per_us = 29.7e3,
-    .dot_output_us = 0.22,             // by hand, of short batches (bench/NOTES.md, 2026-11-23)
-    .dot_batch_us = 1.0,               // likewise
-    .dot_restaging = 1.2,              // likewise
-};
-
-// Nothing here was measured. What has no remark was fitted 2026-11-22 to times of 70 problems that the
-// virtual B200 predicts (tests/vgpu/timing, bench/NOTES.md): sums for what is within a third of the best
-// are 6 % off in the median. What is H200's was taken over.
-constexpr ArchCosts b200_costs = {
-    .launch_us = 1.98,
-    .cluster_us = 0.34,
-    .memory_bytes_per_us = 7.0e6,      // data sheet 7.67 TB/s, less what H200 loses of its own
-    .sm_memory_bytes_per_us = 1,       // not used
-    .unhidden = 0.414,                 // sqrt(2) - 1: when fitted, the legs of a right angle
-    .fill_us = 0.6,
-    .sm_flop_per_us = 0,               // not used
-    .powered_flop_per_us = 0,          // unknown: in mma_clocks_per_us
-    .powered_bytes_per_us = 0,         // unknown
-    .mma_clocks_per_us = 1520,
-    .sm_bytes_per_us = 166e3,
-    .straddling_rows = h200_costs.straddling_rows,
-    .straddling_sectors = h200_costs.straddling_lines,  // not told apart
-    .straddling_lines = h200_costs.straddling_lines,
-    .straddling_pace = 1,              // as all paces
-    .chip_bytes_per_us = 23e6,         // 21.3 fitted; more where rows straddle lines
-    .unshared_bytes_per_us = 1,        // not used
-    .block_floor_us = 0.06,
-    .epilogue_bytes_per_us = 45e3,
-    .exposed_epilogue = 0,             // not used: pairs hide theirs
-    .merge_us = 1.44,
-    .merge_slice_us = 0.167,
-    .merge_bytes_per_us = 196e3,
-    .partials_bytes_per_us = 5.8e6,
-    .cluster_merge_us = 0,             // not used
-    .cluster_bytes_per_us = 1,         // not used
-    .direct_wide = h200_costs.direct_wide,
-    .direct_narrow = h200_costs.direct_narrow,
-    .direct_tile_us = h200_costs.direct_tile_us,
-    .direct_merge_us = h200_costs.direct_merge_us,
-    .unmapped_launch_us = 1.24,        // less than launch_us, as on H200
-    .dot_bytes_per_us = 7.0e6,         // as memory_bytes_per_us
-    .dot_cta_bytes_per_us = h200_costs.dot_cta_bytes_per_us,
-    .dot_output_us = h200_costs.dot_output_us,
-    .dot_batch_us = h200_costs.dot_batch_us,
-    .dot_restaging = h200_costs.dot_restaging,
-};
-// clang-format on
-
-constexpr const ArchCosts& costs_of(Arch arch) {
-  return arch == Arch::sm90 ? h200_costs : b200_costs;
-}
 
 // Clocks between two tcgen05.mma of a CTA pair with 256 rows and 16 of k: published measurements on
 // a GB300 at 64, 128 and 256 columns, joined by straight lines. Below 64 columns nothing is gained.
@@ -322,6 +190,12 @@ bool moves_lines(const KernelConfig& config) {
   return config.family == Family::cooperative && config.output == Output::scattered;
 }
 
+// Of the warps that store a tile line by line, each of which takes as long for a shorter line.
+double line_bytes_per_us(const KernelConfig& config, const ArchCosts& costs) {
+  const int warps = config.takes_turns ? 1 : sm90::consumer_warpgroups(config);
+  return warps * sm90::staging_line_bytes(config) * costs.lines_per_us;
+}
+
 struct Time {
   double compute_us, merge_us;
   double stream_us;  // of the SM that gets most from memory
@@ -341,9 +215,11 @@ Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConf
   const KernelShape shape = kernel_shape(config, tile_n, problem.d.type);
   const double cta_outputs = static_cast<double>(config.tile.m) * shape.tile_n /
                              (uses_tensor_memory(config) ? sm100::group_ctas(config) : 1);
+  const double output_bytes = cta_outputs * output_bytes_per_element(problem);
   const double epilogue = moves_lines(config) ? cta_outputs / scattered_elements_per_us
-                                              : cta_outputs * output_bytes_per_element(problem) /
-                                                    costs.epilogue_bytes_per_us;
+                          : stores_lines(problem, config)
+                              ? output_bytes / line_bytes_per_us(config, costs)
+                              : output_bytes / costs.epilogue_bytes_per_us;
   // With two accumulators, or two tiles in turn, the next tile is computed during an epilogue.
   const bool hides_epilogue =
       config.takes_turns || (uses_tensor_memory(config) && config.choices.accumulators == 2);

@@ -10,7 +10,8 @@
 //             memory, and of an SM's share of them at the rate of an SM
 //   compute = waves * (k blocks of a slice * block + fill) + epilogues that nothing hides; waves of
 //             tiles * slices, the last of which may be smaller and has more power for each SM. Of
-//             tiles in turn a wave takes at least a fixed share of products and epilogue together
+//             tiles in turn a wave takes at least a fixed share of products and epilogue together.
+//             Where D is stored line by line an epilogue takes what a warp for each consumer needs
 //   merge   = where k is split: handing over, all partial sums through L2, and those of a tile,
 //             slice by slice, which the last CTA reads back, after all operands have arrived; in
 //             clusters of slices: their start, and all sums into the first CTA of each

@@ -134,7 +134,14 @@ std::vector<RowProblem> gates(const KernelConfig& row) {
       fusing.bias = Bias::along_m;
       fusing.row_scale = to_f32;
     }
-    if (!uses_tensor_memory(row)) continue;
+    if (!uses_tensor_memory(row)) {
+      if (!to_f32) {
+        RowProblem retyped = problem;
+        retyped.gemm.input = retyped.gemm.output = inputs(row.input).back();
+        problems.push_back(retyped);
+      }
+      continue;
+    }
     problem.clusters = 0;  // one has x of the columns that end inside of another's y
     problem.gemm.m += problem.tile_n / 2;
     if (row.output == Output::scattered && b == Major::k) problem.gemm.m -= 2;

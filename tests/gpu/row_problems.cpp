@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gpu/line_problems.h"
 #include "gpu/row_classes.h"
 #include "kernels/shape.h"
 
@@ -366,6 +367,14 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
         problem.raster = raster;
         add_scalars(problem, 2, beta);
         if (beta != 0) fuse(row, problem);
+        RowProblem other = problem;
+        if (beta == 0 && sm90::can_store_lines(row)) {  // another walk over the tiles
+          ++other.gemm.ldc_extra;
+          problems.push_back(other);
+        } else if (beta != 0 && row.takes_turns) {  // scales are prefetched in each main loop
+          other.gemm.input = inputs(row.input).front();
+          problems.push_back(other);
+        }
       }
     }
   for (const RowProblem& wanted : orders_and_slices(row)) {
@@ -380,6 +389,7 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
     fuse(row, fused);
     problems.push_back(fused);
   }
+  for (const RowProblem& lines : line_problems(row)) problems.push_back(lines);
   // So many tiles for a cluster that it moves one while it loads another, or that both of its
   // warpgroups have several.
   for (const float beta : {0.0f, -0.5f}) {
@@ -449,7 +459,8 @@ std::vector<RowProblem> large_problems(const KernelConfig& row, Memory memory) {
     for (const Major b : majors(row.b)) {
       GemmCase gemm =
           gemm_of(row, 10 * of.cluster_m + 40, 14 * of.cluster_n + 288, 3 * of.ring + 40, a, b);
-      gemm.input = gemm.output = inputs(row.input).front();
+      const std::vector<Dtype> types = inputs(row.input);
+      gemm.input = gemm.output = types[problems.size() % types.size()];
       lay_out(gemm, memory, {unit, unit, unit});
       problems.push_back({gemm});
     }

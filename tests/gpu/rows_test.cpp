@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every row of the kernel table, forced, on the problems of row_problems.h. Which of them depends
 // on the device: silicon runs all of them for every row. A virtual GPU is slow but adversarial: it
-// runs the covering set of every row under two schedules (one, if a row of bf16 is otherwise the
-// same) and the edges of one row per class under eight (BWGEMM_TEST_SCALE=small), or the edges of
-// every row under eight (product, for the nightly). Memcheck.* is two small problems per row, for
-// compute-sanitizer.
+// runs the covering set of every row, of one row per class under two schedules (problems that
+// differ from others in their type alone under one), and the edges of those under four
+// (BWGEMM_TEST_SCALE=small), or the edges of every row under eight (product, for the nightly).
+// Memcheck.* is two small problems per row, for compute-sanitizer.
 #include "kernels/rows.h"
 
 #include <cstdlib>
@@ -15,6 +15,7 @@
 #include <tuple>
 
 #include "gpu/fused_problems.h"
+#include "gpu/line_problems.h"
 #include "gpu/row_classes.h"
 #include "gpu/row_problems.h"
 #include "support/variable.h"
@@ -30,7 +31,8 @@ Scale scale() {
   return value != nullptr && std::string_view(value) == "product" ? Scale::product : Scale::all;
 }
 
-constexpr int covering_schedules = 2, retyped_schedules = 1, edge_schedules = 8;
+constexpr int covering_schedules = 2, edge_schedules = 4;  // of representatives
+constexpr int product_schedules = 8;
 // Whether the last slice of a tile to arrive is the first one, which takes another way, is chance.
 constexpr int last_slice_schedules = 7;
 
@@ -168,6 +170,9 @@ class RowTest : public GpuTest, public ::testing::WithParamInterface<int> {
       probe.gemm.a_displacement = memory == Memory::any ? 1 : 0;
       probe.gemm.c_displacement = memory == Memory::operand_lines ? 1 : 0;
       if (memory == Memory::units) probe.gemm.m = probe.gemm.n = 8;
+      // Some rows ask less of a C that they only write.
+      probe.gemm.beta = 1;
+      probe.gemm.fill_c = Fill::normal;
       if (run(probe, 1)) return;
       cut_to_one_tile(probe.gemm);
       if (run(probe, 1)) return;
@@ -197,11 +202,14 @@ using Rows = RowTest;
 
 TEST_P(Rows, CoveringSet) {
   if (scale() == Scale::product) GTEST_SKIP() << "not what this scale is for";
+  const bool stands_for_others = is_representative(row());
+  const auto schedules = [&](const RowProblem& problem) {
+    if (scale() != Scale::small) return 1;
+    if (problem.slices != Slices::none && problem.fusing) return last_slice_schedules;
+    return stands_for_others && !problem.is_retyped ? covering_schedules : 1;
+  };
   for (const RowProblem& problem : covering_problems(row(), memory()))
-    expect_run(problem, scale() != Scale::small                            ? 1
-                        : problem.slices != Slices::none && problem.fusing ? last_slice_schedules
-                        : problem.is_retyped                               ? retyped_schedules
-                                                                           : covering_schedules);
+    expect_run(problem, schedules(problem));
 }
 
 TEST_P(Rows, FusedOperations) {
@@ -214,7 +222,7 @@ TEST_P(Rows, EdgesOfItsTileAndRing) {
     GTEST_SKIP() << "another row of its class stands for it on a slow device";
   for (const RowProblem& problem : edge_problems(row(), memory())) {
     if (scale() != Scale::all) {
-      expect_run(problem, edge_schedules);
+      expect_run(problem, scale() == Scale::small ? edge_schedules : product_schedules);
       continue;
     }
     for (const RowProblem& other : outputs(problem)) expect_run(other, 1);
@@ -237,6 +245,7 @@ TEST_P(Memcheck, TwoSmallProblems) {
   if (scale() != Scale::all) GTEST_SKIP() << "for compute-sanitizer";
   for (const RowProblem& problem : small_problems(row(), memory()))
     for (const RowProblem& other : outputs(problem)) expect_run(other, 1);
+  for (const RowProblem& problem : line_problems(row())) expect_run(problem, 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(, Memcheck, ::testing::Range(0, bwgemmKernelCount()), kernel_of);

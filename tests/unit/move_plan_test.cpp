@@ -37,6 +37,13 @@ Problem moved(Problem problem, const Addresses& to) {
   return problem;
 }
 
+// The same in lines that TMA cannot store, where the row can.
+Problem in_odd_lines(Problem problem) {
+  problem.beta.value = 0;
+  problem.d.ld += 1;
+  return problem;
+}
+
 class MovePlan : public testing::TestWithParam<KernelConfig> {
  protected:
   Plan planned(const Problem& problem, Origin* origin = nullptr) {
@@ -81,6 +88,19 @@ TEST_P(MovePlan, IsThePlanOfTheMovedProblem) {
     EXPECT_EQ(move_plan(plan, origin, to, maps_), !has_residues);
     expect_equal(plan, planned(has_residues ? problem : moved(problem, to)));
   }
+}
+
+TEST_P(MovePlan, MovesLinesOfTheOutput) {
+  const KernelConfig& row = GetParam();
+  if (!sm90::can_store_lines(row)) return;
+  const Problem problem = in_odd_lines(problem_for(row));
+  Origin origin;
+  Plan plan = planned(problem, &origin);
+  EXPECT_EQ(plan.params.d.data, problem.d.data);
+  EXPECT_EQ(origin.d.rank, 0);
+  const Addresses to{problem.a.data, test::address(0x500000000), test::address(0x600000002)};
+  EXPECT_TRUE(move_plan(plan, origin, to, maps_));
+  expect_equal(plan, planned(moved(problem, to)));
 }
 
 TEST_P(MovePlan, StaysUsableWhenAMapCannotBeMade) {

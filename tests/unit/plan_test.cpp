@@ -194,6 +194,19 @@ TEST_F(PlanTest, RaggedSizes) {
   EXPECT_EQ(tiny.params.k_blocks, 1);
 }
 
+TEST_F(PlanTest, OutputInLines) {
+  Problem problem = problem_of(100, 101, 64);
+  EXPECT_EQ(planned(problem_of(104, 104, 64), small_kk).params.d.data, nullptr);
+  Plan plan = planned(problem, small_kk);
+  EXPECT_EQ(plan.params.d.data, problem.d.data);
+  EXPECT_EQ(plan.params.d.outer_stride, 101);
+  EXPECT_EQ(test::fake_map(plan.params.d_map).dims[0], 0U);  // there is none
+  problem.m = 8;
+  plan = planned(problem, "bwgemm_sm90_b16_kk_64x16x64_s22_t_coop");
+  EXPECT_EQ(plan.params.d.data, problem.d.data);
+  EXPECT_EQ(plan.params.d.outer_stride, 101);
+}
+
 // Whole boxes, and operands whose boxes do not lie along m or n.
 TEST_F(PlanTest, NothingIsLeft) {
   const Plan whole = planned(problem_of(4096, 8192, 512), big_kk);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of selection around the choice itself: forced kernels, reasons, workspace,
+// The rules of selection around the choice itself: forced kernels, workspace,
 // multiprocessor targets, and the report. What is chosen when is in select_golden_test.cpp.
 #include "select/select.h"
 
@@ -29,7 +29,7 @@ constexpr std::string_view big_kk = "bwgemm_sm90_b16_kk_128x256x64_2x1_s4_coop";
 constexpr std::string_view pair_kernel = "bwgemm_sm100_b16_256xNx64_2x1_pair";
 constexpr std::string_view direct90 = "bwgemm_sm90_b16_64x64x32_direct";
 
-std::string reason(const Problem& problem, std::string_view kernel = big_kk) {
+std::string reason(const Problem& problem, std::string_view kernel) {
   const KernelConfig& config = row_named(kernel);
   const DeviceFacts facts = config.arch == Arch::sm90 ? nominal_h200 : nominal_b200;
   const char* text = rejects(problem, facts, config);
@@ -143,136 +143,6 @@ TEST(Select, SplitsOnBlackwell) {
   const KernelConfig& row = row_named(pair_kernel);
   EXPECT_LE(workspace_bytes(problem, row, choice), options.workspace_bytes);
   EXPECT_LE(arrival_count(row, choice), 148u / 2);
-}
-
-TEST(Rejects, TypesAndMajors) {
-  EXPECT_EQ(reason(problem_of(256, 256, 256)), "");
-  EXPECT_THAT(reason(problem_of(256, 256, 256), pair_kernel), "");
-  EXPECT_EQ(reason(problem_of(256, 256, 256, kk, {Dtype::f16, Dtype::f16})), "");
-  EXPECT_THAT(reason(problem_of(256, 256, 256, kk, {Dtype::bf16, Dtype::f16})), HasSubstr("D has"));
-  EXPECT_EQ(reason(problem_of(256, 256, 256, kk, {Dtype::bf16, Dtype::f32})), "");
-  EXPECT_THAT(reason(problem_of(256, 256, 256, mk)), HasSubstr("A contiguous along k"));
-  EXPECT_THAT(reason(problem_of(256, 256, 256, kn)), HasSubstr("B contiguous along k"));
-  Problem problem = problem_of(256, 256, 256);
-  problem.b.type = Dtype::f16;
-  EXPECT_THAT(reason(problem), HasSubstr("A and B differ in type"));
-  problem = problem_of(256, 256, 256);
-  problem.c.type = Dtype::f32;
-  EXPECT_EQ(reason(problem), "");  // C is not read
-  problem.beta.value = 1;
-  EXPECT_EQ(reason(problem), "");  // the epilogue loads it
-  problem.c.type = Dtype::f16;
-  EXPECT_THAT(reason(problem), HasSubstr("C has neither the type"));
-  EXPECT_THAT(reason(problem, direct90), HasSubstr("C has neither the type"));
-}
-
-TEST(Rejects, OrdersOfTheOutput) {
-  Problem problem = problem_of(256, 256, 256);
-  problem.c.order = Order::column;
-  EXPECT_EQ(reason(problem), "");  // C is not read
-  problem.beta.value = 1;
-  EXPECT_THAT(reason(problem), HasSubstr("C is neither laid out as D"));
-  EXPECT_EQ(reason(problem, direct90), "");
-  problem.d.order = Order::column;
-  EXPECT_THAT(reason(problem), HasSubstr("row order"));
-  EXPECT_EQ(reason(problem, direct90), "");
-}
-
-TEST(Rejects, AlignmentOfEveryMatrix) {
-  struct Case {
-    Matrix Problem::*matrix;
-    const char* letter;
-  };
-  for (const Case& one : {Case{&Problem::a, "A"}, Case{&Problem::b, "B"}, Case{&Problem::d, "D"}}) {
-    SCOPED_TRACE(one.letter);
-    const auto changed = [&](const std::function<void(Matrix&)>& change) {
-      Problem problem = problem_of(256, 256, 256, kk, {}, 2);
-      problem.beta.value = 1;
-      EXPECT_EQ(reason(problem), "");
-      change(problem.*one.matrix);
-      EXPECT_EQ(reason(problem, direct90), "");  // which has no such rules
-      return reason(problem);
-    };
-    const std::string letter = one.letter;
-    EXPECT_THAT(changed([](Matrix& matrix) { matrix.data = test::address(0x100000008); }),
-                HasSubstr(letter + " does not start at a multiple of 16 bytes"));
-    EXPECT_THAT(changed([](Matrix& matrix) { matrix.ld = 260; }),
-                HasSubstr("leading dimension of " + letter + " is not a multiple"));
-    EXPECT_THAT(changed([](Matrix& matrix) { matrix.ld = std::int64_t{1} << 39; }),
-                HasSubstr("leading dimension of " + letter + " reaches 2^40"));
-    EXPECT_THAT(changed([](Matrix& matrix) { matrix.batch_stride += 4; }),
-                HasSubstr("batch stride of " + letter + " is not a multiple"));
-    EXPECT_THAT(changed([](Matrix& matrix) { matrix.batch_stride = std::int64_t{1} << 39; }),
-                HasSubstr("batch stride of " + letter + " reaches 2^40"));
-    EXPECT_THAT(changed([](Matrix& matrix) { matrix.batch_stride = 8; }),
-                HasSubstr("batch stride of " + letter + " is smaller"));
-  }
-}
-
-// Kernels that see the problem transposed speak of it as it was given all the same.
-TEST(Rejects, NamesTheOperandsAsGiven) {
-  constexpr auto columns = "bwgemm_sm90_b16_kk_64x16x64_s22_t_coop";
-  constexpr auto dot = "bwgemm_sm90_b16_8x16x1024_dot";
-  EXPECT_EQ(reason(problem_of(8, 256, 256), columns), "");
-  EXPECT_THAT(reason(problem_of(8, 256, 256, mk), columns), HasSubstr("A contiguous along k"));
-  EXPECT_THAT(reason(problem_of(8, 256, 256, kn), columns), HasSubstr("B contiguous along k"));
-  EXPECT_THAT(reason(problem_of(8, 256, 256, kn), dot), HasSubstr("B contiguous along k"));
-  EXPECT_THAT(reason(problem_of(256, 8, 256, mk), dot), HasSubstr("A contiguous along k"));
-  Problem problem = problem_of(8, 256, 256);
-  problem.a.ld = 260;
-  EXPECT_THAT(reason(problem, columns), HasSubstr("leading dimension of A"));
-  problem = problem_of(8, 256, 256);
-  problem.b.data = test::address(0x100000008);
-  EXPECT_THAT(reason(problem, columns), HasSubstr("B does not start"));
-  constexpr std::int64_t limit = std::int64_t{1} << 31;
-  EXPECT_THAT(reason(problem_of(limit - 8, 8, 8), columns), HasSubstr("m is too large"));
-  EXPECT_THAT(reason(problem_of(8, limit - 8, 8), columns), HasSubstr("n is too large"));
-}
-
-TEST(Rejects, RowsOfTheOutputThatTmaWouldOverstep) {
-  Problem problem = problem_of(256, 252, 256);  // 252 elements of 2 bytes end inside 16 bytes
-  problem.d.ld = problem.c.ld = 264;
-  EXPECT_THAT(reason(problem), HasSubstr("rows of D do not end at a multiple of 16 bytes"));
-  EXPECT_EQ(reason(problem, direct90), "");
-  problem.d.type = problem.c.type = Dtype::f32;  // of 4 bytes they do not
-  EXPECT_EQ(reason(problem), "");
-}
-
-TEST(Rejects, WhatIsNotReadIsNotJudged) {
-  Problem problem = problem_of(256, 256, 256);
-  problem.a.batch_stride = problem.b.batch_stride = problem.d.batch_stride = 3;  // one batch
-  problem.c = {test::address(0x100000001), Dtype::f32, Order::column, 3, 5};
-  EXPECT_EQ(reason(problem), "");
-  problem = problem_of(256, 256, 256, kk, {}, 2);
-  problem.a.batch_stride = problem.b.batch_stride = 0;  // repeated
-  EXPECT_EQ(reason(problem), "");
-  problem.beta.value = 1;
-  problem.c.batch_stride = 0;
-  EXPECT_EQ(reason(problem), "");  // the epilogue loads it
-}
-
-TEST(Rejects, Sizes) {
-  constexpr std::int64_t limit = std::int64_t{1} << 31;
-  EXPECT_THAT(reason(problem_of(limit - 8, 8, 8)), HasSubstr("m is too large"));
-  EXPECT_THAT(reason(problem_of(8, limit - 8, 8)), HasSubstr("n is too large"));
-  EXPECT_THAT(reason(problem_of(8, 8, limit - 8)), HasSubstr("k is too large"));
-  EXPECT_THAT(reason(problem_of(limit - 8, 8, 8), pair_kernel), HasSubstr("m is too large"));
-  EXPECT_EQ(reason(problem_of(limit - 1024, 8, 8)), "");
-  EXPECT_THAT(reason(problem_of(8, 8, 8, kk, {}, limit)), HasSubstr("batches"));
-  EXPECT_THAT(reason(problem_of(8, 8, 8, kk, {}, limit), direct90), HasSubstr("batches"));
-  EXPECT_THAT(reason(problem_of(1 << 20, 1 << 20, 8, kk, {}, 1 << 10)), HasSubstr("tiles"));
-}
-
-TEST(Rejects, ProblemsThatOnlyScale) {
-  Problem problem = problem_of(256, 256, 256);
-  problem.alpha.value = 0;
-  problem.a.data = problem.b.data = nullptr;
-  EXPECT_THAT(reason(problem), HasSubstr("A and B are not to be touched"));
-  EXPECT_THAT(reason(problem, pair_kernel), HasSubstr("A and B are not to be touched"));
-  EXPECT_EQ(reason(problem, direct90), "");
-  SelectOptions options;
-  options.workspace_bytes = 32 << 20;
-  EXPECT_EQ(select(problem, nominal_h200, kernel_rows, options).splits, 1);
 }
 
 TEST(Select, WithoutWorkspaceNothingIsSplit) {

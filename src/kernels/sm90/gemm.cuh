@@ -3,7 +3,8 @@
 // share one output tile; output leaves through staging buffers. This file owns roles, start and
 // end; roles: producer.h, consumer.h with split.h, cluster_sums.h, slices.h, and kernels/output.h.
 //
-// Roles                warp 0: producer (1 lane) | warps 1 to 3: output of consumer 0 to 2 (1 lane)
+// Roles                warp 0: producer (1 lane) | warps 1 to 3: output of consumer 0 to 2 (1 lane;
+//                      all where D is stored line by line: line_stores.h)
 //                      warpgroups 1 to 3: consumers 0 to 2 with 64 or 128 rows of the tile each
 // Pipelines            producer -> consumer    full arrives             empty arrives
 //   operands (stages)  producer -> consumers   1 + TMA bytes, those of  1 lane of each warp of each
@@ -30,6 +31,7 @@
 #include "kernels/ptx/sync.h"
 #include "kernels/sm90/consumer.h"
 #include "kernels/sm90/cta.h"
+#include "kernels/sm90/line_stores.h"
 #include "kernels/sm90/producer.h"
 #include "kernels/sm90/residue_producer.h"
 
@@ -81,12 +83,9 @@ BWGEMM_DEVICE void set_up(const Params<config>& params, const Cta<config>& cta, 
 
 // Where k is split, the consumer says of each slice of k first whether it has the tile's sums. C is
 // loaded and D stored only then, so that nobody reads C when another CTA stores D over it.
-template <KernelConfig config>
-BWGEMM_DEVICE void run_output(const KernelParams& params, const Cta<config>& cta, int warpgroup,
-                              bool reads_c) {
-  const bool has_gate = can_gate(config) && params.fused.has(operation::gate);
-  OutputRole output(params, cta.staging(warpgroup), cta.window(warpgroup, params.d_type, has_gate),
-                    reads_c);
+template <KernelConfig config, class Role>
+BWGEMM_DEVICE void store_tiles(const KernelParams& params, const Cta<config>& cta, int warpgroup,
+                               Role output) {
   Tiles tiles = cta.tiles(params, warpgroup);
   while (tiles.valid()) {
     const bool is_sliced = cta.is_sliced(params, tiles);
@@ -97,19 +96,32 @@ BWGEMM_DEVICE void run_output(const KernelParams& params, const Cta<config>& cta
   output.finish();
 }
 
-// Warpgroup 0: its roles are single threads, but for the producer of operands that are moved.
+template <KernelConfig config>
+BWGEMM_DEVICE void run_output(const KernelParams& params, const Cta<config>& cta, int warpgroup) {
+  const StagingBuffers staging = cta.staging(warpgroup);
+  const auto window = [&](bool has_gate) { return cta.window(warpgroup, params.d_type, has_gate); };
+  if constexpr (can_store_lines(config))
+    if (params.d.data != nullptr) {
+      store_tiles(params, cta, warpgroup, LineStores<config>(params, staging, window(false)));
+      return;
+    }
+  if (!ptx::elect_sync()) return;
+  const bool has_gate = can_gate(config) && params.fused.has(operation::gate);
+  const bool reads_c = load_scaling(params).reads_c() && !params.fused.has(operation::loads_c);
+  store_tiles(params, cta, warpgroup, OutputRole(params, staging, window(has_gate), reads_c));
+}
+
+// Warpgroup 0: its roles are single threads, but for the producer of operands that are moved and
+// outputs that store lines. Everybody waits for the producer, so it asks for no parameter that only
+// outputs need: the first to read a line of them waits for memory.
 template <KernelConfig config>
 BWGEMM_DEVICE void run_warpgroup0(const Params<config>& params, const Cta<config>& cta, int warp) {
   if constexpr (config.output == Output::scattered) {
     run_residue_producer(params, cta, warp, k_blocks_to_run(params, load_scaling(params)));
-    return;
-  }
-  if (!ptx::elect_sync()) return;
-  const Scaling scaling = load_scaling(params);
-  if (warp == producer_warp) {
-    run_producer(params, cta, k_blocks_to_run(params, scaling));
+  } else if (warp == producer_warp) {
+    if (ptx::elect_sync()) run_producer(params, cta, k_blocks_to_run(params, load_scaling(params)));
   } else if (warp <= consumer_warpgroups(config)) {
-    run_output(params, cta, warp - 1, scaling.reads_c() && !params.fused.has(operation::loads_c));
+    run_output(params, cta, warp - 1);
   }
 }
 

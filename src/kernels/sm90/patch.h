@@ -33,7 +33,7 @@ struct Patch {
   }
   BWGEMM_DEVICE bool has_row(int i) const { return first_row + 8 * i < static_cast<int>(params.m); }
   BWGEMM_DEVICE bool has_first(int i) const { return column(i) < static_cast<int>(params.n); }
-  // Rows end with a pair: TMA stores whole units of 16 bytes.
+  // Rows end with a pair (kernels/fusing.h).
   BWGEMM_DEVICE bool has_second(int i) const {
     return config.output == Output::columns ? column(i) + 1 < static_cast<int>(params.n)
                                             : has_first(i);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // SliceWriter: the epilogue of one consumer warpgroup. It turns accumulators into output values and
-// hands them, slice by slice, in the staging buffers to the output role (kernels/output.h). How
-// they lie there is sm90/staging.h.
+// hands them, slice by slice, in the staging buffers to the output role (kernels/output.h, or
+// sm90/line_stores.h). How they lie there is sm90/staging.h.
 #pragma once
 
 #include "kernels/epilogue.h"

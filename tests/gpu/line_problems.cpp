@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/line_problems.h"
+
+#include "kernels/layout.h"
+
+namespace bwgemm::test {
+namespace {
+
+// To the next multiple of 16 bytes.
+std::int64_t to_unit(std::int64_t elements) {
+  constexpr std::int64_t unit = 8;
+  return (unit - elements % unit) % unit;
+}
+
+struct Layout {
+  int extra, displacement;  // of C's leading dimension beyond units, and of its first element
+  int left;                 // elements of its lines behind the first tile
+};
+
+RowProblem problem_of(const KernelConfig& row, const Layout& layout, bool to_f32, Slices slices) {
+  constexpr int lines = 13;  // behind the first tile
+  const bool in_columns = row.output == Output::columns;
+  const std::int64_t k =
+      slices == Slices::none ? row.tile.k : 4 * forced_splits(row, slices) * row.tile.k;
+  RowProblem problem{gemm_of(row, row.tile.m + (in_columns ? layout.left : lines),
+                             row.tile.n + (in_columns ? lines : layout.left), k, row.a, row.b)};
+  GemmCase& gemm = problem.gemm;
+  gemm.batch = slices == Slices::none ? 2 : 1;
+  gemm.input = Dtype::bf16;
+  gemm.output = to_f32 ? Dtype::f32 : gemm.input;
+  gemm.fill = Fill::integers;
+  gemm.fill_c = Fill::poison;
+  gemm.seed = static_cast<std::uint64_t>(layout.left);
+  gemm.alpha = 2;
+  gemm.lda_extra = to_unit(gemm.transa == BWGEMM_OP_N ? gemm.m : gemm.k);
+  gemm.ldb_extra = to_unit(gemm.transb == BWGEMM_OP_N ? gemm.k : gemm.n);
+  gemm.ldc_extra = to_unit(gemm.m) + layout.extra;
+  gemm.c_displacement = layout.displacement;
+  problem.clusters = slices == Slices::none ? 1 : 0;
+  problem.slices = slices;
+  if (slices == Slices::none && layout.left % 2 == 0) {  // what is fused takes pairs
+    problem.fusing.emplace();
+    problem.fusing->activation = BWGEMM_ACTIVATION_RELU;
+    problem.fusing->column_scale = true;
+  }
+  return problem;
+}
+
+}  // namespace
+
+std::vector<RowProblem> line_problems(const KernelConfig& row) {
+  std::vector<RowProblem> problems;
+  if (!sm90::can_store_lines(row)) return problems;
+  constexpr Layout in_turn{1, 1, 5}, alike{2, 1, 14}, ends{0, 0, 1};
+  for (const bool to_f32 : {false, true}) {
+    for (const Layout& layout : {in_turn, alike, ends})
+      problems.push_back(problem_of(row, layout, to_f32, Slices::none));
+    // Slices hand over the same lines.
+    if (!row.takes_turns)
+      problems.push_back(problem_of(row, to_f32 ? in_turn : alike, to_f32, Slices::in_memory));
+    if (sm90::can_sum_in_cluster(row))
+      problems.push_back(problem_of(row, to_f32 ? alike : in_turn, to_f32, Slices::in_cluster));
+  }
+  return problems;
+}
+
+}  // namespace bwgemm::test

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Outputs that TMA cannot store, for rows that store them line by line: lines that start at odd and
+// even elements in turn, all alike, or where TMA wants them, and end anywhere.
+#pragma once
+
+#include <vector>
+
+#include "gpu/row_problems.h"
+
+namespace bwgemm::test {
+
+// Of rows that cannot: nothing.
+std::vector<RowProblem> line_problems(const KernelConfig& row);
+
+}  // namespace bwgemm::test
