@@ -14,7 +14,7 @@ import unittest
 import environment
 
 PARTS = ("CMakeLists.txt", "include", "src", "packaging", "LICENSE")
-SMALL_KERNELS = "^bwgemm_sm90_(b16_64x64x32_direct|bf16_kk_128x128x64_s6_coop)$"
+SMALL_KERNELS = "^bwgemm_sm90_b16_(64x64x32_direct|kk_128x128x64_s6_coop)$"
 
 
 def copy_of_the_tree(folder):

@@ -115,6 +115,8 @@ struct Which {
   int first, step;
 };
 constexpr Which all{0, 1}, only_first{0, 0}, only_last{-1, 0};
+// Of a pair of instructions in the main loop, which each type of the inputs has its own of.
+constexpr Which first_of_each_type{0, 2}, last_of_each_type{1, 2};
 
 struct Bug {
   const char* name;
@@ -137,11 +139,11 @@ const Bug bugs[] = {
     {"CoopNoWgmmaFence", Kernel::coop, "wgmma.fence", "", removed},
     {"CoopWrongStride", Kernel::coop, "", "", wrong_stride},
     {"CoopReleasesSlotAtIssue", Kernel::coop, "wgmma.wait_group", "multiply_tile", removed,
-     only_first},
+     first_of_each_type},
     {"CoopReleasesSlotEarly", Kernel::coop, "wgmma.wait_group", "multiply_tile", one_more_pending,
-     only_first},
+     first_of_each_type},
     {"CoopReadsSumsEarly", Kernel::coop, "wgmma.wait_group", "multiply_tile", one_more_pending,
-     only_last},
+     last_of_each_type},
     {"CoopReusesStagingEarly", Kernel::coop, "cp.async.bulk.wait_group.read", "store_over_c",
      one_more_pending, only_first},
     {"CoopWritesStagingEarly", Kernel::coop, "mbarrier.try_wait", "SliceWriter wait_full", passes},
