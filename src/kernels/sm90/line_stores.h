@@ -51,11 +51,13 @@ class LineStores {
   static constexpr int line_bytes = staging_line_bytes(config);
   static constexpr int words = line_bytes / 4;
   static constexpr int lines_per_access = 32 / words;
-  // At once, as registers allow. Lines that start alike may be every second one of a buffer.
+  // At once, as registers allow: a power of two, so that the swizzle repeats. Lines that start
+  // alike may be every second one of a buffer.
   static constexpr int most_accesses =
       can_sum_in_cluster(config) && moves_registers(config) ? 2 : 8;
+  static constexpr int divisible = staging_lines(config) / (2 * lines_per_access);
   static constexpr int accesses =
-      largest_divisor(staging_lines(config) / (2 * lines_per_access), most_accesses);
+      (divisible & -divisible) < most_accesses ? divisible & -divisible : most_accesses;
 
   BWGEMM_DEVICE void pass_on() {
     __syncwarp();  // all lanes' reads before the arrival of one
@@ -67,17 +69,17 @@ class LineStores {
     __syncwarp();
   }
 
+  // What a slice has of D, or every second of its lines.
+  struct Lines {
+    char* to;            // the first of them
+    std::int64_t pitch;  // bytes from one to the next
+    int first, end;      // in the buffer
+    int left;            // elements that D has of each
+  };
+
   // What a line starts with: a word of f32, a pair of 16-bit elements in an aligned word, or the
   // second element of one.
   enum class Start { word, pair, half };
-
-  // Lines that start alike: `to` the first of them, what every step-th is behind the first.
-  struct Lines {
-    char* to;
-    std::int64_t pitch;  // bytes from one to the next
-    int first, step, end;
-    int left;  // elements that D has
-  };
 
   template <class Slices>
   BWGEMM_DEVICE void copy(const KernelParams& params, const Slices& slice) const {
@@ -89,77 +91,103 @@ class LineStores {
     const int left = clipped(line_length - slice.inner(), line_bytes / static_cast<int>(bytes));
     if (left <= 0) return;
     const std::int64_t pitch = bytes * d.outer_stride;
-    char* line = static_cast<char*>(const_cast<void*>(d.data)) + bytes * slice.inner() +
-                 slice.outer() * pitch + bytes * d.batch_stride * slice.batch();
-    const int step = (pitch & 2) != 0 ? 2 : 1;
-#pragma unroll 1
-    for (int first = 0; first < step && first < end; ++first, line += pitch) {
-      const Lines lines{line, step * pitch, first, step, end, left};
-      if (bytes == 4)
-        copy_lines<Start::word>(lines);
-      else if ((reinterpret_cast<std::uintptr_t>(line) & 2) == 0)
-        copy_lines<Start::pair>(lines);
-      else
-        copy_lines<Start::half>(lines);
+    char* const to = static_cast<char*>(const_cast<void*>(d.data)) + bytes * slice.inner() +
+                     slice.outer() * pitch + bytes * d.batch_stride * slice.batch();
+    const Lines lines{to, pitch, 0, end, left};
+    if (bytes == 4) return copy_lines<Start::word, 1>(lines);
+    const bool all_alike = (pitch & 2) == 0, starts_with_half = starts_in_a_word(to);
+    if (!all_alike) {
+      const Lines halves{starts_with_half ? to : to + pitch, 2 * pitch, starts_with_half ? 0 : 1,
+                         end, left};
+      const Lines pairs{starts_with_half ? to + pitch : to, 2 * pitch, starts_with_half ? 1 : 0,
+                        end, left};
+      copy_lines<Start::pair, 2>(pairs);
+      copy_lines<Start::half, 2>(halves);
+    } else if (starts_with_half) {
+      copy_lines<Start::half, 1>(lines);
+    } else {
+      copy_lines<Start::pair, 1>(lines);
     }
+    if (!all_alike || starts_with_half || left % 2 != 0) copy_lone_elements(lines);
   }
 
-  template <Start start>
+  // Of a line of 16-bit elements.
+  BWGEMM_DEVICE static bool starts_in_a_word(const char* line) {
+    return (reinterpret_cast<std::uintptr_t>(line) & 2) != 0;
+  }
+
+  // All words of D that lines have to themselves.
+  template <Start start, int step>
   BWGEMM_DEVICE void copy_lines(const Lines& lines) const {
-    constexpr int at_once = accesses * lines_per_access;
-    const Elements<start> own(lines.left);
+    constexpr int lines_at_once = accesses * lines_per_access * step;
+    const Words<start> own(lines.left);
     char* to = lines.to + own.line * lines.pitch + own.bytes_before;
     int line = lines.first;
 #pragma unroll 1
-    for (; line + (at_once - 1) * lines.step < lines.end; line += at_once * lines.step)
-      copy_some<accesses>(own, lines, line, true, to);
+    for (; line + lines_at_once - step < lines.end; line += lines_at_once)
+      copy_some<accesses, step>(own, lines, line, own.is_whole, to);
 #pragma unroll 1
-    for (; line < lines.end; line += lines_per_access * lines.step)
-      copy_some<1>(own, lines, line, line + own.line * lines.step < lines.end, to);
+    for (; line < lines.end; line += lines_per_access * step)
+      copy_some<1, step>(own, lines, line, own.is_whole && line + own.line * step < lines.end, to);
   }
 
-  // Of a lane in one line: an element of f32, or two that lie in one word of D. Where lines start
-  // in the middle of one, these are its word's second and the next word's first; the line's first
-  // element is alone.
+  // What a lane has of each line: a word of D. Where lines start in the middle of one, that is two
+  // halves of words of the buffer.
   template <Start start>
-  struct Elements {
-    static constexpr bool are_two = start != Start::word;
+  struct Words {
     int word, line;
     int bytes_before;
-    bool are_whole, is_cut;  // all of them exist, or one of two
+    bool is_whole;  // D has all of it
 
-    BWGEMM_DEVICE explicit Elements(int left)
+    BWGEMM_DEVICE explicit Words(int left)
         : word(ptx::laneid() % words), line(ptx::laneid() / words) {
-      const int first = are_two ? 2 * word + (start == Start::half ? 1 : 0) : word;
-      const int last = are_two ? first + 1 : first;
-      bytes_before = first * (are_two ? 2 : 4);
-      are_whole = last < left;
-      is_cut = are_two && last == left;
+      constexpr int elements = start == Start::word ? 1 : 2, skipped = start == Start::half ? 1 : 0;
+      const int first = elements * word + skipped;
+      bytes_before = 4 * word + 2 * skipped;
+      is_whole = first + elements <= left;
     }
   };
 
-  template <int count, Start start>
-  BWGEMM_DEVICE void copy_some(const Elements<start>& own, const Lines& lines, int line,
-                               bool exists, char*& to) const {
-    const std::uint32_t buffer = staging_.buffer(at_);
+  // Lines that do not exist are read, and not stored: all lanes shuffle.
+  template <int count, int step, Start start>
+  BWGEMM_DEVICE void copy_some(const Words<start>& own, const Lines& lines, int line, bool stores,
+                               char*& to) const {
+    const std::uint32_t from =
+        staging_.buffer(at_) +
+        swizzled((line + own.line * step) * line_bytes + own.word * 4, line_bytes);
     std::uint32_t staged[count];
 #pragma unroll
     for (int i = 0; i < count; ++i) {
-      const int from = line + (i * lines_per_access + own.line) * lines.step;
-      // Of lines that do not exist there is some other: all lanes shuffle.
-      staged[i] = ptx::ld_shared(
-          buffer + swizzled((exists ? from : line) * line_bytes + own.word * 4, line_bytes));
+      // Lines that differ in these bits of their number alone: so do what the swizzle makes of
+      // them.
+      constexpr int distance = lines_per_access * step * line_bytes;
+      const int swizzle = swizzled(i * distance, line_bytes) - i * distance;
+      staged[i] = ptx::ld_shared((from ^ swizzle) + i * distance);
     }
 #pragma unroll
     for (int i = 0; i < count; ++i) {
       std::uint32_t value = staged[i];
-      if constexpr (start == Start::half) {
+      if constexpr (start == Start::half)
         value = __byte_perm(value, __shfl_down_sync(0xffffffff, value, 1), 0x5432);
-        ptx::st_global_u16_if(exists && own.word == 0, to - 2, staged[i]);
-      }
-      ptx::st_global_if(exists && own.are_whole, to, value);
-      if constexpr (own.are_two) ptx::st_global_u16_if(exists && own.is_cut, to, value);
+      ptx::st_global_if(stores, to, value);
       to = ptx::add_s64(to, lines_per_access * lines.pitch);
+    }
+  }
+
+  // Of lines of 16-bit elements, those that share a word of D with another line's: the first where
+  // it is the word's second, the last where it is the first. A lane has a line.
+  BWGEMM_DEVICE void copy_lone_elements(const Lines& lines) const {
+    const std::uint32_t buffer = staging_.buffer(at_);
+#pragma unroll 1
+    for (int line = ptx::laneid(); line < lines.end; line += 32) {
+      char* const to = lines.to + line * lines.pitch;
+      const auto copy_element = [&](bool is_alone, int element) {
+        const std::uint32_t from = swizzled(line * line_bytes + 2 * element, line_bytes);
+        ptx::st_global_u16_if(is_alone, to + 2 * element, ptx::ld_shared_u16(buffer + from));
+      };
+      const int before = starts_in_a_word(to) ? 1 : 0;
+      copy_element(before != 0, 0);
+      copy_element((lines.left - before) % 2 != 0, lines.left - 1);
     }
   }
 
