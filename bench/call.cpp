@@ -56,6 +56,13 @@ void force_sums(const std::string& where) {
     setenv("BWGEMM_FORCE_SUMS", where.c_str(), 1);
 }
 
+void force_operands(const std::string& where) {
+  if (where.empty())
+    unsetenv("BWGEMM_FORCE_OPERANDS");
+  else
+    setenv("BWGEMM_FORCE_OPERANDS", where.c_str(), 1);
+}
+
 std::vector<std::string> kernel_names() {
   std::vector<std::string> names;
   for (int i = 0; i < bwgemmKernelCount(); ++i) names.emplace_back(bwgemmKernelName(i));

@@ -52,6 +52,9 @@ void force_kernel(const std::string& name);
 void force_splits(int splits);
 // Likewise where the sums of slices are added, "memory" or "cluster"; "": where it takes less time.
 void force_sums(const std::string& where);
+// Likewise where kernels find operands that TMA cannot load, "in_place" or "copied"; "": where it
+// takes less time, but with a forced kernel in place.
+void force_operands(const std::string& where);
 
 std::vector<std::string> kernel_names();
 

@@ -60,13 +60,38 @@ Problem library_problem(const BenchProblem& p) {
   return validated(arguments, mode);
 }
 
-Variant variant_of(const KernelConfig& config, int tile_n, int splits, SliceSums sums) {
+Variant variant_of(const KernelConfig& config, int tile_n, int splits, SliceSums sums,
+                   Operands operands) {
   return {std::string(kernel_name(config).view()),
           config.tile.m,
           tile_n,
           config.tile.k,
           splits,
-          sums == SliceSums::cluster};
+          sums == SliceSums::cluster,
+          operands == Operands::copied};
+}
+
+// Of one kernel, its every number of splits and place of their sums.
+void add_predictions(const Source& source, const DeviceFacts& usable, const KernelConfig& config,
+                     std::vector<Prediction>& all) {
+  const Candidate best = judged(source, usable, config, options);
+  if (best.rejected != nullptr) {
+    all.push_back({variant_of(config, config.tile.n, 1, SliceSums::memory, source.operands), 0,
+                   best.rejected});
+    return;
+  }
+  const Problem seen = seen_by(config, source.problem);
+  const Splits splits = splits_to_try(seen, usable, config, source.workspace_bytes, 0, best.tile_n);
+  for (int i = 0; i < splits.count; ++i)
+    for (const SliceSums sums : {SliceSums::memory, SliceSums::cluster}) {
+      const int number = splits.number[i];
+      if (sums == SliceSums::cluster &&
+          !can_sum_in_cluster(seen, usable, config, best.tile_n, number))
+        continue;
+      const double us = predicted_us(seen, usable, config, best.tile_n, number, sums);
+      all.push_back({variant_of(config, best.tile_n, number, sums, source.operands),
+                     source.copying_us + us, ""});
+    }
 }
 
 }  // namespace
@@ -79,25 +104,9 @@ std::vector<Prediction> predictions(const BenchProblem& problem, NominalDevice d
   const Problem canonical = library_problem(problem);
   const DeviceFacts usable = limited(facts_of(device), options);
   std::vector<Prediction> all;
-  for (const KernelConfig& config : kernel_rows) {
-    const Candidate best = judged(canonical, usable, config, options);
-    if (best.rejected != nullptr) {
-      all.push_back({variant_of(config, config.tile.n, 1, SliceSums::memory), 0, best.rejected});
-      continue;
-    }
-    const Problem seen = seen_by(config, canonical);
-    const Splits splits =
-        splits_to_try(seen, usable, config, options.workspace_bytes, 0, best.tile_n);
-    for (int i = 0; i < splits.count; ++i)
-      for (const SliceSums sums : {SliceSums::memory, SliceSums::cluster}) {
-        const int number = splits.number[i];
-        if (sums == SliceSums::cluster &&
-            !can_sum_in_cluster(seen, usable, config, best.tile_n, number))
-          continue;
-        all.push_back({variant_of(config, best.tile_n, number, sums),
-                       predicted_us(seen, usable, config, best.tile_n, number, sums), ""});
-      }
-  }
+  const Sources sources(canonical, usable, options);
+  for (const KernelConfig& config : kernel_rows)
+    for (const Source& source : sources) add_predictions(source, usable, config, all);
   return all;
 }
 
@@ -108,16 +117,19 @@ std::vector<Prediction> predictions(const BenchProblem& problem, NominalDevice d
   std::vector<Prediction> all;
   for (const Variant& variant : variants) {
     all.push_back({variant, 0, "no such kernel"});
+    const Copies copies = variant.copies_operands ? copies_of(canonical) : Copies{};
+    const Problem source = with_copies(canonical, copies);
     for (const KernelConfig& config : kernel_rows) {
       if (kernel_name(config).view() != variant.kernel) continue;
-      const Problem seen = seen_by(config, canonical);
-      const char* rejected = rejects(canonical, usable, config);
+      const Problem seen = seen_by(config, source);
+      const char* rejected = rejects(source, usable, config);
       if (rejected == nullptr && variant.sums_in_cluster &&
           !can_sum_in_cluster(seen, usable, config, variant.tile_n, variant.splits))
         rejected = "its slices of k cannot be the CTAs of a cluster";
       all.back().rejected = rejected != nullptr ? rejected : "";
       if (rejected == nullptr)
         all.back().us =
+            (copies.any() ? copying_us(copies, usable) : 0) +
             predicted_us(seen, usable, config, variant.tile_n, variant.splits,
                          variant.sums_in_cluster ? SliceSums::cluster : SliceSums::memory);
     }
@@ -129,7 +141,8 @@ Prediction chosen(const BenchProblem& problem, NominalDevice device) {
   try {
     const Choice choice = select(library_problem(problem), facts_of(device), kernel_rows, options);
     const KernelConfig& config = kernel_rows[static_cast<std::size_t>(choice.row)];
-    return {variant_of(config, choice.tile_n, choice.splits, choice.sums), choice.predicted_us, ""};
+    return {variant_of(config, choice.tile_n, choice.splits, choice.sums, choice.operands),
+            choice.predicted_us, ""};
   } catch (const Error& error) {
     throw std::runtime_error(error.what());
   }

@@ -18,6 +18,7 @@ struct Variant {
   int tile_m = 0, tile_n = 0, tile_k = 0;
   int splits = 1;                // slices of k
   bool sums_in_cluster = false;  // of the slices; else in memory
+  bool copies_operands = false;  // that TMA cannot load; else they are where they are
 
   bool operator==(const Variant&) const = default;
 };
@@ -34,7 +35,8 @@ enum class NominalDevice { h200, b200 };
 NominalDevice device_of(const std::string& kernel);
 
 // For each kernel of the table, in its order, one for each number of splits that selection would
-// consider and each place where their sums can be added; at least one.
+// consider, each place where their sums can be added, and operands in place or copied; at least
+// one.
 std::vector<Prediction> predictions(const BenchProblem& problem, NominalDevice device);
 
 // One for each of the variants.

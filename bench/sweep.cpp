@@ -61,22 +61,24 @@ class SweepFile {
   std::set<std::string> keys_;
 };
 
-// A handle for each kernel, number of splits and place of their sums, forced to them.
+// A handle for each kernel, number of splits, place of their sums and of operands, forced to them.
 class Handles {
  public:
   explicit Handles(const Gpu& gpu) : gpu_(gpu) {}
 
   bwgemmHandle_t of(const BenchProblem& problem, const Variant& variant) {
-    std::unique_ptr<Handle>& handle =
-        handles_[{variant.kernel, variant.splits, variant.sums_in_cluster}];
+    std::unique_ptr<Handle>& handle = handles_[{variant.kernel, variant.splits,
+                                                variant.sums_in_cluster, variant.copies_operands}];
     if (handle == nullptr) {
       force_kernel(variant.kernel);
       force_splits(variant.splits);
       force_sums(variant.sums_in_cluster ? "cluster" : "memory");
+      force_operands(variant.copies_operands ? "copied" : "in_place");
       handle = std::make_unique<Handle>(gpu_.stream());
       force_kernel("");
       force_splits(0);
       force_sums("");
+      force_operands("");
     }
     bwgemmSetPointerMode(handle->get(), problem.device_scalars ? BWGEMM_POINTER_MODE_DEVICE
                                                                : BWGEMM_POINTER_MODE_HOST);
@@ -85,7 +87,7 @@ class Handles {
 
  private:
   const Gpu& gpu_;
-  std::map<std::tuple<std::string, int, bool>, std::unique_ptr<Handle>> handles_;
+  std::map<std::tuple<std::string, int, bool, bool>, std::unique_ptr<Handle>> handles_;
 };
 
 SweepRow timed(const Gpu& gpu, const Sensors& sensors, const Operands& operands,

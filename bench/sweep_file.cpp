@@ -17,6 +17,7 @@ std::vector<Cell> cells_of(const SweepRow& row) {
       {"tile_k", std::to_string(variant.tile_k)},
       {"splits", std::to_string(variant.splits)},
       {"sums", variant.sums_in_cluster ? "cluster" : "memory"},
+      {"operands", variant.copies_operands ? "copied" : "in_place"},
       {"us", fixed(row.us, 3)},
       {"predicted_us", fixed(row.predicted_us, 3)},
       {"sm_mhz", std::to_string(row.sm_mhz)},
@@ -39,7 +40,8 @@ std::string sweep_line(const SweepRow& row) {
 
 std::string sweep_key(const BenchProblem& problem, const Variant& variant) {
   return problem.name + "," + variant.kernel + "," + std::to_string(variant.tile_n) + "," +
-         std::to_string(variant.splits) + (variant.sums_in_cluster ? ",cluster" : "");
+         std::to_string(variant.splits) + (variant.sums_in_cluster ? ",cluster" : "") +
+         (variant.copies_operands ? ",copied" : "");
 }
 
 // Older files have kernels of sm90 for each type.
@@ -52,7 +54,8 @@ std::string name_today(std::string kernel) {
 
 std::vector<SweepRow> sweep_of(const Table& table) {
   std::vector<SweepRow> rows;
-  const bool has_sums = table.has("sums");  // older files have sums in memory only
+  // Older files have sums in memory and operands in place only.
+  const bool has_sums = table.has("sums"), has_operands = table.has("operands");
   for (std::size_t i = 0; i < table.rows(); ++i) {
     const auto whole = [&](const char* column) {
       return static_cast<int>(whole_number(column, table.text(i, column)));
@@ -60,7 +63,8 @@ std::vector<SweepRow> sweep_of(const Table& table) {
     rows.push_back({.problem = problem_of_result(table, i),
                     .variant = {name_today(table.text(i, "kernel")), whole("tile_m"),
                                 whole("tile_n"), whole("tile_k"), whole("splits"),
-                                has_sums && table.text(i, "sums") == "cluster"},
+                                has_sums && table.text(i, "sums") == "cluster",
+                                has_operands && table.text(i, "operands") == "copied"},
                     .us = table.number(i, "us"),
                     .predicted_us = table.number(i, "predicted_us"),
                     .sm_mhz = static_cast<unsigned>(whole("sm_mhz")),

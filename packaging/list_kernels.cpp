@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs when the kernels are configured: writes one <name>.cu per row of kernels/rows.h, and those
-// of kernels/sums, into the folder given, and prints one line for each for CMake: name, source
-// folder, threads, cluster size, compilation targets (separated by commas). Files whose text is
-// unchanged are not touched, so that a new row compiles only itself.
+// of kernels/sums and kernels/copies, into the folder given, and prints one line for each for
+// CMake: name, source folder, threads, cluster size, compilation targets (separated by commas).
+// Files whose text is unchanged are not touched, so that a new row compiles only itself.
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -12,6 +13,7 @@
 
 #include "core/dtype.h"
 #include "core/kernel_config.h"
+#include "kernels/copies/params.h"
 #include "kernels/rows.h"
 #include "kernels/shape.h"
 #include "kernels/sums/params.h"
@@ -115,15 +117,28 @@ std::string source(const KernelConfig& config) {
   return text.str();
 }
 
-std::string sums_source(bwgemm::Arch arch) {
-  constexpr int ctas_per_sm = 2;  // what hides the latency of loads
+// A kernel beside the rows, of which there is one for each architecture.
+struct Helper {
+  std::string_view folder, header, params, body;  // body: of namespace bwgemm
+  int threads, ctas_per_sm;                       // as many as hide the latency of loads
+  bwgemm::KernelName (*name)(bwgemm::Arch);
+};
+
+constexpr std::array helpers{
+    Helper{"sums", "sums.cuh", "SumsParams", "sums::add_up", bwgemm::sums::threads, 2,
+           bwgemm::sums::kernel_name},
+    Helper{"copies", "copy.cuh", "CopiesParams", "copies::copy", bwgemm::copies::threads,
+           bwgemm::copies::ctas_per_sm, bwgemm::copies::kernel_name}};
+
+std::string source(const Helper& helper, bwgemm::Arch arch) {
   std::ostringstream text;
-  text << "// Written by packaging/list_kernels.cpp from kernels/sums/params.h.\n"
-       << "#include \"kernels/sums/sums.cuh\"\n\n"
-       << "extern \"C\" __global__ void __launch_bounds__(" << bwgemm::sums::threads << ", "
-       << ctas_per_sm << ")\n    " << bwgemm::sums::kernel_name(arch).view()
-       << "(const __grid_constant__ bwgemm::SumsParams params) {\n"
-       << "  bwgemm::sums::add_up(params);\n}\n";
+  text << "// Written by packaging/list_kernels.cpp from kernels/" << helper.folder
+       << "/params.h.\n"
+       << "#include \"kernels/" << helper.folder << "/" << helper.header << "\"\n\n"
+       << "extern \"C\" __global__ void __launch_bounds__(" << helper.threads << ", "
+       << helper.ctas_per_sm << ")\n    " << helper.name(arch).view()
+       << "(const __grid_constant__ bwgemm::" << helper.params << " params) {\n"
+       << "  bwgemm::" << helper.body << "(params);\n}\n";
   return text.str();
 }
 
@@ -154,11 +169,12 @@ int main(int argc, char** argv) {
     std::cout << kernel_name(row).view() << ' ' << folder(row.family) << ' ' << threads(row) << ' '
               << row.cluster.size() << ' ' << targets(row.arch) << '\n';
   }
-  for (const bwgemm::Arch arch : bwgemm::sums::archs) {
-    const bwgemm::KernelName kernel = bwgemm::sums::kernel_name(arch);
-    if (!write_source(argv[1], kernel, sums_source(arch))) return 1;
-    std::cout << kernel.view() << " sums " << bwgemm::sums::threads << " 1 " << targets(arch)
-              << '\n';
-  }
+  for (const Helper& helper : helpers)
+    for (const bwgemm::Arch arch : {bwgemm::Arch::sm90, bwgemm::Arch::sm100}) {
+      const bwgemm::KernelName kernel = helper.name(arch);
+      if (!write_source(argv[1], kernel, source(helper, arch))) return 1;
+      std::cout << kernel.view() << ' ' << helper.folder << ' ' << helper.threads << " 1 "
+                << targets(arch) << '\n';
+    }
   return 0;
 }

@@ -9,7 +9,7 @@
  *
  * Rules that hold for every function unless it says otherwise
  * - Errors: a status is returned; bwgemmGetLastErrorString() then names the argument, its value and
- *   the rule it broke. On an error nothing is launched and no output argument is written.
+ *   the rule it broke. On an error D is not computed and no output argument is written.
  * - Threads: any function may be called from any thread. GEMM calls on one handle may run
  *   concurrently; setters and bwgemmDestroy need external locking against every other call on the
  *   same handle.
@@ -198,7 +198,7 @@ BWGEMM_API bwgemmStatus_t bwgemmDestroy(bwgemmHandle_t handle);
 BWGEMM_API bwgemmStatus_t bwgemmSetStream(bwgemmHandle_t handle, struct CUstream_st* stream);
 BWGEMM_API bwgemmStatus_t bwgemmGetStream(bwgemmHandle_t handle, struct CUstream_st** stream);
 
-/* Device memory for the partial sums of the calls that follow.
+/* Device memory for the partial sums of later calls, and for copies of what TMA cannot load.
  * - (pointer, size): only this buffer, which the caller owns. It must be 256-byte aligned device
  *   memory of the handle's context and must outlive its use; calls that share it must not overlap:
  *   one stream orders them (captured calls too), nothing else is checked.
@@ -240,8 +240,8 @@ BWGEMM_API bwgemmStatus_t bwgemmSetDeterminism(bwgemmHandle_t handle, bwgemmDete
 BWGEMM_API bwgemmStatus_t bwgemmGetDeterminism(bwgemmHandle_t handle, bwgemmDeterminism_t* mode);
 
 /* 0 (new handles) or 1: whether kernels may start during the tail of the preceding kernel of the
- * stream, which saves launch latency where small problems follow each other. Memory is touched only
- * after the preceding kernel has ended: results and order stay. Captured launches keep to it. */
+ * stream, which saves latency where small problems follow each other. Memory is touched only behind
+ * its end: results and order stay. Captures keep to it. A product always may behind its copies. */
 BWGEMM_API bwgemmStatus_t bwgemmSetProgrammaticLaunch(bwgemmHandle_t handle, int enable);
 BWGEMM_API bwgemmStatus_t bwgemmGetProgrammaticLaunch(bwgemmHandle_t handle, int* enable);
 
@@ -413,7 +413,7 @@ BWGEMM_API bwgemmStatus_t bwgemmMatmulExplain(bwgemmHandle_t handle, const bwgem
                                               size_t size);
 
 /* Loads and allocates what the first of certain calls would, so that they start as later ones do:
- * kernels, and on the handle's stream memory for partial sums; and as much for captured calls: the
+ * kernels, and on the handle's stream memory for workspaces; and as much for captured calls: the
  * next stream to need it in a capture takes it. Launches nothing; may be called during captures.
  * - desc null: every kernel of the device, and the most memory that a call may use.
  * - otherwise: for bwgemmMatmul with this struct, operands at multiples of 256 bytes, alpha not 0,
@@ -435,7 +435,7 @@ typedef struct bwgemmMatmulAlgo_t {
   int32_t raster;           /* order of tiles: 0 grouped, 1 snake, 2 Hilbert curve */
   int32_t isDeterministic;  /* 1: in the sense of BWGEMM_DETERMINISM_BITWISE; so are all */
   int32_t isBatchInvariant; /* 1: in the sense of BWGEMM_DETERMINISM_BATCH_INVARIANT */
-  int32_t reserved;         /* 0 */
+  int32_t copiesOperands;   /* 1: what TMA cannot load is copied into the workspace first */
 } bwgemmMatmulAlgo_t;
 
 /* Writes to algos, best prediction first, at most `capacity` of the ways to compute the

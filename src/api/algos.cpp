@@ -27,7 +27,7 @@ bwgemmMatmulAlgo_t in_c(const Algo& algo) {
           .raster = static_cast<std::int32_t>(algo.pick.raster),
           .isDeterministic = 1,
           .isBatchInvariant = algo.is_batch_invariant ? 1 : 0,
-          .reserved = 0};
+          .copiesOperands = algo.pick.operands == Operands::copied ? 1 : 0};
 }
 
 }  // namespace

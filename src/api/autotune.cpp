@@ -156,11 +156,7 @@ class Tuner {
         if (candidate.times[0] <= hopeless * least) timed(candidate, flushed, begin, end);
   }
 
-  void launch(Candidate& candidate) const {
-    Plan plan = candidate.known.plan;
-    SumsPlan sums = candidate.known.sums;
-    start(handle_, plan, sums, candidate.known.need, call_.workspace.data);
-  }
+  void launch(Candidate& candidate) const { start(handle_, candidate.known, call_.workspace.data); }
 
   KnownPlan planned(const Pick& pick) const {
     CallSettings call = call_;
@@ -222,7 +218,8 @@ void log_times(const std::vector<Candidate>& candidates) {
     log(Level::debug,
         text("autotune: ", kernel_name(kernel_rows[static_cast<std::size_t>(pick.row)]).view(),
              ", tile_n ", pick.tile_n, ", splits ", pick.splits, ", raster ", name(pick.raster),
-             ": ", ns, " ns, ", candidate.times.size(), " launches"));
+             ", operands ", name(pick.operands), ": ", ns, " ns, ", candidate.times.size(),
+             " launches"));
   }
 }
 

@@ -73,6 +73,7 @@ Handle::Handle(const Driver& driver)
       forced_tile_n(number_option(Option::force_tile_n)),
       forced_raster(raster_option(Option::force_raster)),
       forced_sums(sums_option(Option::force_sums)),
+      forced_operands(operands_option(Option::force_operands)),
       tuning(device_class(name_of(driver, context), facts)),
       kernels(driver, facts),
       maps_(driver.cuTensorMapEncodeTiled.get()),
@@ -121,7 +122,7 @@ void Handle::close() {
 
 bool Handle::forces_anything() const {
   return !forced_kernel.empty() || forced_splits > 0 || forced_tile_n > 0 || forced_raster ||
-         forced_sums;
+         forced_sums || forced_operands;
 }
 
 SelectOptions Handle::select_options(const Problem& problem, const CallSettings& call) const {
@@ -136,6 +137,7 @@ SelectOptions Handle::select_options(const Problem& problem, const CallSettings&
                         .forced_tile_n = forced_tile_n,
                         .forced_raster = forced_raster,
                         .forced_sums = forced_sums,
+                        .forced_operands = forced_operands,
                         .sm_count_target = sm_count_target,
                         .workspace_bytes = workspace_bytes};
   if (call.algo != -1) {
@@ -158,8 +160,14 @@ KnownPlan Handle::plan(const Problem& problem, const Choice& choice, const CallS
   const KernelConfig& config = kernel_rows[static_cast<std::size_t>(choice.row)];
   KnownPlan known;
   known.choice = choice;
+  known.sums = plan_sums(problem, call);
+  known.need = need_of(problem, choice, known.sums, call);
+  const Copies copies = copies_of(problem, choice);
+  if (copies.any()) known.scratch = scratch(known.need, call.workspace.data);
+  const auto workspace = reinterpret_cast<std::uintptr_t>(known.scratch.partials);
+  known.copies = make_copies_plan(problem, copies, facts, sm_count_target, workspace);
   known.plan = make_plan(
-      problem, config, choice,
+      with_copies(problem, copies, workspace), config, choice,
       {.facts = facts,
        .sm_limit = sm_count_target,
        .resident_clusters = kernels.get(choice.row).resident_clusters,
@@ -168,8 +176,6 @@ KnownPlan Handle::plan(const Problem& problem, const Choice& choice, const CallS
        .maps = &maps_,
        .scratch = {}},
       &known.origin);
-  known.sums = plan_sums(problem, call);
-  known.need = need_of(problem, choice, known.sums, call);
   return known;
 }
 
@@ -189,8 +195,11 @@ ScratchNeed Handle::need_of(const Problem& problem, const Choice& choice, const 
   return need;
 }
 
-bool Handle::move_plan(KnownPlan& known, const Addresses& to) {
-  return bwgemm::move_plan(known.plan, known.origin, to, maps_);
+bool Handle::move_plan(KnownPlan& known, const Addresses& to, const Scratch& scratch) {
+  if (!known.copies.any()) return bwgemm::move_plan(known.plan, known.origin, to, maps_);
+  const Addresses at =
+      move_copies(known.copies, to, reinterpret_cast<std::uintptr_t>(scratch.partials));
+  return bwgemm::move_plan(known.plan, known.origin, at, maps_);
 }
 
 Scratch Handle::scratch(const ScratchNeed& need, void* memory) {

@@ -55,13 +55,14 @@ class Handle {
                                std::size_t workspace_bytes) const;
   Choice choose(const Problem& problem, const CallSettings& call) const;
   SumsPlan plan_sums(const Problem& problem, const CallSettings& call) const;
-  // Plans without scratch. The handle's context must be current, as for the functions below.
+  // Plans without scratch, but for copies, which lie where the next launch on the stream has them.
+  // The handle's context must be current, as for the functions below.
   KnownPlan plan(const Problem& problem, const Choice& choice, const CallSettings& call);
-  // Whether the plan could be made that of operands at other addresses.
-  bool move_plan(KnownPlan& known, const Addresses& to);
+  // Whether the plan could be made that of operands at other addresses, with copies in the scratch.
+  bool move_plan(KnownPlan& known, const Addresses& to, const Scratch& scratch);
   // What a plan needs, for the next launches on the stream; `memory` is the caller's workspace.
   Scratch scratch(const ScratchNeed& need, void* memory);
-  // Of the product and its sums, which have it one after the other.
+  // Of the copies and the product, and then of its sums.
   ScratchNeed need_of(const Problem& problem, const Choice& choice, const SumsPlan& sums,
                       const CallSettings& call) const;
   // Allocates what a launch on the stream needs, and what a captured one does.
@@ -76,6 +77,7 @@ class Handle {
   const int forced_splits, forced_tile_n;
   const std::optional<Raster> forced_raster;
   const std::optional<SliceSums> forced_sums;
+  const std::optional<Operands> forced_operands;
 
   // Settings. Their setters clear `plans` where plans depend on them.
   StreamIdentity stream;

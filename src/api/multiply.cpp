@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/multiply.h"
 
+#include <array>
+#include <cstdint>
 #include <cstring>
+#include <mutex>
 #include <new>
 #include <optional>
 
@@ -25,6 +28,86 @@ void trace(const Plan& plan) {
 void trace(const SumsPlan& plan) {
   log(Level::trace, text(sums::kernel_name(plan.arch).view(), ", grid ", plan.grid, ", ",
                          sums::threads, " threads"));
+}
+
+void trace(const CopiesPlan& plan) {
+  log(Level::trace, text(copies::kernel_name(plan.arch).view(), ", grid ", plan.grid, ", ",
+                         copies::threads, " threads"));
+}
+
+// What one call launches, one kernel after the other.
+struct Launches {
+  CopiesPlan copies;
+  Plan plan;
+  SumsPlan sums;
+
+  explicit Launches(const KnownPlan& known) : plan(known.plan) {
+    if (known.copies.any()) copies = known.copies;
+    if (known.sums.any()) sums = known.sums;
+  }
+};
+
+bool splits(const Plan& plan) {
+  return plan.params.splits > 1 && !plan.params.sums_in_cluster;
+}
+
+bool shares(const SumsPlan& sums) {
+  return sums.any() && sums.params.parts > 1;
+}
+
+// Null where the launches use none.
+template <class Plans>
+Scratch scratch_for(Handle& handle, const Plans& plans, const ScratchNeed& need, void* memory) {
+  const bool uses_scratch = plans.copies.any() || splits(plans.plan) || shares(plans.sums);
+  return uses_scratch ? handle.scratch(need, memory) : Scratch{};
+}
+
+// Copies lie in front of the product's partial sums. The sums' kernel begins when the product is
+// complete: it may have the same scratch.
+void give(const Scratch& scratch, Launches& launches) {
+  const std::size_t copied = launches.copies.any() ? launches.copies.bytes : 0;
+  if (splits(launches.plan)) {
+    launches.plan.params.partials = scratch.partials + copied / sizeof(float);
+    launches.plan.params.arrivals = scratch.arrivals;
+  }
+  if (shares(launches.sums)) {
+    launches.sums.params.partials = scratch.partials;
+    launches.sums.params.arrivals = scratch.arrivals;
+  }
+}
+
+// Held from a call's first launch to its last: nothing that uses the same scratch may come between,
+// from whatever thread, nor, if it is a caller's workspace, of whatever handle.
+std::unique_lock<std::mutex> enqueuing(const Scratch& scratch) {
+  constexpr std::size_t alignment = 256;
+  static constinit std::array<std::mutex, 61> mutexes;
+  if (scratch.partials == nullptr) return {};
+  const auto address = reinterpret_cast<std::uintptr_t>(scratch.partials);
+  return std::unique_lock(mutexes[address / alignment % mutexes.size()]);
+}
+
+void launch_all(Handle& handle, Launches& launches, const Scratch& scratch) {
+  // Loaded before the first launch: what fails then has launched nothing.
+  const LoadedKernel* const copy = launches.copies.any() ? &handle.kernels.get_copy() : nullptr;
+  const LoadedKernel* const sums = launches.sums.any() ? &handle.kernels.get_sums() : nullptr;
+  const LoadedKernel& product = handle.kernels.get(launches.plan.row);
+  const CUstream stream = handle.stream.stream();
+  const bool overlaps = handle.programmatic_launch != 0;
+  const std::unique_lock lock = enqueuing(scratch);
+  give(scratch, launches);
+  if (copy != nullptr) {
+    launches.copies.params.alpha = launches.plan.params.alpha.device;
+    if (logs(Level::trace)) trace(launches.copies);
+    launch(handle.driver, *copy, launches.copies, stream, overlaps);
+  }
+  if (logs(Level::trace)) trace(launches.plan);
+  // A product may overlap the library's own kernel in front of it, if there are multiprocessors for
+  // both.
+  const bool overlaps_copy = copy != nullptr && handle.sm_count_target == 0;
+  launch(handle.driver, product, launches.plan, stream, overlaps || overlaps_copy);
+  if (sums == nullptr) return;
+  if (logs(Level::trace)) trace(launches.sums);
+  launch(handle.driver, *sums, launches.sums, stream, overlaps);
 }
 
 void set_scalar(Scalar& scalar, const void* argument) {
@@ -81,20 +164,22 @@ bool start_known(Handle& handle, const Arguments& arguments, const Key& key,
   auto found = handle.plans.of(arguments).find(key);
   if (found.known == nullptr) return false;
   const ContextScope scope(handle.context);
+  void* const memory = workspace_data(handle, arguments);
+  const bool copies = found.known->copies.any();
+  Scratch scratch = copies ? handle.scratch(found.known->need, memory) : Scratch{};
   if (!has_fixed_addresses(*found.known, arguments) ||
-      !handle.move_plan(*found.known, addresses(arguments, found.known->are_exchanged))) {
+      !handle.move_plan(*found.known, addresses(arguments, found.known->are_exchanged), scratch)) {
     choice = found.known->choice;
     return false;
   }
-  Plan plan = found.known->plan;
-  SumsPlan sums;
-  if (found.known->sums.any()) sums = found.known->sums;
+  Launches launches(*found.known);
   const ScratchNeed need = found.known->need;
   found.lock.unlock();
-  set_scalar(plan.params.alpha, arguments.alpha);
-  set_scalar(plan.params.beta, arguments.beta);
-  move_sums(sums, arguments);
-  start(handle, plan, sums, need, workspace_data(handle, arguments));
+  if (!copies) scratch = scratch_for(handle, launches, need, memory);
+  set_scalar(launches.plan.params.alpha, arguments.alpha);
+  set_scalar(launches.plan.params.beta, arguments.beta);
+  move_sums(launches.sums, arguments);
+  launch_all(handle, launches, scratch);
   return true;
 }
 
@@ -122,7 +207,7 @@ void multiply_any(Handle& handle, const Arguments& arguments) {
   KnownPlan known = handle.plan(problem, choice ? *choice : handle.choose(problem, call), call);
   known.are_exchanged = exchanges_operands(arguments, problem);
   if (key) remember(handle, arguments, *key, known);
-  start(handle, known.plan, known.sums, known.need, call.workspace.data);
+  start(handle, known, call.workspace.data);
 }
 
 }  // namespace
@@ -146,27 +231,11 @@ CallSettings call_settings(const Handle& handle, const MatmulArguments& argument
           arguments.is_gemm ? -1 : desc.algo};
 }
 
-// The sums' kernel begins when the product is complete: it may have the same scratch.
-void start(Handle& handle, Plan& plan, SumsPlan& sums, const ScratchNeed& need, void* memory) {
-  const LoadedKernel* sums_kernel = sums.any() ? &handle.kernels.get_sums() : nullptr;
-  const bool splits = plan.params.splits > 1 && !plan.params.sums_in_cluster,
-             shares = sums.any() && sums.params.parts > 1;
-  if (splits || shares) {
-    const Scratch scratch = handle.scratch(need, memory);
-    const auto give = [&](auto& params) {
-      params.partials = scratch.partials;
-      params.arrivals = scratch.arrivals;
-    };
-    if (splits) give(plan.params);
-    if (shares) give(sums.params);
-  }
-  if (logs(Level::trace)) trace(plan);
-  const CUstream stream = handle.stream.stream();
-  const bool overlaps = handle.programmatic_launch != 0;
-  launch(handle.driver, handle.kernels.get(plan.row), plan, stream, overlaps);
-  if (sums_kernel == nullptr) return;
-  if (logs(Level::trace)) trace(sums);
-  launch(handle.driver, *sums_kernel, sums, stream, overlaps);
+void start(Handle& handle, const KnownPlan& known, void* memory) {
+  const Scratch scratch =
+      known.copies.any() ? known.scratch : scratch_for(handle, known, known.need, memory);
+  Launches launches(known);
+  launch_all(handle, launches, scratch);
 }
 
 }  // namespace bwgemm

@@ -15,8 +15,8 @@ void multiply(Handle& handle, const MatmulArguments& arguments);
 CallSettings call_settings(const Handle& handle, const GemmArguments& arguments);
 CallSettings call_settings(const Handle& handle, const MatmulArguments& arguments);
 
-// Launches plans that have no scratch yet; `memory` is the caller's workspace. The handle's context
-// is current.
-void start(Handle& handle, Plan& plan, SumsPlan& sums, const ScratchNeed& need, void* memory);
+// Launches a plan at the operands it was made for; `memory` is the caller's workspace. The handle's
+// context is current.
+void start(Handle& handle, const KnownPlan& known, void* memory);
 
 }  // namespace bwgemm

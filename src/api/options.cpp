@@ -42,4 +42,8 @@ std::optional<SliceSums> sums_option(Option option) {
   return named(option, {SliceSums::memory, SliceSums::cluster});
 }
 
+std::optional<Operands> operands_option(Option option) {
+  return named(option, {Operands::in_place, Operands::copied});
+}
+
 }  // namespace bwgemm

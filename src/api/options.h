@@ -8,6 +8,7 @@
 #include <string>
 
 #include "kernels/raster.h"
+#include "select/copies.h"
 #include "select/splits.h"
 
 namespace bwgemm {
@@ -21,6 +22,7 @@ enum class Option {
   force_tile_n,
   force_raster,
   force_sums,
+  force_operands,
   tuning_cache
 };
 
@@ -52,6 +54,9 @@ inline constexpr std::array option_rows = {
     OptionRow{Option::force_sums, "BWGEMM_FORCE_SUMS", "",
               "memory or cluster: where slices of k are added, if both are possible; read by "
               "bwgemmCreate"},
+    OptionRow{Option::force_operands, "BWGEMM_FORCE_OPERANDS", "",
+              "in_place or copied: whether operands that TMA cannot load are copied first, if they "
+              "can be; read by bwgemmCreate"},
     OptionRow{Option::tuning_cache, "BWGEMM_TUNING_CACHE", "",
               "a file for results of autotuning, as bwgemmSetTuningCache; read by bwgemmCreate"},
 };
@@ -74,5 +79,8 @@ std::optional<Raster> raster_option(Option option);
 
 // The same as where slices of k are added.
 std::optional<SliceSums> sums_option(Option option);
+
+// The same as where kernels find operands.
+std::optional<Operands> operands_option(Option option);
 
 }  // namespace bwgemm

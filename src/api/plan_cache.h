@@ -13,6 +13,7 @@
 
 #include "api/validate.h"
 #include "launch/scratch.h"
+#include "plan/copies.h"
 #include "plan/plan.h"
 #include "plan/sums.h"
 
@@ -39,10 +40,12 @@ using FixedAddresses = std::array<const void*, 5>;
 // A plan with what differs from call to call: where the operands lie, the scalars, and scratch,
 // which depends on the stream.
 struct KnownPlan {
+  CopiesPlan copies;  // in front of the product, at the beginning of its scratch
   Plan plan;
   SumsPlan sums;  // behind it, with the same scratch
   Choice choice;
   ScratchNeed need;
+  Scratch scratch;  // where it was made with copies; other calls have their own
   Origin origin;
   FixedAddresses fixed{};
   bool are_exchanged = false;  // the call's A is the plan's B

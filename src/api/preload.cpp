@@ -21,6 +21,7 @@ ScratchNeed loaded(Handle& handle, const MatmulArguments& arguments) {
   handle.kernels.get(choice.row);
   const SumsPlan sums = handle.plan_sums(problem, call);
   if (sums.any()) handle.kernels.get_sums();
+  if (choice.operands == Operands::copied) handle.kernels.get_copy();
   return handle.need_of(problem, choice, sums, call);
 }
 
@@ -53,6 +54,7 @@ void preload(Handle& handle, const bwgemmMatmulDesc_t& desc) {
 void preload_all(Handle& handle) {
   const ContextScope scope(handle.context);
   handle.kernels.get_sums();
+  handle.kernels.get_copy();
   for (std::size_t row = 0; row < kernel_rows.size(); ++row) {
     if (kernel_rows[row].arch != handle.facts.arch()) continue;
     try {

@@ -21,6 +21,7 @@ std::string nominal_explanation(const Problem& problem) {
                               .forced_tile_n = number_option(Option::force_tile_n),
                               .forced_raster = raster_option(Option::force_raster),
                               .forced_sums = sums_option(Option::force_sums),
+                              .forced_operands = operands_option(Option::force_operands),
                               .workspace_bytes = ScratchPool::max_partials_bytes};
   return "Nominal H200\n" + explain(problem, nominal_h200, kernel_rows, options) +
          "\nNominal B200\n" + explain(problem, nominal_b200, kernel_rows, options);

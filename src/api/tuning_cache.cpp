@@ -76,7 +76,13 @@ std::optional<Pick> pick_of(const TuningEntry& entry) {
     pick.raster = raster;
     has_raster = true;
   }
-  return pick.row >= 0 && has_raster ? std::optional(pick) : std::nullopt;
+  bool has_operands = false;
+  for (const Operands operands : {Operands::in_place, Operands::copied}) {
+    if (entry.operands != name(operands)) continue;
+    pick.operands = operands;
+    has_operands = true;
+  }
+  return pick.row >= 0 && has_raster && has_operands ? std::optional(pick) : std::nullopt;
 }
 
 }  // namespace
@@ -148,7 +154,8 @@ void TuningCache::remember(const std::string& problem, const Pick& pick) {
                           std::string(kernel.view()),
                           pick.tile_n,
                           pick.splits,
-                          std::string(name(pick.raster))};
+                          std::string(name(pick.raster)),
+                          std::string(name(pick.operands))};
   const std::string error = add_to_tuning_file(path, {&entry, 1});
   if (!error.empty()) log(Level::warning, text("tuning cache not written: ", error));
 }

@@ -155,7 +155,7 @@ std::string replace(const std::string& path, std::string_view bytes, const File&
 std::string tuning_line(const TuningEntry& entry) {
   const std::string words =
       text(entry.build, " ", entry.device, " ", entry.problem, " ", entry.kernel, " ", entry.tile_n,
-           " ", entry.splits, " ", entry.raster);
+           " ", entry.splits, " ", entry.raster, " ", entry.operands);
   return text(checksum(words), " ", words);
 }
 
@@ -166,7 +166,8 @@ std::optional<TuningEntry> tuning_entry(std::string_view line) {
   for (std::string* word : {&entry.build, &entry.device, &entry.problem, &entry.kernel})
     *word = taken(line);
   if (!parse(taken(line), entry.tile_n) || !parse(taken(line), entry.splits)) return std::nullopt;
-  entry.raster = line;
+  entry.raster = taken(line);
+  entry.operands = line;
   return entry;
 }
 

@@ -18,7 +18,7 @@ struct TuningEntry {
   std::string build, device, problem;
   std::string kernel;
   int tile_n = 0, splits = 1;
-  std::string raster;
+  std::string raster, operands;
 
   bool has_key_of(const TuningEntry& other) const {
     return build == other.build && device == other.device && problem == other.problem;

@@ -66,4 +66,10 @@ void launch(const Driver& driver, const LoadedKernel& kernel, const SumsPlan& pl
                 &plan.params, [&] { return sums::kernel_name(plan.arch); });
 }
 
+void launch(const Driver& driver, const LoadedKernel& kernel, const CopiesPlan& plan,
+            CUstream stream, bool overlaps) {
+  launch_kernel(driver, kernel.function, {copies_shape(), plan.grid, 1, stream, overlaps},
+                &plan.params, [&] { return copies::kernel_name(plan.arch); });
+}
+
 }  // namespace bwgemm

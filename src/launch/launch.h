@@ -7,6 +7,7 @@
 #include "kernels/shape.h"
 #include "launch/driver.h"
 #include "launch/library.h"
+#include "plan/copies.h"
 #include "plan/plan.h"
 #include "plan/sums.h"
 
@@ -37,5 +38,7 @@ void launch(const Driver& driver, const LoadedKernel& kernel, const Plan& plan, 
             bool overlaps);
 void launch(const Driver& driver, const LoadedKernel& kernel, const SumsPlan& plan, CUstream stream,
             bool overlaps);
+void launch(const Driver& driver, const LoadedKernel& kernel, const CopiesPlan& plan,
+            CUstream stream, bool overlaps);
 
 }  // namespace bwgemm

@@ -6,6 +6,7 @@
 #include "launch/archive.h"
 #include "launch/context.h"
 #include "launch/launch.h"
+#include "plan/copies.h"
 #include "plan/sums.h"
 
 namespace bwgemm {
@@ -38,6 +39,10 @@ LaunchedKernel kernel_of(int row) {
 
 LaunchedKernel sums_kernel(const DeviceFacts& facts) {
   return {sums::kernel_name(facts.arch()), sums_shape(), 1, false};
+}
+
+LaunchedKernel copy_kernel(const DeviceFacts& facts) {
+  return {copies::kernel_name(facts.arch()), copies_shape(), 1, false};
 }
 
 int resident_clusters(const Driver& driver, const DeviceFacts& facts, CUfunction function,
@@ -103,7 +108,9 @@ int LoadedKernels::clusters_of(int row, int ctas) {
 void LoadedKernels::load(int row, Slot& slot) {
   const std::lock_guard lock(loading_);
   if (slot.is_loaded.load(std::memory_order_relaxed)) return;
-  const LaunchedKernel launched = row == sums_slot ? sums_kernel(facts_) : kernel_of(row);
+  const LaunchedKernel launched = row == sums_slot   ? sums_kernel(facts_)
+                                  : row == copy_slot ? copy_kernel(facts_)
+                                                     : kernel_of(row);
   const auto code = Archive::embedded().find(launched.name.view(), target_of(facts_));
   const CaptureRelaxer relaxer(driver_);
   CUlibrary library = nullptr;

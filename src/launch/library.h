@@ -44,6 +44,8 @@ class LoadedKernels {
   int clusters_of(int row, int ctas);
   // The one that adds up matrices.
   const LoadedKernel& get_sums() { return get(sums_slot); }
+  // The one that copies operands.
+  const LoadedKernel& get_copy() { return get(copy_slot); }
 
   bool any() const { return is_any_loaded_.load(std::memory_order_acquire); }
 
@@ -51,7 +53,8 @@ class LoadedKernels {
   CUresult unload();
 
  private:
-  static constexpr int sums_slot = static_cast<int>(kernel_rows.size());  // behind the rows
+  // Behind the rows.
+  static constexpr int sums_slot = static_cast<int>(kernel_rows.size()), copy_slot = sums_slot + 1;
 
   struct Slot {
     std::atomic<bool> is_loaded{false};
@@ -67,7 +70,7 @@ class LoadedKernels {
   const DeviceFacts facts_;
   std::mutex loading_;
   std::atomic<bool> is_any_loaded_{false};
-  std::array<Slot, kernel_rows.size() + 1> slots_;
+  std::array<Slot, copy_slot + 1> slots_;
 };
 
 }  // namespace bwgemm

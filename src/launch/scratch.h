@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// ScratchPool: device memory of one handle that kernels use between their CTAs: partial sums, and
-// arrival counters that are zero before and after every launch.
+// ScratchPool: device memory of one handle that the kernels of a call use between their CTAs,
+// and between each other: partial sums, copies of operands, and arrival counters that are zero
+// before and after every launch.
 //
-// Launches that may overlap never share any, launches that follow each other do: each stream has a
+// Calls that may overlap never share any, calls that follow each other do: each stream has a
 // slot, and so has each stream of each capture, because its graph may be replayed beside anything.
 // Nothing is freed or moved before the handle ends, so nothing has to wait for pending work, and
 // nobody has to know which graphs still exist.
@@ -62,7 +63,7 @@ class ScratchPool {
   // them. As every function here, with the handle's context current.
   void open();
 
-  // Scratch for one launch on the stream. With `workspace`, which has room for the partial sums,
+  // Scratch for one call on the stream. With `workspace`, which has room for all but the counters,
   // only the counters are the library's; captured launches then share none, so that those with
   // workspaces of their own may overlap, whatever becomes of their order in the graph.
   Scratch acquire(const StreamIdentity& stream, const ScratchNeed& need, void* workspace);

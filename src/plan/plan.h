@@ -16,7 +16,8 @@
 
 namespace bwgemm {
 
-// Device memory for a choice with splits: see select's workspace_bytes() and arrival_count().
+// Device memory for a choice with splits or copies: see select's workspace_bytes() and
+// arrival_count().
 struct Scratch {
   float* partials = nullptr;
   std::uint32_t* arrivals = nullptr;

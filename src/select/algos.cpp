@@ -13,8 +13,10 @@ namespace bwgemm {
 namespace {
 
 // Bits of an algo value, from the least; above them is the mark that no value of cuBLAS has.
-constexpr int tile_n_bits = 12, splits_bits = 16, raster_bits = 2, row_bits = 12, table_bits = 20;
-constexpr int splits_at = tile_n_bits, raster_at = splits_at + splits_bits;
+constexpr int tile_n_bits = 11, operands_bits = 1, splits_bits = 16, raster_bits = 2, row_bits = 12;
+constexpr int table_bits = 20;
+constexpr int operands_at = tile_n_bits, splits_at = operands_at + operands_bits;
+constexpr int raster_at = splits_at + splits_bits;
 constexpr int row_at = raster_at + raster_bits, table_at = row_at + row_bits;
 constexpr int mark_at = table_at + table_bits;
 static_assert(mark_at == 62);
@@ -43,25 +45,31 @@ bool has_several_orders(const Problem& seen, const KernelConfig& config, int til
 }
 
 // All picks of one row that can serve.
-void add_row(const Problem& given, const DeviceFacts& usable, std::span<const KernelConfig> rows,
+void add_row(const Source& source, const DeviceFacts& usable, std::span<const KernelConfig> rows,
              int row, const SelectOptions& options, std::vector<Algo>& all) {
   const KernelConfig& config = rows[static_cast<std::size_t>(row)];
-  if (row_rejects(given, usable, config, options) != nullptr) return;
-  const Problem problem = seen_by(config, given);
-  const bool adds_alike = batch_invariance_rejects(given, config) == nullptr;
+  if (row_rejects(source.problem, usable, config, options) != nullptr) return;
+  const Problem problem = seen_by(config, source.problem);
+  const bool adds_alike = batch_invariance_rejects(source.problem, config) == nullptr;
+  const std::size_t copied = options.workspace_bytes - source.workspace_bytes;
   for_each_tile_n(config, problem, [&](int tile_n) {
-    const Splits splits = splits_to_try(problem, usable, config, options.workspace_bytes,
+    const Splits splits = splits_to_try(problem, usable, config, source.workspace_bytes,
                                         options.batch_invariant ? 1 : 0, tile_n);
     for (int i = 0; i < splits.count; ++i) {
       const int number = splits.number[i];
-      const double us = with_sums(problem, usable, config, options, tile_n, number).predicted_us;
+      const double us = source.copying_us +
+                        with_sums(problem, usable, config, options, tile_n, number).predicted_us;
       const std::int64_t sliced = sliced_tiles(problem, usable, config, tile_n, number);
       const Choice choice{row, tile_n, number, sliced, 0, us};
-      const std::size_t bytes = workspace_bytes(given, config, choice);
-      all.push_back({{row, tile_n, number, Raster::grouped}, us, bytes, adds_alike && number == 1});
+      const std::size_t bytes = copied + workspace_bytes(source.problem, config, choice);
+      const bool is_invariant = adds_alike && number == 1;
+      const auto add = [&](Raster raster) {
+        all.push_back({{row, tile_n, number, raster, source.operands}, us, bytes, is_invariant});
+      };
+      add(Raster::grouped);
       if (!has_several_orders(problem, config, tile_n)) continue;
-      for (const Raster raster : {Raster::snake, Raster::hilbert})
-        all.push_back({{row, tile_n, number, raster}, us, bytes, all.back().is_batch_invariant});
+      add(Raster::snake);
+      add(Raster::hilbert);
     }
   });
 }
@@ -72,7 +80,8 @@ std::int64_t packed(const Pick& pick) {
   const auto shifted = [](auto value, int at) { return static_cast<std::uint64_t>(value) << at; };
   return static_cast<std::int64_t>(mark | shifted(pick.row, row_at) |
                                    shifted(pick.raster, raster_at) |
-                                   shifted(pick.splits, splits_at) | shifted(pick.tile_n, 0));
+                                   shifted(pick.splits, splits_at) |
+                                   shifted(pick.operands, operands_at) | shifted(pick.tile_n, 0));
 }
 
 std::optional<Pick> unpacked(std::int64_t algo) {
@@ -80,7 +89,8 @@ std::optional<Pick> unpacked(std::int64_t algo) {
   if (value >> table_at != mark >> table_at) return std::nullopt;
   const int raster = field(value, raster_at, raster_bits);
   const Pick pick{field(value, row_at, row_bits), field(value, 0, tile_n_bits),
-                  field(value, splits_at, splits_bits), static_cast<Raster>(raster)};
+                  field(value, splits_at, splits_bits), static_cast<Raster>(raster),
+                  static_cast<Operands>(field(value, operands_at, operands_bits))};
   const bool is_known = static_cast<std::size_t>(pick.row) < kernel_rows.size() &&
                         raster <= static_cast<int>(Raster::hilbert) && pick.splits >= 1;
   return is_known ? std::optional(pick) : std::nullopt;
@@ -91,10 +101,13 @@ std::vector<Algo> algos(const Problem& problem, const DeviceFacts& facts,
   SelectOptions options = given;
   options.pick.reset();
   options.forced_kernel = {};
+  options.forced_operands.reset();
   const DeviceFacts usable = limited(facts, options);
   std::vector<Algo> all;
+  const Sources sources(problem, usable, options);
   for (std::size_t row = 0; row < rows.size(); ++row)
-    add_row(problem, usable, rows, static_cast<int>(row), options, all);
+    for (const Source& source : sources)
+      add_row(source, usable, rows, static_cast<int>(row), options, all);
   std::stable_sort(all.begin(), all.end(), [](const Algo& one, const Algo& other) {
     return one.predicted_us < other.predicted_us;
   });

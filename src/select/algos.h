@@ -29,7 +29,8 @@ std::optional<Pick> unpacked(std::int64_t algo);
 
 // Every pick that can serve the problem with these options, whatever is forced in them; of splits
 // those worth predicting, of orders of tiles the different ones, but no kernels that only show a
-// technique. Equal predictions: in the order of the rows, then narrow tiles first, then few splits.
+// technique. Equal predictions: in the order of the rows, then operands in place first,
+// then narrow tiles, then few splits.
 std::vector<Algo> algos(const Problem& problem, const DeviceFacts& facts,
                         std::span<const KernelConfig> rows, const SelectOptions& options);
 

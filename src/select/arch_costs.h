@@ -30,27 +30,31 @@ struct ArchCosts {
   double straddling_lines;      // or if they are not
   double straddling_pace;       // the least of lone CTAs then: neighbours share less of their lines
   double chip_bytes_per_us;     // operand delivery to all SMs together
-  double unshared_bytes_per_us;  // where no two neighbours ask for the same lines
-  double block_floor_us;         // handing one ring slot over and back, whatever it holds
-  double epilogue_bytes_per_us;  // output (and C) of one SM through its staging buffers
-  double lines_per_us;           // of one warp that stores output line by line
-  double exposed_epilogue;       // part of it that another CTA of the same SM does not hide
-  double merge_us;               // a split tile: partial sums out, arrival, the last one goes on
-  double merge_slice_us;         // each slice that the last one reads back
-  double merge_bytes_per_us;     // partial sums that the last one reads back
-  double partials_bytes_per_us;  // all partial sums, on their way through L2
-  double cluster_merge_us;       // a split tile whose slices are a cluster, its start included
-  double cluster_bytes_per_us;   // partial sums that its first CTA receives
-  DirectStep direct_wide;        // operands that can be read 16 bytes at a time
-  DirectStep direct_narrow;      // others
-  double direct_tile_us;         // output of a direct CTA
-  double direct_merge_us;        // adding one slice of one tile
-  double unmapped_launch_us;     // launch and first loads of kernels without tensor maps
-  double dot_bytes_per_us;       // what dot kernels stream, whole chip
-  double dot_cta_bytes_per_us;   // weights that the loads in flight of one CTA bring
-  double dot_output_us;          // one output of each thread of a team
-  double dot_batch_us;           // CTA that is a team: the activations of another batch
-  double dot_restaging;          // team that is a warp: more time where its activations do not fit
+  double unshared_bytes_per_us;   // where no two neighbours ask for the same lines
+  double block_floor_us;          // handing one ring slot over and back, whatever it holds
+  double epilogue_bytes_per_us;   // output (and C) of one SM through its staging buffers
+  double lines_per_us;            // of one warp that stores output line by line
+  double crowded_lines_per_us;    // and while its consumers have nothing to do but write more
+  double exposed_epilogue;        // part of it that another CTA of the same SM does not hide
+  double merge_us;                // a split tile: partial sums out, arrival, the last one goes on
+  double merge_slice_us;          // each slice that the last one reads back
+  double merge_bytes_per_us;      // partial sums that the last one reads back
+  double partials_bytes_per_us;   // all partial sums, on their way through L2
+  double cluster_merge_us;        // a split tile whose slices are a cluster, its start included
+  double cluster_bytes_per_us;    // partial sums that its first CTA receives
+  DirectStep direct_wide;         // operands that can be read 16 bytes at a time
+  DirectStep direct_narrow;       // others
+  double direct_tile_us;          // output of a direct CTA
+  double direct_merge_us;         // adding one slice of one tile
+  double unmapped_launch_us;      // launch and first loads of kernels without tensor maps
+  double dot_bytes_per_us;        // what dot kernels stream, whole chip
+  double dot_cta_bytes_per_us;    // weights that the loads in flight of one CTA bring
+  double dot_output_us;           // one output of each thread of a team
+  double dot_batch_us;            // CTA that is a team: the activations of another batch
+  double dot_restaging;           // team that is a warp: more time where its activations do not fit
+  double copying_launch_us;       // a kernel more, in front of the product
+  double copied_bytes_per_us;     // of operands, read and written, whole chip
+  double sm_copied_bytes_per_us;  // and one SM
 };
 
 // clang-format off
@@ -77,6 +81,7 @@ inline constexpr ArchCosts h200_costs = {
     .block_floor_us = 0.061,
     .epilogue_bytes_per_us = 37.8e3,
     .lines_per_us = 98,               // by hand, 59 problems (2026-11-23)
+    .crowded_lines_per_us = 55,       // likewise, 154 problems (2026-11-24)
     .exposed_epilogue = 1.31,          // two CTAs of an SM do not hide each other's: they are in step
     .merge_us = 2.02,
     .merge_slice_us = 0.110,
@@ -94,6 +99,9 @@ inline constexpr ArchCosts h200_costs = {
     .dot_output_us = 0.22,             // by hand, of short batches (bench/NOTES.md, 2026-11-23)
     .dot_batch_us = 1.0,               // likewise
     .dot_restaging = 1.2,              // likewise
+    .copying_launch_us = 3.3,          // this and its rate: 55 random problems (2026-11-24)
+    .copied_bytes_per_us = 5.0e6,
+    .sm_copied_bytes_per_us = 60e3,    // predicted
 };
 
 // Nothing here was measured. What has no remark was fitted 2026-11-22 to times of 70 problems that the
@@ -120,6 +128,7 @@ inline constexpr ArchCosts b200_costs = {
     .block_floor_us = 0.06,
     .epilogue_bytes_per_us = 45e3,
     .lines_per_us = 1,                   // not used
+    .crowded_lines_per_us = 1,           // not used
     .exposed_epilogue = 0,             // not used: pairs hide theirs
     .merge_us = 1.44,
     .merge_slice_us = 0.167,
@@ -137,6 +146,9 @@ inline constexpr ArchCosts b200_costs = {
     .dot_output_us = h200_costs.dot_output_us,
     .dot_batch_us = h200_costs.dot_batch_us,
     .dot_restaging = h200_costs.dot_restaging,
+    .copying_launch_us = h200_costs.copying_launch_us,
+    .copied_bytes_per_us = 7.7e6,      // as much more than memory_bytes_per_us as on H200
+    .sm_copied_bytes_per_us = h200_costs.sm_copied_bytes_per_us,
 };
 // clang-format on
 

@@ -2,6 +2,9 @@
 // Candidate: one row judged against one problem. What select() compares and explain() prints.
 #pragma once
 
+#include <array>
+#include <cstddef>
+
 #include "core/device_facts.h"
 #include "core/kernel_config.h"
 #include "core/problem.h"
@@ -16,12 +19,39 @@ struct Candidate {
   int tile_n, splits;
   double predicted_us;
   SliceSums sums = SliceSums::memory;
+  Operands operands = Operands::in_place;
+};
+
+// A call's problem with operands where they are, or copied.
+struct Source {
+  Operands operands;
+  Problem problem;
+  std::size_t workspace_bytes;  // less what copies take
+  double copying_us;
+};
+
+// Those that the options allow: at least one.
+class Sources {
+ public:
+  Sources(const Problem& problem, const DeviceFacts& usable, const SelectOptions& options);
+
+  auto begin() const { return sources_.begin(); }
+  auto end() const { return sources_.begin() + count_; }
+
+ private:
+  void add(const Source& source) { sources_[static_cast<std::size_t>(count_++)] = source; }
+
+  std::array<Source, 2> sources_;
+  int count_ = 0;
 };
 
 // The device as the call may use it.
 DeviceFacts limited(const DeviceFacts& facts, const SelectOptions& options);
 
 // `usable` comes from limited(). Of the run-time tiles and splits the best is taken.
+Candidate judged(const Source& source, const DeviceFacts& usable, const KernelConfig& config,
+                 const SelectOptions& options);
+// And of the sources.
 Candidate judged(const Problem& problem, const DeviceFacts& usable, const KernelConfig& config,
                  const SelectOptions& options);
 

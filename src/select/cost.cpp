@@ -216,10 +216,10 @@ Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConf
   const double cta_outputs = static_cast<double>(config.tile.m) * shape.tile_n /
                              (uses_tensor_memory(config) ? sm100::group_ctas(config) : 1);
   const double output_bytes = cta_outputs * output_bytes_per_element(problem);
+  const bool is_by_lines = stores_lines(problem, config);
   const double epilogue = moves_lines(config) ? cta_outputs / scattered_elements_per_us
-                          : stores_lines(problem, config)
-                              ? output_bytes / line_bytes_per_us(config, costs)
-                              : output_bytes / costs.epilogue_bytes_per_us;
+                          : is_by_lines       ? output_bytes / line_bytes_per_us(config, costs)
+                                              : output_bytes / costs.epilogue_bytes_per_us;
   // With two accumulators, or two tiles in turn, the next tile is computed during an epilogue.
   const bool hides_epilogue =
       config.takes_turns || (uses_tensor_memory(config) && config.choices.accumulators == 2);
@@ -247,6 +247,9 @@ Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConf
             : std::max(loading, block_us(costs, config, block, shape.tile_n, pace_of_shape,
                                          facts.sm_count, clusters * config.cluster.size(), sums));
     const double products = static_cast<double>(blocks) * each + costs.fill_us;
+    if (is_by_lines && whole > resident && !config.takes_turns)
+      return std::max(products + exposed,
+                      epilogue * costs.lines_per_us / costs.crowded_lines_per_us);
     // Of two tiles in turn each waits for the other's turn, however thin k is.
     constexpr double in_turn = 0.7;  // fitted; a half if nothing but the turn were waited for
     return config.takes_turns && whole > resident

@@ -11,7 +11,8 @@
 //   compute = waves * (k blocks of a slice * block + fill) + epilogues that nothing hides; waves of
 //             tiles * slices, the last of which may be smaller and has more power for each SM. Of
 //             tiles in turn a wave takes at least a fixed share of products and epilogue together.
-//             Where D is stored line by line an epilogue takes what a warp for each consumer needs
+//             Where D is stored line by line an epilogue takes what a warp for each consumer
+//             needs, and a wave at least as long as they take with nothing to compute meanwhile
 //   merge   = where k is split: handing over, all partial sums through L2, and those of a tile,
 //             slice by slice, which the last CTA reads back, after all operands have arrived; in
 //             clusters of slices: their start, and all sums into the first CTA of each

@@ -70,10 +70,18 @@ void add_device(Report& report, const DeviceFacts& facts, const DeviceFacts& usa
   report.add(", ").add(usable.sm_count).add(" of ").add(facts.sm_count).add(" SMs").end();
 }
 
+void add_copies(Report& report, const Copies& copies) {
+  if (!copies.any()) return;
+  report.add("copied     ").add(!copies.b ? "A" : !copies.a ? "B" : "A and B").add(" first, ");
+  report.add(static_cast<std::int64_t>(copies.bytes())).add(" bytes of workspace").end();
+}
+
 void add_choice(Report& report, const Problem& problem, const DeviceFacts& usable,
                 const KernelConfig& config, const Choice& choice) {
   const KernelShape shape = kernel_shape(config, choice.tile_n, problem.d.type);
-  const TileCounts tiles = cluster_tiles(seen_by(config, problem), config, shape);
+  const Copies copies = copies_of(problem, choice);
+  const Problem source = with_copies(problem, copies);
+  const TileCounts tiles = cluster_tiles(seen_by(config, source), config, shape);
   report.add("kernel     ").add(kernel_name(config).view()).end();
   report.add("launch     grid ")
       .add(grid_ctas(config, work_units(tiles, choice), resident_clusters(usable, config)));
@@ -92,6 +100,7 @@ void add_choice(Report& report, const Problem& problem, const DeviceFacts& usabl
   if (choice.raster != Raster::grouped) report.add(", raster ").add(name(choice.raster));
   report.add(", workspace ");
   report.add(static_cast<std::int64_t>(workspace_bytes(problem, config, choice))).end();
+  add_copies(report, copies);
   report.add("predicted  ").add_us(choice.predicted_us).end();
 }
 
@@ -106,6 +115,7 @@ void add_candidate(Report& report, const KernelConfig& config, const Candidate& 
   if (config.tile.n == 0) report.add(" with tile_n ").add(candidate.tile_n);
   if (candidate.splits > 1) report.add(" with splits ").add(candidate.splits);
   if (candidate.sums == SliceSums::cluster) report.add(" in clusters");
+  if (candidate.operands == Operands::copied) report.add(" with copies of operands");
   if (candidate.predicted_us < chosen_us) report.add(", too little faster to count");
   report.end();
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <optional>
 
 #include "core/error.h"
 #include "core/text.h"
@@ -16,6 +17,10 @@
 
 namespace bwgemm {
 namespace {
+
+// Of the time in place that a product with copies may need at most to be chosen: a kernel and a
+// place in the workspace more are not worth a little.
+constexpr double needed_part_of_copies = 0.95;
 
 Choice choice_of(const Problem& given, const DeviceFacts& usable,
                  std::span<const KernelConfig> rows, const SelectOptions& options, int row,
@@ -31,7 +36,8 @@ Choice choice_of(const Problem& given, const DeviceFacts& usable,
           options.has_pick_for(given)  ? options.pick->raster
           : uses_tensor_memory(config) ? options.forced_raster.value_or(Raster::grouped)
                                        : Raster::grouped,
-          candidate.sums};
+          candidate.sums,
+          candidate.operands};
 }
 
 // Callers know the column-order product, whose letters the reasons do not use.
@@ -130,11 +136,23 @@ Candidate with_sums(const Problem& seen, const DeviceFacts& usable, const Kernel
   return {nullptr, tile_n, splits, us, SliceSums::cluster};
 }
 
-Candidate judged(const Problem& given, const DeviceFacts& usable, const KernelConfig& config,
+Sources::Sources(const Problem& problem, const DeviceFacts& usable, const SelectOptions& options) {
+  const bool may_copy = options.forced_operands ? options.forced_operands == Operands::copied
+                                                : options.forced_kernel.empty();
+  const Copies copies = may_copy ? copies_of(problem) : Copies{};
+  const bool copies_fit = copies.any() && copies.bytes() <= options.workspace_bytes;
+  if (!copies_fit || !options.forced_operands)
+    add({Operands::in_place, problem, options.workspace_bytes, 0});
+  if (copies_fit)
+    add({Operands::copied, with_copies(problem, copies), options.workspace_bytes - copies.bytes(),
+         copying_us(copies, usable)});
+}
+
+Candidate judged(const Source& source, const DeviceFacts& usable, const KernelConfig& config,
                  const SelectOptions& options) {
-  Candidate best{row_rejects(given, usable, config, options), config.tile.n, 1, 0};
+  Candidate best{row_rejects(source.problem, usable, config, options), config.tile.n, 1, 0};
   if (best.rejected != nullptr) return best;
-  const Problem problem = seen_by(config, given);
+  const Problem problem = seen_by(config, source.problem);
   best.predicted_us = std::numeric_limits<double>::infinity();
   // Forced slices go before what has none, where a width of tile can have them.
   const auto is_better = [&](const Candidate& candidate) {
@@ -144,7 +162,7 @@ Candidate judged(const Problem& given, const DeviceFacts& usable, const KernelCo
   };
   const auto consider = [&](int tile_n) {
     const Splits splits =
-        splits_to_try(problem, usable, config, options.workspace_bytes,
+        splits_to_try(problem, usable, config, source.workspace_bytes,
                       options.batch_invariant ? 1 : options.forced_splits, tile_n);
     for (int i = 0; i < splits.count; ++i) {
       const Candidate candidate =
@@ -162,16 +180,38 @@ Candidate judged(const Problem& given, const DeviceFacts& usable, const KernelCo
   });
   if (best.predicted_us == std::numeric_limits<double>::infinity())
     best.rejected = "no tile_n is legal for the direction of B, or the one forced is not";
+  best.predicted_us += source.copying_us;
+  best.operands = source.operands;
   return best;
+}
+
+Candidate judged(const Problem& problem, const DeviceFacts& usable, const KernelConfig& config,
+                 const SelectOptions& options) {
+  std::optional<Candidate> best;
+  for (const Source& source : Sources(problem, usable, options)) {
+    const Candidate candidate = judged(source, usable, config, options);
+    const bool saves_enough = best && candidate.rejected == nullptr &&
+                              candidate.predicted_us < needed_part_of_copies * best->predicted_us;
+    if (!best || best->rejected != nullptr || saves_enough) best = candidate;
+  }
+  return *best;
 }
 
 Candidate picked(const Problem& given, const DeviceFacts& usable,
                  std::span<const KernelConfig> rows, const SelectOptions& options) {
   const Pick& pick = *options.pick;
   const KernelConfig& config = rows[static_cast<std::size_t>(pick.row)];
-  Candidate candidate{row_rejects(given, usable, config, options), pick.tile_n, pick.splits, 0};
+  Candidate candidate{nullptr, pick.tile_n, pick.splits, 0};
+  const Copies copies = pick.operands == Operands::copied ? copies_of(given) : Copies{};
+  if (pick.operands == Operands::copied && !copies.any())
+    candidate.rejected = "it copies operands, but none that kernels could not load can be copied";
+  else if (copies.bytes() > options.workspace_bytes)
+    candidate.rejected = "its copies of operands need more workspace than the call may use";
   if (candidate.rejected != nullptr) return candidate;
-  const Problem problem = seen_by(config, given);
+  const Problem source = with_copies(given, copies);
+  candidate.rejected = row_rejects(source, usable, config, options);
+  if (candidate.rejected != nullptr) return candidate;
+  const Problem problem = seen_by(config, source);
   bool is_tile = false;
   for_each_tile_n(config, problem, [&](int tile_n) { is_tile |= pick.tile_n == tile_n; });
   const auto can_split = [&](std::size_t bytes) {
@@ -186,10 +226,12 @@ Candidate picked(const Problem& given, const DeviceFacts& usable,
     candidate.rejected = "k is split, which is not batch-invariant";
   else if (!can_split(SIZE_MAX))
     candidate.rejected = "k cannot be split so: slices would be short, or too many for the device";
-  else if (!can_split(options.workspace_bytes))
+  else if (!can_split(options.workspace_bytes - copies.bytes()))
     candidate.rejected = "its slices of k need more workspace than the call may use";
   else
     candidate = with_sums(problem, usable, config, options, pick.tile_n, pick.splits);
+  candidate.operands = pick.operands;
+  if (copies.any()) candidate.predicted_us += copying_us(copies, usable);
   return candidate;
 }
 
@@ -199,23 +241,36 @@ int forced_row(std::span<const KernelConfig> rows, std::string_view name) {
   throw Error(BWGEMM_STATUS_INVALID_VALUE, text("no kernel has the forced name \"", name, "\""));
 }
 
-Choice select(const Problem& problem, const DeviceFacts& facts, std::span<const KernelConfig> rows,
-              const SelectOptions& options) {
-  const DeviceFacts usable = limited(facts, options);
-  if (options.has_pick_for(problem)) return picked_choice(problem, usable, rows, options);
-  if (!options.forced_kernel.empty()) return forced_choice(problem, usable, rows, options);
+std::optional<Choice> best_choice(const Source& source, const DeviceFacts& usable,
+                                  std::span<const KernelConfig> rows,
+                                  const SelectOptions& options) {
   int best_row = -1;
   Candidate best{};
   for (std::size_t row = 0; row < rows.size(); ++row) {
-    const Candidate candidate = judged(problem, usable, rows[row], options);
+    const Candidate candidate = judged(source, usable, rows[row], options);
     if (candidate.rejected != nullptr) continue;
     const double needed = needed_part(rows[row].arch) * best.predicted_us;
     if (best_row >= 0 && candidate.predicted_us >= needed) continue;
     best_row = static_cast<int>(row);
     best = candidate;
   }
-  if (best_row < 0) throw_nothing_serves(problem, usable, rows, options);
-  return choice_of(problem, usable, rows, options, best_row, best);
+  if (best_row < 0) return std::nullopt;
+  return choice_of(source.problem, usable, rows, options, best_row, best);
+}
+
+Choice select(const Problem& problem, const DeviceFacts& facts, std::span<const KernelConfig> rows,
+              const SelectOptions& options) {
+  const DeviceFacts usable = limited(facts, options);
+  if (options.has_pick_for(problem)) return picked_choice(problem, usable, rows, options);
+  if (!options.forced_kernel.empty()) return forced_choice(problem, usable, rows, options);
+  std::optional<Choice> best;
+  for (const Source& source : Sources(problem, usable, options)) {
+    const std::optional<Choice> choice = best_choice(source, usable, rows, options);
+    if (choice && (!best || choice->predicted_us < needed_part_of_copies * best->predicted_us))
+      best = choice;
+  }
+  if (!best) throw_nothing_serves(problem, usable, rows, options);
+  return *best;
 }
 
 bool can_serve(const Problem& problem, const DeviceFacts& facts, std::span<const KernelConfig> rows,
@@ -235,12 +290,17 @@ std::size_t arrival_count(const KernelConfig& config, const Choice& choice) {
                                   arrivals_per_tile(config));
 }
 
+Copies copies_of(const Problem& problem, const Choice& choice) {
+  return choice.operands == Operands::copied ? copies_of(problem) : Copies{};
+}
+
 std::size_t workspace_bytes(const Problem& problem, const KernelConfig& config,
                             const Choice& choice) {
   const KernelShape shape = kernel_shape(config, choice.tile_n, problem.d.type);
-  return static_cast<std::size_t>(choice.sliced_tiles * choice.splits) *
-         static_cast<std::size_t>(shape.cluster_tile_m) *
-         static_cast<std::size_t>(shape.cluster_tile_n) * sizeof(float);
+  return copies_of(problem, choice).bytes() +
+         static_cast<std::size_t>(choice.sliced_tiles * choice.splits) *
+             static_cast<std::size_t>(shape.cluster_tile_m) *
+             static_cast<std::size_t>(shape.cluster_tile_n) * sizeof(float);
 }
 
 }  // namespace bwgemm

@@ -15,6 +15,7 @@
 #include "core/problem.h"
 #include "core/tiling.h"
 #include "kernels/raster.h"
+#include "select/copies.h"
 #include "select/splits.h"
 
 namespace bwgemm {
@@ -25,6 +26,7 @@ struct Pick {
   int tile_n;  // the config's, or the run-time value
   int splits;
   Raster raster = Raster::grouped;
+  Operands operands = Operands::in_place;
 
   bool operator==(const Pick&) const = default;
 };
@@ -38,8 +40,10 @@ struct SelectOptions {
   std::string_view forced_kernel = {};  // empty: choose
   int forced_splits = 0;                // slices of k where the kernel can split it; 0: choose
   int forced_tile_n = 0;                // where the config leaves it to the launch; 0: choose
-  std::optional<Raster> forced_raster = std::nullopt;   // of kernels that have several
-  std::optional<SliceSums> forced_sums = std::nullopt;  // where both are possible
+  std::optional<Raster> forced_raster = std::nullopt;      // of kernels that have several
+  std::optional<SliceSums> forced_sums = std::nullopt;     // where both are possible
+  std::optional<Operands> forced_operands = std::nullopt;  // where some can be copied; of a forced
+                                                           // kernel else in place
   int sm_count_target = 0;  // multiprocessors the call may occupy; 0: all
   std::size_t workspace_bytes = 0;
 
@@ -55,6 +59,7 @@ struct Choice {
   double predicted_us;
   Raster raster = Raster::grouped;
   SliceSums sums = SliceSums::memory;  // of slices
+  Operands operands = Operands::in_place;
 
   bool operator==(const Choice&) const = default;
 };
@@ -65,9 +70,9 @@ inline std::int64_t work_units(const TileCounts& tiles, const Choice& choice) {
 }
 
 // The row with the least predicted time among those that can serve (on sm100: the first of those
-// that the model cannot tell apart), or the forced one, or the pick. Throws INVALID_VALUE if no row
-// has the forced name, NOT_SUPPORTED with the reasons if the pick, the forced row, or every row,
-// cannot serve. The problem is not empty().
+// that the model cannot tell apart), with copied operands if that saves enough, or the forced one,
+// or the pick. Throws INVALID_VALUE if no row has the forced name, NOT_SUPPORTED with the reasons
+// if the pick, the forced row, or every row, cannot serve. The problem is not empty().
 Choice select(const Problem& problem, const DeviceFacts& facts, std::span<const KernelConfig> rows,
               const SelectOptions& options);
 
@@ -92,8 +97,11 @@ std::string explain(const Problem& problem, const DeviceFacts& facts,
 // follow from k alone, so that large problems would need workspace as well: k is not split.
 const char* batch_invariance_rejects(const Problem& problem, const KernelConfig& config);
 
-// Bytes of partial sums, and number of zeroed counters, that the choice uses. The counters are at
-// most half of the CTAs resident on the device.
+// What the choice copies.
+Copies copies_of(const Problem& problem, const Choice& choice);
+
+// Bytes of copies and partial sums, and number of zeroed counters, that the choice uses. The
+// counters are at most half of the CTAs resident on the device.
 std::size_t workspace_bytes(const Problem& problem, const KernelConfig& config,
                             const Choice& choice);
 std::size_t arrival_count(const KernelConfig& config, const Choice& choice);

@@ -24,7 +24,8 @@ static_assert(sizeof(bwgemmMatmulAlgo_t) == 56 && offsetof(bwgemmMatmulAlgo_t, k
               offsetof(bwgemmMatmulAlgo_t, splits) == 36 &&
               offsetof(bwgemmMatmulAlgo_t, raster) == 40 &&
               offsetof(bwgemmMatmulAlgo_t, isDeterministic) == 44 &&
-              offsetof(bwgemmMatmulAlgo_t, isBatchInvariant) == 48);
+              offsetof(bwgemmMatmulAlgo_t, isBatchInvariant) == 48 &&
+              offsetof(bwgemmMatmulAlgo_t, copiesOperands) == 52);
 static_assert(sizeof(bwgemmAutotuneOptions_t) == 24 &&
               offsetof(bwgemmAutotuneOptions_t, candidates) == 4 &&
               offsetof(bwgemmAutotuneOptions_t, repetitions) == 8 &&

@@ -82,9 +82,9 @@ TEST_F(Gradient, SharesTheScratchOfTheCall) {
   EXPECT_EQ(sums_of(call).sums.partials, nullptr);
 
   // Beside a product that splits k.
-  MatmulCall split = MatmulCall::with_gradient(BWGEMM_BIAS_GRADIENT_A);
-  split.desc.m = split.desc.n = split.desc.ldc = split.desc.ldd = 64;
-  split.desc.k = split.desc.lda = split.desc.ldb = 16383;
+  MatmulCall split = MatmulCall::split();
+  split.desc.biasGradientOf = BWGEMM_BIAS_GRADIENT_A;
+  split.desc.biasGradient = call.desc.biasGradient;
   const SumsParams sums = sums_of(split).sums;
   const KernelParams& product = fake_cuda().launch(0)->params;
   EXPECT_NE(product.splits, 1);

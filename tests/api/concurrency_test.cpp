@@ -77,6 +77,44 @@ TEST_F(Concurrency, EqualCallsKeepTheirOperands) {
   EXPECT_EQ(bwgemmDestroy(handle), BWGEMM_STATUS_SUCCESS);
 }
 
+// They have one place, in the scratch of the stream, which also holds the partial sums of others:
+// nothing that uses it may come between a copy and its product.
+TEST_F(Concurrency, CopiesAreFollowedByTheirProduct) {
+  constexpr long rounds = 100;
+  bwgemmHandle_t handle = nullptr;
+  ASSERT_EQ(bwgemmCreate(&handle), BWGEMM_STATUS_SUCCESS);
+  std::array<float, threads> alphas{};
+  std::array<GemmArguments, threads> calls{};
+  for (std::size_t i = 0; i < threads; ++i) {
+    alphas[i] = static_cast<float>(i);
+    calls[i] = i == 0 ? GemmArguments::split() : GemmArguments::copied();
+    calls[i].alpha = i == 0 ? &GemmArguments::one : &alphas[i];
+    calls[i].a = device_pointer(0x7f0100000000 + 4096 * i);
+    calls[i].b = device_pointer(0x7f0200000000 + 4096 * i);
+  }
+  fake_cuda().reset();
+  on_all_threads([&](int thread) {
+    for (long i = 0; i < rounds; ++i)
+      EXPECT_EQ(gemm_ex(handle, calls[static_cast<std::size_t>(thread)]), BWGEMM_STATUS_SUCCESS);
+  });
+  ASSERT_EQ(fake_cuda().launches(), rounds * (2 * threads - 1));
+  for (long n = 0; n < fake_cuda().launches(); ++n) {
+    const FakeLaunch* launch = fake_cuda().launch(n);
+    if (!launch->is_copy()) {
+      ASSERT_GT(launch->params.splits, 1) << "launch " << n << " has no copies in front of it";
+      continue;
+    }
+    const CopiesParams& copies = launch->copies;
+    launch = fake_cuda().launch(++n);
+    ASSERT_TRUE(launch != nullptr && !launch->is_copy()) << "launch " << n;
+    const auto i = static_cast<std::size_t>(launch->params.alpha.value);
+    ASSERT_LT(i, calls.size());
+    ASSERT_EQ(copies.operands[0].from, calls[i].b) << "launch " << n << " is of another call";
+    ASSERT_EQ(copies.operands[1].from, calls[i].a) << "launch " << n << " is of another call";
+  }
+  EXPECT_EQ(bwgemmDestroy(handle), BWGEMM_STATUS_SUCCESS);
+}
+
 TEST_F(Concurrency, PerThreadStreamsNeverShareScratch) {
   bwgemmHandle_t handle = nullptr;
   ASSERT_EQ(bwgemmCreate(&handle), BWGEMM_STATUS_SUCCESS);

@@ -84,13 +84,16 @@ struct ShapeClass {
   const char* name;
   GemmArguments gemm;
   bool has_batch = false, has_device_scalars = false;
+  int launches = 1;
 };
 
 std::vector<ShapeClass> shape_classes() {
   std::vector<ShapeClass> classes = {{"tma", {}},
                                      {"split", GemmArguments::split()},
                                      {"unaligned", GemmArguments::unaligned()},
+                                     {"copied", GemmArguments::copied(), false, false, 2},
                                      {"batched", {}, true},
+                                     {"batched copies", GemmArguments::copied(), true, false, 2},
                                      {"device scalars", {}, false, true}};
   GemmArguments other;
   other.transa = BWGEMM_OP_N, other.transb = BWGEMM_OP_T;
@@ -100,7 +103,7 @@ std::vector<ShapeClass> shape_classes() {
   other.alpha = &GemmArguments::zero;
   classes.push_back({"scale only", other});
   other.m = 0;
-  classes.push_back({"empty", other});
+  classes.push_back({"empty", other, false, false, 0});
   return classes;
 }
 
@@ -136,8 +139,7 @@ class HotPath : public FakeHandleTest {
   }
 
   void expect_warm_call(const ShapeClass& shape, bool pointers_are_new) const {
-    const int launches = shape.gemm.m > 0 ? 1 : 0;
-    expect_warm(shape.name, pointers_are_new, launches, [&] { return call(shape); });
+    expect_warm(shape.name, pointers_are_new, shape.launches, [&] { return call(shape); });
   }
 
   template <class Call>
@@ -195,22 +197,23 @@ TEST_F(HotPath, TwoShapesInTurn) {
 struct NamedMatmul {
   const char* name;
   MatmulCall call;
+  int launches = 1;
 };
 
 std::vector<NamedMatmul> matmuls() {
-  MatmulCall apart, split;
-  apart.beta = &MatmulCall::one;
-  split.desc.m = split.desc.n = split.desc.ldc = split.desc.ldd = 64;
-  split.desc.k = split.desc.lda = split.desc.ldb = 16383;
+  MatmulCall apart, copied_apart = MatmulCall::copied();
+  apart.beta = copied_apart.beta = &MatmulCall::one;
   return {{"plain", {}},
           {"C apart", apart},
-          {"split", split},
+          {"split", MatmulCall::split()},
           {"bias", MatmulCall::with_bias()},
           {"aux", MatmulCall::with_aux()},
           {"derivative", MatmulCall::with_aux(BWGEMM_AUX_DERIVATIVE)},
           {"gate", MatmulCall::gated()},
           {"arrays", MatmulCall::with_arrays()},
-          {"bias gradient", MatmulCall::with_gradient()}};
+          {"copied", MatmulCall::copied(), 2},
+          {"copied, C apart", copied_apart, 2},
+          {"bias gradient", MatmulCall::with_gradient(), 2}};
 }
 
 TEST_F(HotPath, Matmul) {
@@ -218,8 +221,7 @@ TEST_F(HotPath, Matmul) {
     MatmulCall& call = shape.call;
     const auto again = [&] { return matmul(handle(), call); };
     ASSERT_EQ(again(), BWGEMM_STATUS_SUCCESS) << shape.name << bwgemmGetLastErrorString();
-    const int launches = call.desc.biasGradient != nullptr ? 2 : 1;
-    for (int i = 0; i < 3; ++i) expect_warm(shape.name, false, launches, again);
+    for (int i = 0; i < 3; ++i) expect_warm(shape.name, false, shape.launches, again);
     const auto move = [](auto*& pointer, std::uintptr_t base, std::uintptr_t i) {
       using Pointer = std::remove_reference_t<decltype(pointer)>;
       if (pointer != nullptr) pointer = static_cast<Pointer>(device_pointer(base + 4096 * i));
@@ -230,10 +232,10 @@ TEST_F(HotPath, Matmul) {
       move(call.c, 0x7f0300000000, i);
       move(call.d, 0x7f0400000000, i);
       move(call.desc.biasGradient, 0x7f0700000000, i);
-      expect_warm(shape.name, true, launches, again);
+      expect_warm(shape.name, true, shape.launches, again);
       move(call.desc.bias, 0x7f0500000000, i);
       move(call.desc.aux, 0x7f0600000000, i);
-      expect_warm(shape.name, true, launches, again);
+      expect_warm(shape.name, true, shape.launches, again);
     }
   }
 }
@@ -268,21 +270,26 @@ TEST_F(HotPath, InACaptureThatHasItsScratch) {
 }
 
 TEST_F(HotPath, FromAThreadWithoutContext) {
-  const ShapeClass split{"split", GemmArguments::split()};
-  ASSERT_EQ(call(split), BWGEMM_STATUS_SUCCESS);
-  std::thread([&] { expect_warm_call(split, false); }).join();
+  for (const ShapeClass& shape : {ShapeClass{"split", GemmArguments::split()},
+                                  ShapeClass{"copied", GemmArguments::copied(), false, false, 2}}) {
+    ASSERT_EQ(call(shape), BWGEMM_STATUS_SUCCESS);
+    std::thread([&] { expect_warm_call(shape, false); }).join();
+  }
 }
 
 TEST_F(HotPath, OnAnotherStreamOnceKnown) {
   const Stream stream;
-  const ShapeClass split{"split", GemmArguments::split()};
-  ASSERT_EQ(call(split), BWGEMM_STATUS_SUCCESS);
-  ASSERT_EQ(bwgemmSetStream(handle(), stream.get()), BWGEMM_STATUS_SUCCESS);
-  ASSERT_EQ(call(split), BWGEMM_STATUS_SUCCESS);
-  ASSERT_EQ(bwgemmSetStream(handle(), nullptr), BWGEMM_STATUS_SUCCESS);
-  expect_warm_call(split, false);
-  ASSERT_EQ(bwgemmSetStream(handle(), stream.get()), BWGEMM_STATUS_SUCCESS);
-  expect_warm_call(split, false);
+  for (const ShapeClass& shape : {ShapeClass{"split", GemmArguments::split()},
+                                  ShapeClass{"copied", GemmArguments::copied(), false, false, 2}}) {
+    ASSERT_EQ(bwgemmSetStream(handle(), nullptr), BWGEMM_STATUS_SUCCESS);
+    ASSERT_EQ(call(shape), BWGEMM_STATUS_SUCCESS);
+    ASSERT_EQ(bwgemmSetStream(handle(), stream.get()), BWGEMM_STATUS_SUCCESS);
+    ASSERT_EQ(call(shape), BWGEMM_STATUS_SUCCESS);
+    for (const CUstream other : {CUstream{}, stream.get()}) {
+      ASSERT_EQ(bwgemmSetStream(handle(), other), BWGEMM_STATUS_SUCCESS);
+      expect_warm_call(shape, false);
+    }
+  }
 }
 
 }  // namespace

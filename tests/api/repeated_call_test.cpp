@@ -29,7 +29,8 @@ struct Outcome {
   bwgemmStatus_t status = BWGEMM_STATUS_SUCCESS;
   std::string text;
   long launches = 0;
-  FakeLaunch launch{};
+  FakeLaunch launch{};    // of the product
+  CopiesParams copies{};  // in front of it
 };
 
 void set(bwgemmHandle_t handle, const State& state) {
@@ -41,10 +42,22 @@ void set(bwgemmHandle_t handle, const State& state) {
 }
 
 // Scratch of the library lies elsewhere in each handle: what remains says whether there is some.
-void forget_scratch(KernelParams& params, const State& state) {
-  if (state.workspace == nullptr && params.partials != nullptr)
+void forget_scratch(Outcome& outcome, const State& state) {
+  KernelParams& params = outcome.launch.params;
+  const bool is_the_librarys = state.workspace == nullptr;
+  if (is_the_librarys && params.partials != nullptr)
     params.partials = static_cast<float*>(device_pointer(1));
   if (params.arrivals != nullptr) params.arrivals = static_cast<std::uint32_t*>(device_pointer(1));
+  std::uintptr_t place = 1;
+  for (OperandCopy& copy : outcome.copies.operands) {
+    ++place;
+    if (!is_the_librarys || copy.units == 0) continue;
+    for (TensorMap* map : {&params.a_map, &params.b_map, &params.a_rest_map, &params.b_rest_map})
+      if (map->opaque[0] == reinterpret_cast<std::uintptr_t>(copy.to)) map->opaque[0] = place;
+    for (StridedMatrix* matrix : {&params.a, &params.b})
+      if (matrix->data == copy.to) matrix->data = device_pointer(place);
+    copy.to = device_pointer(place);
+  }
 }
 
 Outcome outcome(bwgemmHandle_t handle, const State& state) {
@@ -55,8 +68,9 @@ Outcome outcome(bwgemmHandle_t handle, const State& state) {
   if (result.status != BWGEMM_STATUS_SUCCESS) result.text = bwgemmGetLastErrorString();
   result.launches = fake_cuda().launches();
   if (result.launches > 0) {
-    result.launch = *fake_cuda().launch(0);
-    forget_scratch(result.launch.params, state);
+    result.launch = *fake_cuda().launch(result.launches - 1);
+    if (result.launches > 1) result.copies = fake_cuda().launch(0)->copies;
+    forget_scratch(result, state);
   }
   return result;
 }
@@ -79,7 +93,9 @@ void expect_equal(const Outcome& seen, const Outcome& expected) {
   EXPECT_EQ(seen.launch.cluster, expected.launch.cluster);
   EXPECT_EQ(seen.launch.smem_bytes, expected.launch.smem_bytes);
   EXPECT_EQ(seen.launch.stream, expected.launch.stream);
+  EXPECT_EQ(seen.launch.overlaps, expected.launch.overlaps);
   EXPECT_EQ(std::memcmp(&seen.launch.params, &expected.launch.params, sizeof(KernelParams)), 0);
+  EXPECT_EQ(std::memcmp(&seen.copies, &expected.copies, sizeof(CopiesParams)), 0);
 }
 
 struct Change {
@@ -176,16 +192,19 @@ std::vector<Change> batch_changes() {
 }
 
 std::vector<std::pair<const char*, State>> states() {
-  State tma, few_rows, split, unaligned, batched;
+  State tma, few_rows, split, unaligned, copied, batched, copied_batches;
   few_rows.gemm.n = 8;
   split.gemm = GemmArguments::split();
   unaligned.gemm = GemmArguments::unaligned();
-  batched.is_batched = true;
+  copied.gemm = copied_batches.gemm = GemmArguments::copied();
+  batched.is_batched = copied_batches.is_batched = true;
   return {{"tma", tma},
           {"few rows", few_rows},
           {"split", split},
           {"unaligned", unaligned},
-          {"batched", batched}};
+          {"copied", copied},
+          {"batched", batched},
+          {"copied batches", copied_batches}};
 }
 
 class RepeatedCall : public FakeHandleTest {
@@ -224,8 +243,9 @@ TEST_F(RepeatedCall, FollowsTheStream) {
       ASSERT_EQ(bwgemmSetStream(handle(), stream->get()), BWGEMM_STATUS_SUCCESS);
       fake_cuda().reset();
       ASSERT_EQ(gemm_ex(handle(), state.gemm), BWGEMM_STATUS_SUCCESS);
-      EXPECT_EQ(only_launch().stream, stream->get());
-      partials.push_back(only_launch().params.partials);
+      const long launches = fake_cuda().launches();
+      for (long i = 0; i < launches; ++i) EXPECT_EQ(fake_cuda().launch(i)->stream, stream->get());
+      partials.push_back(fake_cuda().launch(launches - 1)->params.partials);
     }
     EXPECT_EQ(partials[0], partials[2]);
     EXPECT_EQ(partials[1], partials[3]);
@@ -246,15 +266,20 @@ TEST_F(RepeatedCall, MoreShapesThanAreRemembered) {
 }
 
 TEST_F(RepeatedCall, AMapThatCannotBeMadeLeavesTheRestUsable) {
-  State state, other;
-  other.gemm.b = moved(state.gemm.b, 4096);
-  const Outcome expected = outcome(handle(), state);
-  const Outcome expected_other = outcome_of_new_handle(other);
-  set(handle(), other);
-  fake_cuda().fail_entry("cuTensorMapEncodeTiled", CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(gemm_ex(handle(), other.gemm), BWGEMM_STATUS_INTERNAL_ERROR);
-  expect_equal(outcome(handle(), state), expected);
-  expect_equal(outcome(handle(), other), expected_other);
+  State tma, copied;
+  copied.gemm = GemmArguments::copied();
+  for (const State& state : {tma, copied}) {
+    State other = state;
+    other.gemm.b = moved(state.gemm.b, 4096);
+    other.gemm.c = const_cast<void*>(moved(state.gemm.c, 4096));
+    const Outcome expected = outcome(handle(), state);
+    const Outcome expected_other = outcome_of_new_handle(other);
+    set(handle(), other);
+    fake_cuda().fail_entry("cuTensorMapEncodeTiled", CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(gemm_ex(handle(), other.gemm), BWGEMM_STATUS_INTERNAL_ERROR);
+    expect_equal(outcome(handle(), state), expected);
+    expect_equal(outcome(handle(), other), expected_other);
+  }
 }
 
 }  // namespace

@@ -54,10 +54,10 @@ def run(*arguments, **variables):
 
 def built_kernels():
     """Names in the order of the table, each once: Blackwell kernels have two targets. Those that
-    add up bias gradients are in no table: nothing chooses among them."""
+    add up bias gradients or copy operands are in no table: nothing chooses among them."""
     with open(os.path.join(environment.KERNELS, "kernels.csv"), newline="") as file:
         names = dict.fromkeys(row["name"] for row in csv.DictReader(file))
-        return [name for name in names if not name.endswith("_sums")]
+        return [name for name in names if not name.endswith(("_sums", "_copy"))]
 
 
 class Bench(unittest.TestCase):

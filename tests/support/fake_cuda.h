@@ -8,7 +8,9 @@
 #pragma once
 
 #include <cuda.h>
+#include <string_view>
 
+#include "kernels/copies/params.h"
 #include "kernels/params.h"
 #include "kernels/sums/params.h"
 
@@ -21,8 +23,13 @@ struct FakeLaunch {
   CUcontext context;
   bool is_captured;     // recorded into a graph, not run
   bool is_replayed;     // run by cuGraphLaunch
+  bool overlaps;        // may begin before the launch in front of it ends
   KernelParams params;  // of a product
   SumsParams sums;      // of what is added up beside it
+  CopiesParams copies;  // of operands in front of it
+
+  bool is_copy() const { return std::string_view(kernel).ends_with("_copy"); }
+  bool is_sums() const { return std::string_view(kernel).ends_with("_sums"); }
 };
 
 enum class Live : int { memory, streams, libraries, contexts, primary_references, graphs, events };

@@ -45,16 +45,27 @@ struct GemmArguments {
 
   static constexpr float zero = 0, one = 1;
 
-  // A deep problem with a small result that TMA cannot load: split over k, whatever other kernels
-  // there are.
+  // A deep problem with a small result that TMA cannot load, nor copies of it, as lines of B are
+  // too short: split over k, whatever other kernels there are.
   static GemmArguments split() {
     GemmArguments gemm;
-    gemm.m = gemm.n = gemm.ldc = 64;
-    gemm.k = gemm.lda = gemm.ldb = 16383;
+    gemm.transb = BWGEMM_OP_T;
+    gemm.m = gemm.ldc = 64;
+    gemm.n = gemm.ldb = 7;
+    gemm.k = gemm.lda = 16383;
     gemm.stride_a = gemm.stride_b = 64 * 16383;
     return gemm;
   }
-  // One that TMA cannot load.
+  // One that TMA cannot load, but copies of A and B, which save more than they cost.
+  static GemmArguments copied() {
+    GemmArguments gemm;
+    gemm.m = gemm.n = gemm.ldc = 1024;
+    gemm.k = gemm.lda = gemm.ldb = 1033;
+    gemm.stride_a = gemm.stride_b = 1024 * 1033;
+    gemm.stride_c = 1024 * 1024;
+    return gemm;
+  }
+  // One that TMA cannot load, too small for copies.
   static GemmArguments unaligned() {
     GemmArguments gemm;
     gemm.m = 61, gemm.n = 35, gemm.k = 77;

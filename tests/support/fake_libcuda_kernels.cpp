@@ -39,6 +39,13 @@ unsigned cluster_of(const CUlaunchConfig& config) {
   return 1;
 }
 
+bool overlaps(const CUlaunchConfig& config) {
+  for (unsigned i = 0; i < config.numAttrs; ++i)
+    if (config.attrs[i].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
+      return config.attrs[i].value.programmaticStreamSerializationAllowed != 0;
+  return false;
+}
+
 // Null, or the rule that the launch breaks.
 const char* bad_launch(const FakeDriver& fake, const CUlaunchConfig& config,
                        const FakeFunction& function) {
@@ -203,8 +210,9 @@ FAKE_CUDA_ENTRY CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDat
   return CUDA_SUCCESS;
 }
 
-FAKE_CUDA_ENTRY CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction handle,
-                                          void** parameters, void**) {
+namespace {
+
+CUresult launch(const CUlaunchConfig* config, CUfunction handle, void** parameters) {
   const FakeDriver::Call call("cuLaunchKernelEx");
   if (call.fault() != CUDA_SUCCESS) return call.fault();
   FakeDriver& fake = FakeDriver::get();
@@ -225,8 +233,11 @@ FAKE_CUDA_ENTRY CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfuncti
   launch.smem_bytes = config->sharedMemBytes;
   launch.stream = config->hStream;
   launch.context = reinterpret_cast<CUcontext>(fake.current());
-  if (function->name.ends_with("_sums"))
+  launch.overlaps = overlaps(*config);
+  if (launch.is_sums())
     std::memcpy(&launch.sums, parameters[0], sizeof launch.sums);
+  else if (launch.is_copy())
+    std::memcpy(&launch.copies, parameters[0], sizeof launch.copies);
   else
     std::memcpy(&launch.params, parameters[0], sizeof launch.params);
 
@@ -240,5 +251,15 @@ FAKE_CUDA_ENTRY CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfuncti
   const CUresult result =
       fake.enqueue(config->hStream, "cuLaunchKernelEx", [launch] { record(launch, false, true); });
   if (result == CUDA_SUCCESS) record(launch, true, false);
+  return result;
+}
+
+}  // namespace
+
+// Other threads have their turn behind each launch, so that what must not come there is seen.
+FAKE_CUDA_ENTRY CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction handle,
+                                          void** parameters, void**) {
+  const CUresult result = launch(config, handle, parameters);
+  std::this_thread::yield();
   return result;
 }

@@ -36,6 +36,21 @@ struct MatmulCall {
     call.desc.strideA = call.desc.strideB = call.desc.strideC = call.desc.strideD = 65536;
     return call;
   }
+  // As those of GemmArguments.
+  static MatmulCall split() {
+    MatmulCall call;
+    call.desc.transb = BWGEMM_OP_T;
+    call.desc.m = call.desc.ldc = call.desc.ldd = 64;
+    call.desc.n = call.desc.ldb = 7;
+    call.desc.k = call.desc.lda = 16383;
+    return call;
+  }
+  static MatmulCall copied() {
+    MatmulCall call;
+    call.desc.m = call.desc.n = call.desc.ldc = call.desc.ldd = 1024;
+    call.desc.k = call.desc.lda = call.desc.ldb = 1033;
+    return call;
+  }
   static MatmulCall with_bias() {
     MatmulCall call;
     call.desc.bias = made_up(0x7f0028000000);

@@ -44,6 +44,10 @@ std::vector<Algo> algos_of(const Case& of, SelectOptions options = {.workspace_b
   return algos(of.problem, of.facts, kernel_rows, options);
 }
 
+Pick pick_of(const Choice& choice) {
+  return {choice.row, choice.tile_n, choice.splits, choice.raster, choice.operands};
+}
+
 int row_of(Family family, Arch arch) {
   const auto row = std::find_if(kernel_rows.begin(), kernel_rows.end(), [&](const auto& config) {
     return config.family == family && config.arch == arch;
@@ -84,7 +88,7 @@ TEST(Algos, AreSortedDistinctAndServe) {
       before = algo.predicted_us;
       const SelectOptions options{.pick = algo.pick, .workspace_bytes = algo.workspace_bytes};
       const Choice choice = select(of.problem, of.facts, kernel_rows, options);
-      EXPECT_EQ((Pick{choice.row, choice.tile_n, choice.splits, choice.raster}), algo.pick);
+      EXPECT_EQ(pick_of(choice), algo.pick);
       EXPECT_EQ(choice.predicted_us, algo.predicted_us);
       EXPECT_EQ(
           workspace_bytes(of.problem, kernel_rows[static_cast<std::size_t>(choice.row)], choice),
@@ -97,9 +101,8 @@ TEST(Algos, HoldTheChoiceAndKeepToTheSettings) {
   for (const Case& of : cases()) {
     const Choice choice = select(of.problem, of.facts, kernel_rows, {.workspace_bytes = workspace});
     const std::vector<Algo> all = algos_of(of);
-    EXPECT_TRUE(std::any_of(all.begin(), all.end(), [&](const Algo& algo) {
-      return algo.pick == Pick{choice.row, choice.tile_n, choice.splits, choice.raster};
-    }));
+    EXPECT_TRUE(std::any_of(all.begin(), all.end(),
+                            [&](const Algo& algo) { return algo.pick == pick_of(choice); }));
     for (const Algo& algo : algos_of(of, {})) EXPECT_EQ(algo.workspace_bytes, 0u);
     for (const Algo& algo : algos_of(of, {.batch_invariant = true, .workspace_bytes = workspace})) {
       EXPECT_TRUE(algo.is_batch_invariant);
@@ -161,9 +164,11 @@ TEST(Picks, AreIgnoredWhereNothingIsMultiplied) {
 }
 
 TEST(BatchInvariance, LeavesOutWhatAddsInAnotherOrder) {
-  const auto chosen = [](const Problem& problem, const DeviceFacts& facts) {
-    const Choice choice = select(problem, facts, kernel_rows,
-                                 {.batch_invariant = true, .workspace_bytes = workspace});
+  const auto chosen = [](const Problem& problem, const DeviceFacts& facts,
+                         Operands operands = Operands::in_place) {
+    const Choice choice = select(
+        problem, facts, kernel_rows,
+        {.batch_invariant = true, .forced_operands = operands, .workspace_bytes = workspace});
     EXPECT_EQ(choice.splits, 1);
     return kernel_rows[static_cast<std::size_t>(choice.row)];
   };
@@ -175,6 +180,7 @@ TEST(BatchInvariance, LeavesOutWhatAddsInAnotherOrder) {
     unaligned.a.ld = unaligned.b.ld = 1001;
     const Family in_order = facts.arch() == Arch::sm90 ? Family::direct : Family::single;
     EXPECT_EQ(chosen(unaligned, facts).family, in_order) << "others take k by classes";
+    EXPECT_NE(chosen(unaligned, facts, Operands::copied).family, Family::direct) << "or its copies";
   }
   const Error error = error_of<Error>([] {
     select(problem_of(1, 4096, 4096), nominal_h200, kernel_rows,

@@ -136,16 +136,18 @@ TEST_F(TuningCaches, IgnoreOtherBuildsAndUnknownKernels) {
   writer.open(path());
   writer.remember("good", pick);
   TuningEntry entry = read_tuning_file(path()).entries.at(0);
-  std::vector<TuningEntry> stale(3, entry);
+  std::vector<TuningEntry> stale(5, entry);
   stale[0].problem = "build", stale[0].build += "x";
   stale[1].problem = "kernel", stale[1].kernel = "bwgemm_sm90_gone";
   stale[2].problem = "raster", stale[2].raster = "spiral";
+  stale[3].problem = "operands", stale[3].operands = "mirrored";
+  stale[4].problem = "nothing", stale[4].operands = "";
   ASSERT_EQ(add_to_tuning_file(path(), stale), "");
   TuningCache cache("device");
   cache.open(path());
   EXPECT_EQ(cache.find("good"), pick);
   for (const TuningEntry& ignored : stale) EXPECT_EQ(cache.find(ignored.problem), std::nullopt);
-  EXPECT_EQ(read_tuning_file(path()).entries.size(), 4u) << "they may be of use to others";
+  EXPECT_EQ(read_tuning_file(path()).entries.size(), 6u) << "they may be of use to others";
 }
 
 TEST_F(TuningCaches, GoOnWithoutAFileThatCannotBeUsed) {

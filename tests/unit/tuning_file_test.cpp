@@ -20,8 +20,8 @@ namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
 TuningEntry entry_number(int number) {
-  return {"build",        "device;9.0;132", "problem" + std::to_string(number), "kernel", 128,
-          1 + number % 7, "grouped"};
+  return {"build",        "device;9.0;132", "problem" + std::to_string(number),     "kernel", 128,
+          1 + number % 7, "grouped",        number % 2 == 0 ? "in_place" : "copied"};
 }
 
 class TuningFile : public ::testing::Test {

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loader role: eight warps that load operands which TMA cannot address, whose lines start
-// anywhere. A thread has units of 16 bytes of the slot: it loads the two aligned units of memory
-// that hold one, shifts them, and stores the unit where TMA would have put it. Behind the end of a
-// line nothing is read, in front of it what its first aligned unit holds; outside is zero.
+// anywhere. A thread has units of 16 bytes of the slot, which it loads and shifts one by one
+// (kernels/loose_unit.h) and stores where TMA would have put them; outside is zero.
 //
 // A step is 128 rows of a slot, of A or of B: four units of each thread. The loads of a step are
 // under way while the one before is stored.
 #pragma once
 
-#include "kernels/ptx/global_memory.h"
+#include "kernels/loose_unit.h"
 #include "kernels/ptx/shared_memory.h"
 #include "kernels/sm100/operands.h"
 #include "kernels/sm100/walk.h"
@@ -16,79 +15,13 @@
 namespace bwgemm::sm100 {
 
 inline constexpr int loader_warps = loader_threads / warp_threads;
-inline constexpr int unit_bytes = 16;
-inline constexpr int unit_words = unit_bytes / 4;
-inline constexpr int unit_elements = unit_bytes / 2;
-inline constexpr int row_units = swizzle_row_bytes / unit_bytes;
+inline constexpr int row_units = swizzle_row_bytes / LoosePlace::unit_bytes;
 
 // One lane of each loader warp, at the full barriers.
 template <KernelConfig config>
 BWGEMM_DEVICE int loader_arrivals(const KernelParams& params) {
   return has_map_of_a<config>(params) && has_map_of_b<config>(params) ? 0 : loader_warps;
 }
-
-// A unit of the slot in memory.
-struct UnitPlace {
-  std::uintptr_t address;  // of its first element
-  int left;                // elements of the line from there on; 0 or less: it is outside
-
-  // Bytes in front of it in the aligned unit that holds its first element.
-  BWGEMM_DEVICE int before() const { return static_cast<int>(address % unit_bytes); }
-  // Whether the line has all of the aligned units that hold it.
-  BWGEMM_DEVICE bool is_whole() const {
-    const int before = this->before();
-    return left >= (before == 0 ? unit_elements : 2 * unit_elements - before / 2);
-  }
-};
-
-// A unit before it is shifted to its place.
-class LooseUnit {
- public:
-  BWGEMM_DEVICE void load_whole(const UnitPlace& place) {
-    before_ = place.before();
-    const char* const unit = reinterpret_cast<const char*>(place.address - before_);
-    std::uint32_t high[unit_words];
-    ptx::ld_global_v4(unit, words_[0], words_[1], words_[2], words_[3]);
-    ptx::ld_global_v4_if(before_ != 0, unit + unit_bytes, high);
-#pragma unroll
-    for (int i = 0; i < unit_words; ++i) words_[unit_words + i] = high[i];
-  }
-
-  // Element by element, where the line ends in one of those units; zeros behind its end.
-  BWGEMM_DEVICE void load_elements(const UnitPlace& place) {
-    before_ = 0;
-    const char* const first = reinterpret_cast<const char*>(place.address);
-#pragma unroll
-    for (int i = 0; i < 2 * unit_words; ++i) words_[i] = 0;
-#pragma unroll
-    for (int i = 0; i < unit_elements; ++i)
-      words_[i / 2] |= ptx::ld_global_u16_if(i < place.left, first + 2 * i) << (i % 2 * 16);
-  }
-
-  BWGEMM_DEVICE void store(std::uint32_t address) const {
-    std::uint32_t words[2 * unit_words];
-#pragma unroll
-    for (int i = 0; i < 2 * unit_words; ++i) words[i] = words_[i];
-    skip<2>(words, (before_ & 8) != 0);
-    skip<1>(words, (before_ & 4) != 0);
-#pragma unroll
-    for (int i = 0; i < unit_words; ++i)
-      words[i] = __funnelshift_r(words[i], words[i + 1], 8 * (before_ & 2));
-    ptx::st_shared_v4(address, words[0], words[1], words[2], words[3]);
-  }
-
- private:
-  // So many words at the front; of the last ones, which have no successor, none is needed.
-  template <int count>
-  BWGEMM_DEVICE static void skip(std::uint32_t (&words)[2 * unit_words], bool condition) {
-#pragma unroll
-    for (int i = 0; i + count < 2 * unit_words; ++i)
-      words[i] = condition ? words[i + count] : words[i];
-  }
-
-  std::uint32_t words_[2 * unit_words];
-  int before_;
-};
 
 // An operand in memory, by rows of a slot: 64 elements of one m or n along k, or of one k along
 // 64 of m or n, these chunk by chunk.
@@ -98,8 +31,8 @@ struct LoadedOperand {
   int mn_end, k_end;
 
   // Eight elements of `row` in the slot of a tile and a block of k.
-  BWGEMM_DEVICE UnitPlace place(int mn, int k, int batch, int row, int column,
-                                bool is_in_tile) const {
+  BWGEMM_DEVICE LoosePlace place(int mn, int k, int batch, int row, int column,
+                                 bool is_in_tile) const {
     const bool k_major = major == Major::k;
     mn += k_major ? row : row / 64 * 64 + column;
     k += k_major ? column : row % 64;
@@ -177,13 +110,13 @@ class Loader {
     part_ = step.part();
     const bool is_a = part_ == 0;
     const LoadedOperand& operand = is_a ? a_ : b_;
-    UnitPlace places[units];
+    LoosePlace places[units];
     bool are_whole = true;
 #pragma unroll
     for (int i = 0; i < units; ++i) {
       const int first = is_a ? step.row() : step.column() + (row(i) < y_row_ ? 0 : to_y_);
-      places[i] = operand.place(first, step.k(), step.batch(), row(i), column() * unit_elements,
-                                is_in_tile(i));
+      places[i] = operand.place(first, step.k(), step.batch(), row(i),
+                                column() * LoosePlace::unit_elements, is_in_tile(i));
       are_whole = are_whole && places[i].is_whole();
     }
     if (are_whole) {
@@ -204,7 +137,11 @@ class Loader {
 #pragma unroll
     for (int i = 0; i < units; ++i) {
       const std::uint32_t line = operand + row(i) * swizzle_row_bytes;
-      if (is_in_tile(i)) units_[i].store(line + (column() ^ row(i) % row_units) * unit_bytes);
+      if (!is_in_tile(i)) continue;
+      std::uint32_t words[LooseUnit::words];
+      units_[i].get_shifted(words);
+      ptx::st_shared_v4(line + (column() ^ row(i) % row_units) * LoosePlace::unit_bytes, words[0],
+                        words[1], words[2], words[3]);
     }
   }
 

@@ -8,7 +8,6 @@
 // `block` sums as a binary tree of neighbours; then the slices one after the other, from zero.
 #pragma once
 
-#include <array>
 #include <cstdint>
 
 #include "core/kernel_config.h"
@@ -30,8 +29,6 @@ constexpr std::int64_t slice_terms(std::int64_t terms) {
   while (terms > most_slices * slice) slice *= 2;
   return slice;
 }
-
-inline constexpr std::array archs{Arch::sm90, Arch::sm100};
 
 constexpr KernelName kernel_name(Arch arch) {
   KernelName text;

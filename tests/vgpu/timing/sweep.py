@@ -37,7 +37,7 @@ class Algo(ctypes.Structure):
     _fields_ = [(name, kind) for kind, names in (
         (ctypes.c_uint32, 'structSize'), (ctypes.c_int32, 'kernel'), (ctypes.c_int64, 'algo'),
         (ctypes.c_double, 'predictedMicroseconds'), (ctypes.c_uint64, 'workspaceSize'),
-        (ctypes.c_int32, 'tileColumns splits raster isDeterministic isBatchInvariant reserved'),
+        (ctypes.c_int32, 'tileColumns splits raster isDeterministic isBatchInvariant copiesOperands'),
     ) for name in names.split()]
 
 

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+// When operands are copied in front of the product: if that saves enough, if it is forced, if an
+// algo says so; and never without room for the copies.
+#include <algorithm>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <random>
+#include <string>
+
+#include "core/error.h"
+#include "kernels/rows.h"
+#include "problems.h"
+#include "rows.h"
+#include "select/algos.h"
+#include "select/candidate.h"
+#include "select/rejects.h"
+#include "support/error_of.h"
+
+namespace bwgemm {
+namespace {
+
+using test::error_of, test::kk, test::kn, test::mn, test::problem_of, test::row_named;
+using ::testing::HasSubstr, ::testing::Not;
+
+constexpr std::size_t workspace = std::size_t{24} << 20;
+// Of the time in place that a product with copies may take to be chosen: that of select.cpp.
+constexpr double needed_part = 0.95;
+constexpr std::string_view big_kk = "bwgemm_sm90_b16_kk_128x256x64_2x1_s4_coop";
+
+// Lines of A and of B lie an odd number of elements apart.
+Problem in_odd_lines(std::int64_t m, std::int64_t n, std::int64_t k, test::Majors majors = kk) {
+  Problem problem = problem_of(m, n, k, majors);
+  problem.a.ld |= 1, problem.b.ld |= 1;
+  return problem;
+}
+
+// Copies of it fit the workspace, and save much.
+Problem large() {
+  return in_odd_lines(2039, 2053, 2063);
+}
+
+Problem aligned() {
+  return problem_of(2048, 2048, 2048);
+}
+
+Choice chosen(const Problem& problem, const DeviceFacts& facts = nominal_h200,
+              SelectOptions options = {.workspace_bytes = workspace}) {
+  return select(problem, facts, kernel_rows, options);
+}
+
+Choice forced(const Problem& problem, Operands operands, const DeviceFacts& facts = nominal_h200,
+              std::size_t workspace_bytes = workspace) {
+  return chosen(problem, facts, {.forced_operands = operands, .workspace_bytes = workspace_bytes});
+}
+
+const KernelConfig& row_of(const Choice& choice) {
+  return kernel_rows[static_cast<std::size_t>(choice.row)];
+}
+
+std::size_t bytes_of(const Problem& problem, const Choice& choice) {
+  return workspace_bytes(problem, row_of(choice), choice);
+}
+
+Pick pick_of(const Choice& choice) {
+  return {choice.row, choice.tile_n, choice.splits, choice.raster, choice.operands};
+}
+
+TEST(CopiedChoice, WhereItSavesEnough) {
+  for (const DeviceFacts& facts : {nominal_h200, nominal_b200}) {
+    const Choice choice = chosen(large(), facts);
+    EXPECT_EQ(choice.operands, Operands::copied);
+    EXPECT_EQ(choice, forced(large(), Operands::copied, facts));
+    EXPECT_LT(choice.predicted_us,
+              needed_part * forced(large(), Operands::in_place, facts).predicted_us);
+    EXPECT_EQ(chosen(aligned(), facts).operands, Operands::in_place);
+    EXPECT_EQ(chosen(in_odd_lines(61, 35, 77), facts).operands, Operands::in_place);
+  }
+}
+
+// Whatever the problem.
+TEST(CopiedChoice, ExactlyWhereItSavesEnough) {
+  std::mt19937 random(20261124);
+  const auto extent = [&](int most_log2) {
+    return std::uniform_int_distribution<std::int64_t>(
+        1, std::int64_t{1} << std::uniform_int_distribution(3, most_log2)(random))(random);
+  };
+  int copied = 0, in_place = 0;
+  for (int i = 0; i < 200; ++i) {
+    const auto bits = random();
+    Problem problem =
+        in_odd_lines(extent(12), extent(12), extent(13), {(bits & 1) != 0, (bits & 2) != 0});
+    if ((bits & 12) == 0) problem.a = problem_of(problem.m, problem.n, problem.k).a;
+    if ((bits & 16) != 0) problem.d.ld = problem.c.ld = (problem.n + 7) / 8 * 8;
+    for (const DeviceFacts& facts : {nominal_h200, nominal_b200}) {
+      const Choice choice = chosen(problem, facts);
+      const Choice there = forced(problem, Operands::in_place, facts);
+      const Choice copy = forced(problem, Operands::copied, facts);
+      EXPECT_EQ(there.operands, Operands::in_place);
+      const Copies copies = copies_of(problem);
+      const bool can_copy = copies.any() && copies.bytes() <= workspace;
+      EXPECT_EQ(copy.operands == Operands::copied, can_copy);
+      const bool saves = can_copy && copy.predicted_us < needed_part * there.predicted_us;
+      EXPECT_EQ(choice, saves ? copy : there)
+          << problem.m << " x " << problem.n << " x " << problem.k << ": " << copy.predicted_us
+          << " us with copies, " << there.predicted_us << " us in place";
+      (saves ? copied : in_place) += 1;
+    }
+  }
+  EXPECT_GT(copied, 50);
+  EXPECT_GT(in_place, 50);
+}
+
+TEST(CopiedChoice, TakesTheWorkspaceFirst) {
+  const Problem problem = in_odd_lines(300, 300, 8191);
+  const std::size_t copies = copies_of(problem).bytes();
+  SelectOptions options{.forced_operands = Operands::copied, .workspace_bytes = workspace};
+  const Choice much = chosen(problem, nominal_h200, options);
+  EXPECT_EQ(much.operands, Operands::copied);
+  ASSERT_GT(much.splits, 1);
+  ASSERT_EQ(much.sums, SliceSums::memory);
+  const std::size_t slices =
+      bytes_of(with_copies(problem, copies_of(problem)), {.row = much.row,
+                                                          .tile_n = much.tile_n,
+                                                          .splits = much.splits,
+                                                          .sliced_tiles = much.sliced_tiles,
+                                                          .raster_group = 1,
+                                                          .predicted_us = 0});
+  EXPECT_GT(slices, 0u);
+  EXPECT_EQ(bytes_of(problem, much), copies + slices);
+
+  options.workspace_bytes = copies + slices;
+  EXPECT_EQ(chosen(problem, nominal_h200, options), much);
+  for (const std::size_t bytes : {copies + slices - 1, copies}) {
+    options.workspace_bytes = bytes;
+    const Choice less = chosen(problem, nominal_h200, options);
+    EXPECT_EQ(less.operands, Operands::copied);
+    EXPECT_LE(bytes_of(problem, less), bytes);
+  }
+  for (const std::size_t bytes : {copies - 1, std::size_t{0}}) {
+    EXPECT_EQ(forced(problem, Operands::copied, nominal_h200, bytes),
+              forced(problem, Operands::in_place, nominal_h200, bytes));
+    EXPECT_EQ(chosen(problem, nominal_h200, {.workspace_bytes = bytes}).operands,
+              Operands::in_place);
+  }
+}
+
+// Where copies are no choice, forcing them changes nothing.
+TEST(CopiedChoice, IsForcedWherePossible) {
+  const Problem small = in_odd_lines(61, 35, 77);
+  EXPECT_EQ(forced(small, Operands::copied).operands, Operands::copied);
+  EXPECT_EQ(forced(large(), Operands::in_place).operands, Operands::in_place);
+  EXPECT_EQ(forced(aligned(), Operands::copied), chosen(aligned()));
+  Problem scaling = large();
+  scaling.alpha.value = 0;
+  EXPECT_EQ(forced(scaling, Operands::copied), chosen(scaling));
+  EXPECT_EQ(chosen(scaling).operands, Operands::in_place);
+}
+
+TEST(CopiedChoice, OfAForcedKernelOnlyIfForcedToo) {
+  const Problem problem = in_odd_lines(2039, 2048, 2063);
+  for (const std::string_view kernel :
+       {big_kk, std::string_view("bwgemm_sm90_b16_64x64x32_direct")}) {
+    SelectOptions options{.forced_kernel = kernel, .workspace_bytes = workspace};
+    const KernelConfig& row = row_named(kernel);
+    EXPECT_EQ(can_serve(problem, nominal_h200, kernel_rows, options),
+              rejects(problem, nominal_h200, row) == nullptr);
+    if (can_serve(problem, nominal_h200, kernel_rows, options)) {
+      EXPECT_EQ(chosen(problem, nominal_h200, options).operands, Operands::in_place);
+    }
+    options.forced_operands = Operands::copied;
+    const Choice copied = chosen(problem, nominal_h200, options);
+    EXPECT_EQ(row_of(copied), row);
+    EXPECT_EQ(copied.operands, Operands::copied);
+    EXPECT_GE(bytes_of(problem, copied), copies_of(problem).bytes());
+    options.workspace_bytes = 0;
+    EXPECT_EQ(can_serve(problem, nominal_h200, kernel_rows, options),
+              rejects(problem, nominal_h200, row) == nullptr);
+  }
+}
+
+TEST(CopiedChoice, IsBatchInvariantToo) {
+  for (const DeviceFacts& facts : {nominal_h200, nominal_b200})
+    for (const Problem& problem : {large(), in_odd_lines(300, 300, 8191, mn)}) {
+      const Choice choice =
+          chosen(problem, facts, {.batch_invariant = true, .workspace_bytes = workspace});
+      EXPECT_EQ(choice.operands, Operands::copied);
+      EXPECT_EQ(choice.splits, 1);
+      const Problem source = with_copies(problem, copies_of(problem));
+      EXPECT_EQ(batch_invariance_rejects(source, row_of(choice)), nullptr);
+    }
+}
+
+TEST(CopiedChoice, CountsThatFewMultiprocessorsCopySlowly) {
+  const auto us = [](int target) {
+    return chosen(large(), nominal_h200,
+                  {.forced_operands = Operands::copied,
+                   .sm_count_target = target,
+                   .workspace_bytes = workspace})
+        .predicted_us;
+  };
+  EXPECT_GT(us(8), us(64));
+  EXPECT_GT(us(64), us(0));
+}
+
+TEST(CopiedChoice, IsExplained) {
+  const auto report = [](const Problem& problem, SelectOptions options) {
+    return explain(problem, nominal_h200, kernel_rows, options);
+  };
+  const auto line = [](const Problem& problem, const std::string& operands) {
+    return "\ncopied     " + operands + " first, " + std::to_string(copies_of(problem).bytes()) +
+           " bytes of workspace\n";
+  };
+  const SelectOptions options{.forced_operands = Operands::copied, .workspace_bytes = workspace};
+  Problem only_a = large(), only_b = large();
+  only_a.b.ld = only_b.a.ld = 2064;
+  EXPECT_THAT(report(large(), options), HasSubstr(line(large(), "A and B")));
+  EXPECT_THAT(report(large(), {.workspace_bytes = workspace}), HasSubstr(line(large(), "A and B")));
+  EXPECT_THAT(report(only_a, options), HasSubstr(line(only_a, "A")));
+  EXPECT_THAT(report(only_b, options), HasSubstr(line(only_b, "B")));
+  EXPECT_THAT(report(large(), options), HasSubstr(" us with copies of operands"));
+  EXPECT_THAT(report(large(), {}), Not(HasSubstr("cop")));
+  EXPECT_THAT(report(aligned(), options), Not(HasSubstr("cop")));
+}
+
+TEST(CopiedChoice, IsAmongTheAlgos) {
+  for (const DeviceFacts& facts : {nominal_h200, nominal_b200}) {
+    const auto listed = [&](SelectOptions options) {
+      return algos(large(), facts, kernel_rows, options);
+    };
+    const std::vector<Algo> all = listed({.workspace_bytes = workspace});
+    EXPECT_EQ(listed({.forced_operands = Operands::in_place, .workspace_bytes = workspace}).size(),
+              all.size())
+        << "what is forced does not matter";
+    const std::size_t copies = copies_of(large()).bytes();
+    int in_place = 0;
+    for (const Algo& algo : all) {
+      const bool is_copied = algo.pick.operands == Operands::copied;
+      in_place += is_copied ? 0 : 1;
+      EXPECT_GE(algo.workspace_bytes, is_copied ? copies : 0);
+      EXPECT_EQ(unpacked(packed(algo.pick)), algo.pick);
+      Pick other = algo.pick;
+      other.operands = is_copied ? Operands::in_place : Operands::copied;
+      EXPECT_NE(packed(other), packed(algo.pick));
+      EXPECT_EQ(unpacked(packed(other)), other);
+    }
+    EXPECT_GT(in_place, 0);
+    EXPECT_GT(static_cast<int>(all.size()), 2 * in_place) << "copies serve more kernels";
+    for (const Algo& algo : listed({.workspace_bytes = copies - 1}))
+      EXPECT_EQ(algo.pick.operands, Operands::in_place);
+  }
+}
+
+TEST(CopiedPicks, AreTheChoiceThatTheyComeFrom) {
+  for (const DeviceFacts& facts : {nominal_h200, nominal_b200})
+    for (const Problem& problem : {large(), in_odd_lines(300, 300, 8191), aligned()})
+      for (const Operands operands : {Operands::copied, Operands::in_place}) {
+        const Choice choice = forced(problem, operands, facts);
+        const SelectOptions options{.pick = pick_of(choice),
+                                    .forced_operands = Operands::in_place,
+                                    .workspace_bytes = bytes_of(problem, choice)};
+        EXPECT_TRUE(can_serve(problem, facts, kernel_rows, options));
+        EXPECT_EQ(chosen(problem, facts, options), choice);
+      }
+}
+
+TEST(CopiedPicks, ThatCannotServeSayWhy) {
+  const auto refusal = [](const Problem& problem, std::size_t workspace_bytes,
+                          const Choice& of = chosen(large())) {
+    const SelectOptions options{.pick = pick_of(of), .workspace_bytes = workspace_bytes};
+    EXPECT_FALSE(can_serve(problem, nominal_h200, kernel_rows, options));
+    EXPECT_THAT(explain(problem, nominal_h200, kernel_rows, options),
+                HasSubstr("is picked and cannot serve"));
+    const Error error = error_of<Error>([&] { chosen(problem, nominal_h200, options); });
+    EXPECT_EQ(error.status(), BWGEMM_STATUS_NOT_SUPPORTED);
+    return std::string(error.what());
+  };
+  EXPECT_THAT(refusal(aligned(), workspace), HasSubstr("it copies operands, but none"));
+  EXPECT_THAT(refusal(large(), copies_of(large()).bytes() - 1),
+              HasSubstr("its copies of operands need more workspace than the call may use"));
+  EXPECT_THAT(refusal(in_odd_lines(2039, 2053, 2063, mn), workspace), HasSubstr("contiguous"));
+  const Problem deep = in_odd_lines(300, 300, 8191);
+  const Choice split = forced(deep, Operands::copied);
+  EXPECT_THAT(refusal(deep, bytes_of(deep, split) - 1, split), HasSubstr("its slices of k need"));
+  Problem scaling = large();
+  scaling.alpha.value = 0;
+  EXPECT_EQ(chosen(scaling, nominal_h200, {.pick = pick_of(chosen(large()))}), chosen(scaling))
+      << "nothing is multiplied";
+}
+
+}  // namespace
+}  // namespace bwgemm
