@@ -162,7 +162,7 @@ std::optional<Graph::Kernel> Graph::first_kernel(const std::string& prefix) cons
     if (api.cuGraphNodeGetType(node, &type) == CUDA_SUCCESS && type == CU_GRAPH_NODE_TYPE_KERNEL &&
         api.cuGraphKernelNodeGetParams(node, &params) == CUDA_SUCCESS && params.func != nullptr &&
         api.cuFuncGetName(&name, params.func) == CUDA_SUCCESS && name != nullptr &&
-        std::string(name).starts_with(prefix))
+        std::string(name).starts_with(prefix) && !std::string(name).ends_with("_copy"))
       return Kernel{node, params, name};
   }
   return std::nullopt;

@@ -145,6 +145,7 @@ class Graph {
     CUDA_KERNEL_NODE_PARAMS params;
     std::string name;
   };
+  // That is no copy of operands.
   std::optional<Kernel> first_kernel(const std::string& prefix) const;
   void finish();
   void abandon() const;  // ends the capture, so that the stream can be used

@@ -87,6 +87,11 @@ class EmptyLaunch {
     config_.sharedMemBytes = like.params.sharedMemBytes;
     config_.hStream = gpu.stream();
     if (like.cluster == 1) return;
+    constexpr unsigned portable = 8;
+    if (like.cluster > portable)
+      check(driver().cuFuncSetAttribute(function_,
+                                        CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1),
+            "cuFuncSetAttribute");
     cluster_.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
     cluster_.value.clusterDim.x = like.cluster;
     cluster_.value.clusterDim.y = cluster_.value.clusterDim.z = 1;
