@@ -77,12 +77,16 @@ TEST_F(Concurrency, EqualCallsKeepTheirOperands) {
   EXPECT_EQ(bwgemmDestroy(handle), BWGEMM_STATUS_SUCCESS);
 }
 
-// They have one place, in the scratch of the stream, which also holds the partial sums of others:
+// They lie in the workspace, here of two handles, which also holds the partial sums of others:
 // nothing that uses it may come between a copy and its product.
 TEST_F(Concurrency, CopiesAreFollowedByTheirProduct) {
   constexpr long rounds = 100;
-  bwgemmHandle_t handle = nullptr;
-  ASSERT_EQ(bwgemmCreate(&handle), BWGEMM_STATUS_SUCCESS);
+  std::array<bwgemmHandle_t, 2> handles{};
+  for (bwgemmHandle_t& handle : handles) {
+    ASSERT_EQ(bwgemmCreate(&handle), BWGEMM_STATUS_SUCCESS);
+    ASSERT_EQ(bwgemmSetWorkspace(handle, device_pointer(0x7f0300000000), std::size_t{24} << 20),
+              BWGEMM_STATUS_SUCCESS);
+  }
   std::array<float, threads> alphas{};
   std::array<GemmArguments, threads> calls{};
   for (std::size_t i = 0; i < threads; ++i) {
@@ -95,7 +99,9 @@ TEST_F(Concurrency, CopiesAreFollowedByTheirProduct) {
   fake_cuda().reset();
   on_all_threads([&](int thread) {
     for (long i = 0; i < rounds; ++i)
-      EXPECT_EQ(gemm_ex(handle, calls[static_cast<std::size_t>(thread)]), BWGEMM_STATUS_SUCCESS);
+      EXPECT_EQ(gemm_ex(handles[static_cast<std::size_t>(thread) % handles.size()],
+                        calls[static_cast<std::size_t>(thread)]),
+                BWGEMM_STATUS_SUCCESS);
   });
   ASSERT_EQ(fake_cuda().launches(), rounds * (2 * threads - 1));
   for (long n = 0; n < fake_cuda().launches(); ++n) {
@@ -112,7 +118,7 @@ TEST_F(Concurrency, CopiesAreFollowedByTheirProduct) {
     ASSERT_EQ(copies.operands[0].from, calls[i].b) << "launch " << n << " is of another call";
     ASSERT_EQ(copies.operands[1].from, calls[i].a) << "launch " << n << " is of another call";
   }
-  EXPECT_EQ(bwgemmDestroy(handle), BWGEMM_STATUS_SUCCESS);
+  for (bwgemmHandle_t handle : handles) EXPECT_EQ(bwgemmDestroy(handle), BWGEMM_STATUS_SUCCESS);
 }
 
 TEST_F(Concurrency, PerThreadStreamsNeverShareScratch) {
