@@ -24,6 +24,14 @@ std::string after(const std::string& line, const std::string& word) {
   return line.substr(line.find_first_not_of(' ', word.size()));
 }
 
+// "": nothing.
+void force(const char* variable, const std::string& value) {
+  if (value.empty())
+    unsetenv(variable);
+  else
+    setenv(variable, value.c_str(), 1);
+}
+
 }  // namespace
 
 Handle::Handle(CUstream_st* stream, bool device_scalars) {
@@ -36,31 +44,19 @@ Handle::Handle(CUstream_st* stream, bool device_scalars) {
 }
 
 void force_kernel(const std::string& name) {
-  if (name.empty())
-    unsetenv("BWGEMM_FORCE_KERNEL");
-  else
-    setenv("BWGEMM_FORCE_KERNEL", name.c_str(), 1);
+  force("BWGEMM_FORCE_KERNEL", name);
 }
 
 void force_splits(int splits) {
-  if (splits == 0)
-    unsetenv("BWGEMM_FORCE_SPLITS");
-  else
-    setenv("BWGEMM_FORCE_SPLITS", std::to_string(splits).c_str(), 1);
+  force("BWGEMM_FORCE_SPLITS", splits == 0 ? "" : std::to_string(splits));
 }
 
 void force_sums(const std::string& where) {
-  if (where.empty())
-    unsetenv("BWGEMM_FORCE_SUMS");
-  else
-    setenv("BWGEMM_FORCE_SUMS", where.c_str(), 1);
+  force("BWGEMM_FORCE_SUMS", where);
 }
 
 void force_operands(const std::string& where) {
-  if (where.empty())
-    unsetenv("BWGEMM_FORCE_OPERANDS");
-  else
-    setenv("BWGEMM_FORCE_OPERANDS", where.c_str(), 1);
+  force("BWGEMM_FORCE_OPERANDS", where);
 }
 
 std::vector<std::string> kernel_names() {

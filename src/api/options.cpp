@@ -3,22 +3,11 @@
 
 #include <charconv>
 #include <cstdlib>
-#include <initializer_list>
 #include <sys/auxv.h>
 
+#include "core/named.h"
+
 namespace bwgemm {
-namespace {
-
-// The one of the values that the variable names.
-template <class Value>
-std::optional<Value> named(Option option, std::initializer_list<Value> values) {
-  const std::string text = option_value(option);
-  for (const Value value : values)
-    if (text == name(value)) return value;
-  return std::nullopt;
-}
-
-}  // namespace
 
 std::string option_value(Option option) {
   const OptionRow& row = option_rows[static_cast<std::size_t>(option)];
@@ -35,15 +24,15 @@ int number_option(Option option) {
 }
 
 std::optional<Raster> raster_option(Option option) {
-  return named(option, {Raster::grouped, Raster::snake, Raster::hilbert});
+  return named(option_value(option), {Raster::grouped, Raster::snake, Raster::hilbert});
 }
 
 std::optional<SliceSums> sums_option(Option option) {
-  return named(option, {SliceSums::memory, SliceSums::cluster});
+  return named(option_value(option), {SliceSums::memory, SliceSums::cluster});
 }
 
 std::optional<Operands> operands_option(Option option) {
-  return named(option, {Operands::in_place, Operands::copied});
+  return named(option_value(option), {Operands::in_place, Operands::copied});
 }
 
 }  // namespace bwgemm

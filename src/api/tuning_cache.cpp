@@ -8,6 +8,7 @@
 #include "api/log.h"
 #include "api/tuning_file.h"
 #include "bwgemm/bwgemm.h"
+#include "core/named.h"
 #include "core/text.h"
 #include "kernels/rows.h"
 
@@ -67,22 +68,13 @@ std::string described(const Epilogue& epilogue, const Problem& problem) {
 }
 
 std::optional<Pick> pick_of(const TuningEntry& entry) {
-  Pick pick{-1, entry.tile_n, entry.splits};
-  for (std::size_t row = 0; row < kernel_rows.size(); ++row)
-    if (kernel_name(kernel_rows[row]).view() == entry.kernel) pick.row = static_cast<int>(row);
-  bool has_raster = false;
-  for (const Raster raster : {Raster::grouped, Raster::snake, Raster::hilbert}) {
-    if (entry.raster != name(raster)) continue;
-    pick.raster = raster;
-    has_raster = true;
-  }
-  bool has_operands = false;
-  for (const Operands operands : {Operands::in_place, Operands::copied}) {
-    if (entry.operands != name(operands)) continue;
-    pick.operands = operands;
-    has_operands = true;
-  }
-  return pick.row >= 0 && has_raster && has_operands ? std::optional(pick) : std::nullopt;
+  int row = -1;
+  for (std::size_t i = 0; i < kernel_rows.size(); ++i)
+    if (kernel_name(kernel_rows[i]).view() == entry.kernel) row = static_cast<int>(i);
+  const auto raster = named(entry.raster, {Raster::grouped, Raster::snake, Raster::hilbert});
+  const auto operands = named(entry.operands, {Operands::in_place, Operands::copied});
+  if (row < 0 || !raster || !operands) return std::nullopt;
+  return Pick{row, entry.tile_n, entry.splits, *raster, *operands};
 }
 
 }  // namespace

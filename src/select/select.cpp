@@ -22,6 +22,13 @@ namespace {
 // place in the workspace more are not worth a little.
 constexpr double needed_part_of_copies = 0.95;
 
+// Copies that fit the workspace.
+Source copied_source(const Problem& problem, const Copies& copies, const DeviceFacts& usable,
+                     const SelectOptions& options) {
+  return {Operands::copied, with_copies(problem, copies), options.workspace_bytes - copies.bytes(),
+          copying_us(copies, usable)};
+}
+
 Choice choice_of(const Problem& given, const DeviceFacts& usable,
                  std::span<const KernelConfig> rows, const SelectOptions& options, int row,
                  const Candidate& candidate) {
@@ -143,9 +150,7 @@ Sources::Sources(const Problem& problem, const DeviceFacts& usable, const Select
   const bool copies_fit = copies.any() && copies.bytes() <= options.workspace_bytes;
   if (!copies_fit || !options.forced_operands)
     add({Operands::in_place, problem, options.workspace_bytes, 0});
-  if (copies_fit)
-    add({Operands::copied, with_copies(problem, copies), options.workspace_bytes - copies.bytes(),
-         copying_us(copies, usable)});
+  if (copies_fit) add(copied_source(problem, copies, usable, options));
 }
 
 Candidate judged(const Source& source, const DeviceFacts& usable, const KernelConfig& config,
@@ -208,10 +213,12 @@ Candidate picked(const Problem& given, const DeviceFacts& usable,
   else if (copies.bytes() > options.workspace_bytes)
     candidate.rejected = "its copies of operands need more workspace than the call may use";
   if (candidate.rejected != nullptr) return candidate;
-  const Problem source = with_copies(given, copies);
-  candidate.rejected = row_rejects(source, usable, config, options);
+  const Source source = copies.any()
+                            ? copied_source(given, copies, usable, options)
+                            : Source{Operands::in_place, given, options.workspace_bytes, 0};
+  candidate.rejected = row_rejects(source.problem, usable, config, options);
   if (candidate.rejected != nullptr) return candidate;
-  const Problem problem = seen_by(config, source);
+  const Problem problem = seen_by(config, source.problem);
   bool is_tile = false;
   for_each_tile_n(config, problem, [&](int tile_n) { is_tile |= pick.tile_n == tile_n; });
   const auto can_split = [&](std::size_t bytes) {
@@ -226,12 +233,12 @@ Candidate picked(const Problem& given, const DeviceFacts& usable,
     candidate.rejected = "k is split, which is not batch-invariant";
   else if (!can_split(SIZE_MAX))
     candidate.rejected = "k cannot be split so: slices would be short, or too many for the device";
-  else if (!can_split(options.workspace_bytes - copies.bytes()))
+  else if (!can_split(source.workspace_bytes))
     candidate.rejected = "its slices of k need more workspace than the call may use";
   else
     candidate = with_sums(problem, usable, config, options, pick.tile_n, pick.splits);
-  candidate.operands = pick.operands;
-  if (copies.any()) candidate.predicted_us += copying_us(copies, usable);
+  candidate.operands = source.operands;
+  candidate.predicted_us += source.copying_us;
   return candidate;
 }
 
