@@ -27,7 +27,7 @@ std::string label(const Variant& variant) {
   if (text.find('N') != std::string::npos) text += " tile_n " + std::to_string(variant.tile_n);
   if (variant.splits > 1) text += " splits " + std::to_string(variant.splits);
   if (variant.sums_in_cluster) text += " in clusters";
-  if (variant.copies_operands) text += " with copies";
+  if (variant.operands != "in_place") text += " with operands " + variant.operands;
   return text;
 }
 
@@ -50,7 +50,7 @@ void find_choice(ProblemRegret& of) {
     const int distance = 2 * std::abs(variant.splits - wanted.splits) +
                          (variant.sums_in_cluster != wanted.sums_in_cluster ? 1 : 0);
     if (variant.kernel != wanted.kernel || variant.tile_n != wanted.tile_n ||
-        variant.copies_operands != wanted.copies_operands || distance >= nearest)
+        variant.operands != wanted.operands || distance >= nearest)
       continue;
     nearest = distance;
     of.chosen = static_cast<int>(i);

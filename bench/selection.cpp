@@ -6,6 +6,7 @@
 #include "api/validate.h"
 #include "call.h"
 #include "core/error.h"
+#include "core/named.h"
 #include "core/tiling.h"
 #include "kernels/rows.h"
 #include "launch/scratch.h"
@@ -68,7 +69,7 @@ Variant variant_of(const KernelConfig& config, int tile_n, int splits, SliceSums
           config.tile.k,
           splits,
           sums == SliceSums::cluster,
-          operands == Operands::copied};
+          std::string(name(operands))};
 }
 
 // Of one kernel, its every number of splits and place of their sums.
@@ -81,7 +82,8 @@ void add_predictions(const Source& source, const DeviceFacts& usable, const Kern
     return;
   }
   const Problem seen = seen_by(config, source.problem);
-  const Splits splits = splits_to_try(seen, usable, config, source.workspace_bytes, 0, best.tile_n);
+  const Splits splits = splits_to_try(seen, usable, config, source.workspace_bytes,
+                                      allowed_splits(source, options), best.tile_n);
   for (int i = 0; i < splits.count; ++i)
     for (const SliceSums sums : {SliceSums::memory, SliceSums::cluster}) {
       const int number = splits.number[i];
@@ -90,7 +92,7 @@ void add_predictions(const Source& source, const DeviceFacts& usable, const Kern
         continue;
       const double us = predicted_us(seen, usable, config, best.tile_n, number, sums);
       all.push_back({variant_of(config, best.tile_n, number, sums, source.operands),
-                     source.copying_us + us, ""});
+                     source.whole_us(us), ""});
     }
 }
 
@@ -117,21 +119,26 @@ std::vector<Prediction> predictions(const BenchProblem& problem, NominalDevice d
   std::vector<Prediction> all;
   for (const Variant& variant : variants) {
     all.push_back({variant, 0, "no such kernel"});
-    const Copies copies = variant.copies_operands ? copies_of(canonical) : Copies{};
-    const Problem source = with_copies(canonical, copies);
+    SelectOptions forced = options;
+    forced.forced_kernel = variant.kernel;
+    forced.forced_operands = named(variant.operands, all_operands);
+    const Source source = *Sources(canonical, usable, forced).begin();
     for (const KernelConfig& config : kernel_rows) {
       if (kernel_name(config).view() != variant.kernel) continue;
-      const Problem seen = seen_by(config, source);
-      const char* rejected = rejects(source, usable, config);
+      const Problem seen = seen_by(config, source.problem);
+      const char* rejected = row_rejects(source, usable, config, forced);
+      if (rejected == nullptr && name(source.operands) != variant.operands)
+        rejected = "its operands cannot be copied so";
+      if (rejected == nullptr && source.division.parts > 1 && variant.splits > 1)
+        rejected = "k is split, and the product is divided";
       if (rejected == nullptr && variant.sums_in_cluster &&
           !can_sum_in_cluster(seen, usable, config, variant.tile_n, variant.splits))
         rejected = "its slices of k cannot be the CTAs of a cluster";
       all.back().rejected = rejected != nullptr ? rejected : "";
       if (rejected == nullptr)
-        all.back().us =
-            (copies.any() ? copying_us(copies, usable) : 0) +
+        all.back().us = source.whole_us(
             predicted_us(seen, usable, config, variant.tile_n, variant.splits,
-                         variant.sums_in_cluster ? SliceSums::cluster : SliceSums::memory);
+                         variant.sums_in_cluster ? SliceSums::cluster : SliceSums::memory));
     }
   }
   return all;

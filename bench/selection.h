@@ -16,9 +16,9 @@ namespace bwgemm::bench {
 struct Variant {
   std::string kernel;
   int tile_m = 0, tile_n = 0, tile_k = 0;
-  int splits = 1;                // slices of k
-  bool sums_in_cluster = false;  // of the slices; else in memory
-  bool copies_operands = false;  // that TMA cannot load; else they are where they are
+  int splits = 1;                     // slices of k
+  bool sums_in_cluster = false;       // of the slices; else in memory
+  std::string operands = "in_place";  // or which are copied, as BWGEMM_FORCE_OPERANDS names them
 
   bool operator==(const Variant&) const = default;
 };
@@ -35,8 +35,8 @@ enum class NominalDevice { h200, b200 };
 NominalDevice device_of(const std::string& kernel);
 
 // For each kernel of the table, in its order, one for each number of splits that selection would
-// consider, each place where their sums can be added, and operands in place or copied; at least
-// one.
+// consider, each place where their sums can be added, and operands in place or copied, all or one;
+// at least one.
 std::vector<Prediction> predictions(const BenchProblem& problem, NominalDevice device);
 
 // One for each of the variants.

@@ -67,13 +67,13 @@ class Handles {
   explicit Handles(const Gpu& gpu) : gpu_(gpu) {}
 
   bwgemmHandle_t of(const BenchProblem& problem, const Variant& variant) {
-    std::unique_ptr<Handle>& handle = handles_[{variant.kernel, variant.splits,
-                                                variant.sums_in_cluster, variant.copies_operands}];
+    std::unique_ptr<Handle>& handle =
+        handles_[{variant.kernel, variant.splits, variant.sums_in_cluster, variant.operands}];
     if (handle == nullptr) {
       force_kernel(variant.kernel);
       force_splits(variant.splits);
       force_sums(variant.sums_in_cluster ? "cluster" : "memory");
-      force_operands(variant.copies_operands ? "copied" : "in_place");
+      force_operands(variant.operands);
       handle = std::make_unique<Handle>(gpu_.stream());
       force_kernel("");
       force_splits(0);
@@ -87,7 +87,7 @@ class Handles {
 
  private:
   const Gpu& gpu_;
-  std::map<std::tuple<std::string, int, bool, bool>, std::unique_ptr<Handle>> handles_;
+  std::map<std::tuple<std::string, int, bool, std::string>, std::unique_ptr<Handle>> handles_;
 };
 
 SweepRow timed(const Gpu& gpu, const Sensors& sensors, const Operands& operands,

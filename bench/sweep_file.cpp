@@ -17,7 +17,7 @@ std::vector<Cell> cells_of(const SweepRow& row) {
       {"tile_k", std::to_string(variant.tile_k)},
       {"splits", std::to_string(variant.splits)},
       {"sums", variant.sums_in_cluster ? "cluster" : "memory"},
-      {"operands", variant.copies_operands ? "copied" : "in_place"},
+      {"operands", variant.operands},
       {"us", fixed(row.us, 3)},
       {"predicted_us", fixed(row.predicted_us, 3)},
       {"sm_mhz", std::to_string(row.sm_mhz)},
@@ -41,7 +41,7 @@ std::string sweep_line(const SweepRow& row) {
 std::string sweep_key(const BenchProblem& problem, const Variant& variant) {
   return problem.name + "," + variant.kernel + "," + std::to_string(variant.tile_n) + "," +
          std::to_string(variant.splits) + (variant.sums_in_cluster ? ",cluster" : "") +
-         (variant.copies_operands ? ",copied" : "");
+         (variant.operands == "in_place" ? "" : "," + variant.operands);
 }
 
 // Older files have kernels of sm90 for each type.
@@ -64,7 +64,7 @@ std::vector<SweepRow> sweep_of(const Table& table) {
                     .variant = {name_today(table.text(i, "kernel")), whole("tile_m"),
                                 whole("tile_n"), whole("tile_k"), whole("splits"),
                                 has_sums && table.text(i, "sums") == "cluster",
-                                has_operands && table.text(i, "operands") == "copied"},
+                                has_operands ? table.text(i, "operands") : "in_place"},
                     .us = table.number(i, "us"),
                     .predicted_us = table.number(i, "predicted_us"),
                     .sm_mhz = static_cast<unsigned>(whole("sm_mhz")),

@@ -9,7 +9,7 @@
  *
  * Rules that hold for every function unless it says otherwise
  * - Errors: a status is returned; bwgemmGetLastErrorString() then names the argument, its value and
- *   the rule it broke. On an error D is not computed and no output argument is written.
+ *   the rule it broke. On an error nothing is written, but perhaps parts of D if the driver failed.
  * - Threads: any function may be called from any thread. GEMM calls on one handle may run
  *   concurrently; setters and bwgemmDestroy need external locking against every other call on the
  *   same handle.
@@ -198,14 +198,15 @@ BWGEMM_API bwgemmStatus_t bwgemmDestroy(bwgemmHandle_t handle);
 BWGEMM_API bwgemmStatus_t bwgemmSetStream(bwgemmHandle_t handle, struct CUstream_st* stream);
 BWGEMM_API bwgemmStatus_t bwgemmGetStream(bwgemmHandle_t handle, struct CUstream_st** stream);
 
-/* Device memory for the partial sums of later calls, and for copies of what TMA cannot load.
+/* Device memory for the partial sums of later calls, and for copies of what TMA cannot load, which
+ * with less of it a call may make and use in parts, several launches one after the other.
  * - (pointer, size): only this buffer, which the caller owns. It must be 256-byte aligned device
  *   memory of the handle's context and must outlive its use; calls that share it must not overlap:
  *   one stream orders them (captured calls too), nothing else is checked.
  * - (null, 0): none. Only kernels that need no workspace are used; one exists for every problem.
  * - (null, size > 0): the library's own, of which a call may use `size` bytes, and never more than
- *   24 MiB. New handles are set to (null, 24 MiB).
- * The library allocates its own on the first call of a stream that needs it, at most 32 MiB per
+ *   32 MiB. New handles are set to (null, 32 MiB).
+ * The library allocates its own on the first call of a stream that needs it, at most 40 MiB per
  * stream (for CU_STREAM_PER_THREAD: per thread), and keeps it until bwgemmDestroy, whether the
  * stream still exists or not. Each stream of each capture has its own likewise: so different graphs
  * may run at the same time, but of the copies of one capture (instances, child graphs) only one at
@@ -214,8 +215,7 @@ BWGEMM_API bwgemmStatus_t bwgemmGetStream(bwgemmHandle_t handle, struct CUstream
  * needs a workspace of the caller's. */
 BWGEMM_API bwgemmStatus_t bwgemmSetWorkspace(bwgemmHandle_t handle, void* workspace, size_t size);
 
-/* What bwgemmSetWorkspace set last, or what new handles are set to: passing it to
- * bwgemmSetWorkspace restores it. */
+/* What bwgemmSetWorkspace set last, or new handles are set to; passing it there restores it. */
 BWGEMM_API bwgemmStatus_t bwgemmGetWorkspace(bwgemmHandle_t handle, void** workspace, size_t* size);
 
 /* Whether alpha and beta are host or device pointers; new handles: host.
@@ -435,7 +435,7 @@ typedef struct bwgemmMatmulAlgo_t {
   int32_t raster;           /* order of tiles: 0 grouped, 1 snake, 2 Hilbert curve */
   int32_t isDeterministic;  /* 1: in the sense of BWGEMM_DETERMINISM_BITWISE; so are all */
   int32_t isBatchInvariant; /* 1: in the sense of BWGEMM_DETERMINISM_BATCH_INVARIANT */
-  int32_t copiesOperands;   /* 1: what TMA cannot load is copied into the workspace first */
+  int32_t copiesOperands;   /* into the workspace first; 1: what TMA cannot load, 2: one of two */
 } bwgemmMatmulAlgo_t;
 
 /* Writes to algos, best prediction first, at most `capacity` of the ways to compute the

@@ -16,6 +16,10 @@ namespace {
 constexpr std::uint32_t first_size = sizeof(bwgemmMatmulAlgo_t);  // of the first version
 constexpr std::uint32_t last_size = 4096;
 
+std::int32_t in_c(Operands operands) {
+  return operands == Operands::in_place ? 0 : operands == Operands::copied ? 1 : 2;
+}
+
 bwgemmMatmulAlgo_t in_c(const Algo& algo) {
   return {.structSize = sizeof(bwgemmMatmulAlgo_t),
           .kernel = algo.pick.row,
@@ -27,7 +31,7 @@ bwgemmMatmulAlgo_t in_c(const Algo& algo) {
           .raster = static_cast<std::int32_t>(algo.pick.raster),
           .isDeterministic = 1,
           .isBatchInvariant = algo.is_batch_invariant ? 1 : 0,
-          .copiesOperands = algo.pick.operands == Operands::copied ? 1 : 0};
+          .copiesOperands = in_c(algo.pick.operands)};
 }
 
 }  // namespace

@@ -74,7 +74,7 @@ class Event {
 };
 
 struct Candidate {
-  KnownPlan known;
+  std::vector<KnownPlan> plans;
   std::vector<double> times;
   Pick pick;
 
@@ -128,7 +128,7 @@ class Tuner {
       if (found.empty()) limit = most_over_best_prediction * algo.predicted_us;
       if (static_cast<int>(found.size()) == most || algo.predicted_us > limit) break;
       try {
-        found.push_back({planned(algo.pick), {}, algo.pick});
+        found.push_back({plans_of(algo.pick), {}, algo.pick});
       } catch (const Error& error) {
         // Clusters may not fit what the context has of the device.
         if (error.status() != BWGEMM_STATUS_NOT_SUPPORTED) throw;
@@ -156,12 +156,12 @@ class Tuner {
         if (candidate.times[0] <= hopeless * least) timed(candidate, flushed, begin, end);
   }
 
-  void launch(Candidate& candidate) const { start(handle_, candidate.known, call_.workspace.data); }
+  void launch(Candidate& candidate) const { start(handle_, candidate.plans, call_.workspace.data); }
 
-  KnownPlan planned(const Pick& pick) const {
+  std::vector<KnownPlan> plans_of(const Pick& pick) const {
     CallSettings call = call_;
     call.algo = packed(pick);
-    return handle_.plan(problem_, handle_.choose(problem_, call), call_);
+    return planned(handle_, problem_, handle_.choose(problem_, call), call_);
   }
 
  private:
@@ -288,7 +288,7 @@ std::int64_t autotune(Handle& handle, const MatmulArguments& arguments,
   Candidate& best = candidates[winner(candidates, options.tolerance)];
 
   const Tuner final(handle, problem, call);
-  best.known = final.planned(best.pick);
+  best.plans = final.plans_of(best.pick);
   final.launch(best);
   handle.driver.call(handle.driver.cuStreamSynchronize, stream);
   if (problem.scale_only()) return packed(best.pick);

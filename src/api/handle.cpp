@@ -156,13 +156,30 @@ Choice Handle::choose(const Problem& problem, const CallSettings& call) const {
   return select(problem, facts, kernel_rows, options);
 }
 
-KnownPlan Handle::plan(const Problem& problem, const Choice& choice, const CallSettings& call) {
+namespace {
+
+Addresses addresses(const Problem& problem) {
+  return {problem.a.data, problem.b.data, problem.d.data};
+}
+
+}  // namespace
+
+KnownPlan Handle::plan(const Problem& whole, const Choice& of_whole, const CallSettings& call,
+                       int part) {
+  const Problem problem = part_of(whole, of_whole.division, part);
+  CallSettings settled = call;  // nothing is looked up again
+  settled.algo = packed(pick_of(of_whole));
+  const Choice choice =
+      of_whole.division.parts == 1
+          ? of_whole
+          : choice_of_part(problem, facts, kernel_rows, select_options(whole, settled), of_whole);
   const KernelConfig& config = kernel_rows[static_cast<std::size_t>(choice.row)];
   KnownPlan known;
-  known.choice = choice;
+  known.choice = of_whole;
+  known.distance = distances(addresses(whole), addresses(problem));
   known.sums = plan_sums(problem, call);
-  known.need = need_of(problem, choice, known.sums, call);
-  const Copies copies = copies_of(problem, choice);
+  known.need = need_of(whole, of_whole, known.sums, call);  // of all parts, so that they share it
+  const Copies copies = copies_of(problem, choice.operands);
   if (copies.any()) known.scratch = scratch(known.need, call.workspace.data);
   const auto workspace = reinterpret_cast<std::uintptr_t>(known.scratch.partials);
   known.copies = make_copies_plan(problem, copies, facts, sm_count_target, workspace);
@@ -195,7 +212,8 @@ ScratchNeed Handle::need_of(const Problem& problem, const Choice& choice, const 
   return need;
 }
 
-bool Handle::move_plan(KnownPlan& known, const Addresses& to, const Scratch& scratch) {
+bool Handle::move_plan(KnownPlan& known, const Addresses& of_call, const Scratch& scratch) {
+  const Addresses to = of_call + known.distance;
   if (!known.copies.any()) return bwgemm::move_plan(known.plan, known.origin, to, maps_);
   const Addresses at =
       move_copies(known.copies, to, reinterpret_cast<std::uintptr_t>(scratch.partials));

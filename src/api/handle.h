@@ -55,11 +55,12 @@ class Handle {
                                std::size_t workspace_bytes) const;
   Choice choose(const Problem& problem, const CallSettings& call) const;
   SumsPlan plan_sums(const Problem& problem, const CallSettings& call) const;
-  // Plans without scratch, but for copies, which lie where the next launch on the stream has them.
-  // The handle's context must be current, as for the functions below.
-  KnownPlan plan(const Problem& problem, const Choice& choice, const CallSettings& call);
+  // Of one part of the call. Plans without scratch, but for copies, which lie where the next launch
+  // on the stream has them. The handle's context must be current, as for the functions below.
+  KnownPlan plan(const Problem& problem, const Choice& choice, const CallSettings& call,
+                 int part = 0);
   // Whether the plan could be made that of operands at other addresses, with copies in the scratch.
-  bool move_plan(KnownPlan& known, const Addresses& to, const Scratch& scratch);
+  bool move_plan(KnownPlan& known, const Addresses& of_call, const Scratch& scratch);
   // What a plan needs, for the next launches on the stream; `memory` is the caller's workspace.
   Scratch scratch(const ScratchNeed& need, void* memory);
   // Of the copies and the product, and then of its sums.

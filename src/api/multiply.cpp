@@ -157,12 +157,13 @@ bool has_fixed_addresses(const KnownPlan& known, const MatmulArguments& argument
   return known.fixed == fixed_addresses(arguments);
 }
 
-// False if no plan of such a call is known. Where one is, but cannot be moved, `choice` is its own.
+// False if no plan of such a call's part is known, or only that of another choice. Where one is,
+// but cannot be moved or has others behind it, `choice` is the call's.
 template <class Arguments, class Key>
 bool start_known(Handle& handle, const Arguments& arguments, const Key& key,
                  std::optional<Choice>& choice) {
   auto found = handle.plans.of(arguments).find(key);
-  if (found.known == nullptr) return false;
+  if (found.known == nullptr || (choice && found.known->choice != *choice)) return false;
   const ContextScope scope(handle.context);
   void* const memory = workspace_data(handle, arguments);
   const bool copies = found.known->copies.any();
@@ -172,6 +173,7 @@ bool start_known(Handle& handle, const Arguments& arguments, const Key& key,
     choice = found.known->choice;
     return false;
   }
+  if (found.known->choice.division.parts > 1) choice = found.known->choice;
   Launches launches(*found.known);
   const ScratchNeed need = found.known->need;
   found.lock.unlock();
@@ -195,19 +197,49 @@ void remember(Handle& handle, const Arguments& arguments, const Key& key, KnownP
 }
 
 template <class Arguments>
-void multiply_any(Handle& handle, const Arguments& arguments) {
-  if (logs(Level::info)) log(Level::info, bench_command(validated(arguments, handle.pointer_mode)));
-  const auto key = plan_key(arguments, handle.pointer_mode);
-  std::optional<Choice> choice;
-  if (key && start_known(handle, arguments, *key, choice)) return;
+void start_planned(Handle& handle, const Arguments& arguments, const Problem& problem,
+                   KnownPlan& known, int part) {
+  known.are_exchanged = exchanges_operands(arguments, problem);
+  if (const auto key = plan_key(arguments, handle.pointer_mode, part))
+    remember(handle, arguments, *key, known);
+  start(handle, std::span(&known, 1), call_settings(handle, arguments).workspace.data);
+}
+
+// All parts, or nothing if one cannot be planned.
+template <class Arguments>
+void start_unknown(Handle& handle, const Arguments& arguments) {
   const Problem problem = validated(arguments, handle.pointer_mode);
   if (problem.empty()) return;
   const CallSettings call = call_settings(handle, arguments);
   const ContextScope scope(handle.context);
-  KnownPlan known = handle.plan(problem, choice ? *choice : handle.choose(problem, call), call);
-  known.are_exchanged = exchanges_operands(arguments, problem);
-  if (key) remember(handle, arguments, *key, known);
-  start(handle, known, call.workspace.data);
+  std::vector<KnownPlan> plans = planned(handle, problem, handle.choose(problem, call), call);
+  for (int part = 0; KnownPlan & known : plans)
+    start_planned(handle, arguments, problem, known, part++);
+}
+
+// One part of a call that was planned before: allocates nothing.
+template <class Arguments>
+void start_again(Handle& handle, const Arguments& arguments, const Choice& choice, int part) {
+  const Problem problem = validated(arguments, handle.pointer_mode);
+  const ContextScope scope(handle.context);
+  KnownPlan known = handle.plan(problem, choice, call_settings(handle, arguments), part);
+  start_planned(handle, arguments, problem, known, part);
+}
+
+template <class Arguments>
+void multiply_any(Handle& handle, const Arguments& arguments) {
+  if (logs(Level::info)) log(Level::info, bench_command(validated(arguments, handle.pointer_mode)));
+  std::optional<Choice> choice;
+  for (int part = 0; part == 0 || part < choice->division.parts; ++part) {
+    const auto key = plan_key(arguments, handle.pointer_mode, part);
+    if (key && start_known(handle, arguments, *key, choice)) {
+      if (!choice) return;
+    } else if (choice) {
+      start_again(handle, arguments, *choice, part);
+    } else {
+      return start_unknown(handle, arguments);
+    }
+  }
 }
 
 }  // namespace
@@ -231,11 +263,22 @@ CallSettings call_settings(const Handle& handle, const MatmulArguments& argument
           arguments.is_gemm ? -1 : desc.algo};
 }
 
-void start(Handle& handle, const KnownPlan& known, void* memory) {
-  const Scratch scratch =
-      known.copies.any() ? known.scratch : scratch_for(handle, known, known.need, memory);
-  Launches launches(known);
-  launch_all(handle, launches, scratch);
+std::vector<KnownPlan> planned(Handle& handle, const Problem& problem, const Choice& choice,
+                               const CallSettings& call) {
+  std::vector<KnownPlan> plans;
+  plans.reserve(static_cast<std::size_t>(choice.division.parts));
+  for (int part = 0; part < choice.division.parts; ++part)
+    plans.push_back(handle.plan(problem, choice, call, part));
+  return plans;
+}
+
+void start(Handle& handle, std::span<const KnownPlan> plans, void* memory) {
+  for (const KnownPlan& known : plans) {
+    const Scratch scratch =
+        known.copies.any() ? known.scratch : scratch_for(handle, known, known.need, memory);
+    Launches launches(known);
+    launch_all(handle, launches, scratch);
+  }
 }
 
 }  // namespace bwgemm

@@ -3,6 +3,9 @@
 // only the last for a call like one before it.
 #pragma once
 
+#include <span>
+#include <vector>
+
 #include "api/handle.h"
 #include "api/validate.h"
 
@@ -15,8 +18,12 @@ void multiply(Handle& handle, const MatmulArguments& arguments);
 CallSettings call_settings(const Handle& handle, const GemmArguments& arguments);
 CallSettings call_settings(const Handle& handle, const MatmulArguments& arguments);
 
-// Launches a plan at the operands it was made for; `memory` is the caller's workspace. The handle's
-// context is current.
-void start(Handle& handle, const KnownPlan& known, void* memory);
+// Of all parts of a call. The handle's context is current, as for the next function.
+std::vector<KnownPlan> planned(Handle& handle, const Problem& problem, const Choice& choice,
+                               const CallSettings& call);
+
+// Launches plans one after the other at the operands they were made for; `memory` is the caller's
+// workspace.
+void start(Handle& handle, std::span<const KnownPlan> plans, void* memory);
 
 }  // namespace bwgemm

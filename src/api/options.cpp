@@ -32,7 +32,7 @@ std::optional<SliceSums> sums_option(Option option) {
 }
 
 std::optional<Operands> operands_option(Option option) {
-  return named(option_value(option), {Operands::in_place, Operands::copied});
+  return named(option_value(option), all_operands);
 }
 
 }  // namespace bwgemm

@@ -54,9 +54,11 @@ inline constexpr std::array option_rows = {
     OptionRow{Option::force_sums, "BWGEMM_FORCE_SUMS", "",
               "memory or cluster: where slices of k are added, if both are possible; read by "
               "bwgemmCreate"},
-    OptionRow{Option::force_operands, "BWGEMM_FORCE_OPERANDS", "",
-              "in_place or copied: whether operands that TMA cannot load are copied first, if they "
-              "can be; read by bwgemmCreate"},
+    OptionRow{
+        Option::force_operands, "BWGEMM_FORCE_OPERANDS", "",
+        "in_place, copied, copied_a or copied_b: whether operands that TMA cannot load, or one "
+        "of two, of the row-order product, are copied first, if they can be; read by "
+        "bwgemmCreate"},
     OptionRow{Option::tuning_cache, "BWGEMM_TUNING_CACHE", "",
               "a file for results of autotuning, as bwgemmSetTuningCache; read by bwgemmCreate"},
 };

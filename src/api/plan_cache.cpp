@@ -41,14 +41,15 @@ std::optional<std::uint64_t> scalar_traits(const void* scalar, bwgemmPointerMode
 
 }  // namespace
 
-std::optional<GemmKey> plan_key(const GemmArguments& arguments, bwgemmPointerMode_t pointer_mode) {
+std::optional<GemmKey> plan_key(const GemmArguments& arguments, bwgemmPointerMode_t pointer_mode,
+                                int part) {
   if (arguments.m <= 0 || arguments.n <= 0 || arguments.batch_count <= 0) return std::nullopt;
   const auto alpha = scalar_traits(arguments.alpha, pointer_mode);
   const auto beta = scalar_traits(arguments.beta, pointer_mode);
   if (!alpha || !beta) return std::nullopt;
   const std::uint64_t all_traits = traits(arguments.a) | traits(arguments.b) << 5 |
                                    traits(arguments.c) << 10 | *alpha << 15 | *beta << 17 |
-                                   half(arguments.batch_mode) << 19;
+                                   half(arguments.batch_mode) << 19 | half(part) << 24;
   return GemmKey{{half(arguments.transa) | half(arguments.transb) << 32,
                   half(arguments.a_type) | half(arguments.b_type) << 32,
                   half(arguments.c_type) | half(arguments.compute_type) << 32,
@@ -59,7 +60,7 @@ std::optional<GemmKey> plan_key(const GemmArguments& arguments, bwgemmPointerMod
 }
 
 std::optional<MatmulKey> plan_key(const MatmulArguments& arguments,
-                                  bwgemmPointerMode_t pointer_mode) {
+                                  bwgemmPointerMode_t pointer_mode, int part) {
   bwgemmMatmulDesc_t desc = arguments.desc;
   if (desc.m <= 0 || desc.n <= 0 || desc.batchCount <= 0) return std::nullopt;
   const auto alpha = scalar_traits(arguments.alpha, pointer_mode);
@@ -70,7 +71,8 @@ std::optional<MatmulKey> plan_key(const MatmulArguments& arguments,
   const bool is_c_d = arguments.c == arguments.d;
   const std::uint64_t operands = traits(arguments.a) | traits(arguments.b) << 5 |
                                  traits(arguments.c) << 10 | traits(arguments.d) << 15 |
-                                 *alpha << 20 | *beta << 22 | std::uint64_t{is_c_d} << 24;
+                                 *alpha << 20 | *beta << 22 | std::uint64_t{is_c_d} << 24 |
+                                 half(part) << 25;
   const std::uint64_t fused = traits(desc.bias) | traits(desc.rowScale) << 5 |
                               traits(desc.columnScale) << 10 | traits(desc.aux) << 15 |
                               traits(desc.workspace) << 20 | traits(desc.biasGradient) << 25;

@@ -29,10 +29,11 @@ struct PlanKey {
 using GemmKey = PlanKey<14>;
 using MatmulKey = PlanKey<sizeof(bwgemmMatmulDesc_t) / sizeof(std::uint64_t) + 1>;
 
-// Nothing for calls that launch nothing or lack a scalar.
-std::optional<GemmKey> plan_key(const GemmArguments& arguments, bwgemmPointerMode_t pointer_mode);
+// Nothing for calls that launch nothing or lack a scalar. Each part of a divided call has its own.
+std::optional<GemmKey> plan_key(const GemmArguments& arguments, bwgemmPointerMode_t pointer_mode,
+                                int part = 0);
 std::optional<MatmulKey> plan_key(const MatmulArguments& arguments,
-                                  bwgemmPointerMode_t pointer_mode);
+                                  bwgemmPointerMode_t pointer_mode, int part = 0);
 
 // Of C apart from D and of what the epilogue reads and writes: moving a plan does not change them.
 using FixedAddresses = std::array<const void*, 5>;
@@ -42,8 +43,9 @@ using FixedAddresses = std::array<const void*, 5>;
 struct KnownPlan {
   CopiesPlan copies;  // in front of the product, at the beginning of its scratch
   Plan plan;
-  SumsPlan sums;  // behind it, with the same scratch
-  Choice choice;
+  SumsPlan sums;       // behind it, with the same scratch
+  Choice choice;       // of the call; the rest is of one part of it
+  Distances distance;  // from the call's operands to the part's
   ScratchNeed need;
   Scratch scratch;  // where it was made with copies; other calls have their own
   Origin origin;

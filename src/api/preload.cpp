@@ -21,7 +21,7 @@ ScratchNeed loaded(Handle& handle, const MatmulArguments& arguments) {
   handle.kernels.get(choice.row);
   const SumsPlan sums = handle.plan_sums(problem, call);
   if (sums.any()) handle.kernels.get_sums();
-  if (choice.operands == Operands::copied) handle.kernels.get_copy();
+  if (choice.operands != Operands::in_place) handle.kernels.get_copy();
   return handle.need_of(problem, choice, sums, call);
 }
 

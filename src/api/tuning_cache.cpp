@@ -72,9 +72,19 @@ std::optional<Pick> pick_of(const TuningEntry& entry) {
   for (std::size_t i = 0; i < kernel_rows.size(); ++i)
     if (kernel_name(kernel_rows[i]).view() == entry.kernel) row = static_cast<int>(i);
   const auto raster = named(entry.raster, {Raster::grouped, Raster::snake, Raster::hilbert});
-  const auto operands = named(entry.operands, {Operands::in_place, Operands::copied});
+  const auto operands = named(entry.operands, all_operands);
   if (row < 0 || !raster || !operands) return std::nullopt;
   return Pick{row, entry.tile_n, entry.splits, *raster, *operands};
+}
+
+// Parts into which the workspace divides it: what is fastest in two may not be in ten.
+std::string described_parts(const Problem& problem, std::size_t workspace_bytes) {
+  std::string all;
+  for (const Operands operands : all_operands) {
+    const auto division = division_of(problem, operands, workspace_bytes);
+    if (division && division->parts > 1) all += text("/", name(operands), "x", division->parts);
+  }
+  return all;
 }
 
 }  // namespace
@@ -89,7 +99,8 @@ std::string problem_class(const Problem& problem, const SelectOptions& options,
     all += text("/", described(problem.c, problem), problem.c == problem.d ? "=" : "");
   all += text("/", described(problem.alpha), described(problem.beta));
   if (problem.epilogue.any()) all += text("/", described(problem.epilogue, problem));
-  return text(all, "/s", usable_sms(facts, options.sm_count_target),
+  return text(all, described_parts(problem, options.workspace_bytes), "/s",
+              usable_sms(facts, options.sm_count_target),
               options.batch_invariant ? "/invariant" : "");
 }
 

@@ -36,11 +36,22 @@ constexpr void set_output_box(const KernelConfig& config, Dtype d_type, KernelSh
                             : sm100::staging_columns(shape.tile_n, size_bytes(d_type));
 }
 
+// Of D, by a whole cluster.
+struct ClusterTile {
+  int m = 0, n = 0;
+};
+
+constexpr ClusterTile cluster_tile(const KernelConfig& config, int tile_n) {
+  const int groups = uses_tensor_memory(config) ? sm100::groups(config) : config.cluster.m;
+  return {config.tile.m * groups, (config.tile.n != 0 ? config.tile.n : tile_n) * config.cluster.n};
+}
+
 constexpr KernelShape kernel_shape(const KernelConfig& config, int tile_n, Dtype d_type) {
   KernelShape shape{};
   shape.tile_n = config.tile.n != 0 ? config.tile.n : tile_n;
-  shape.cluster_tile_m = config.tile.m * config.cluster.m;
-  shape.cluster_tile_n = shape.tile_n * config.cluster.n;
+  const ClusterTile tile = cluster_tile(config, tile_n);
+  shape.cluster_tile_m = tile.m;
+  shape.cluster_tile_n = tile.n;
   shape.stages = config.stages;
   switch (config.family) {
     case Family::cooperative:  // CTAs of a cluster in m share B, each loads its part; in n they
@@ -59,7 +70,6 @@ constexpr KernelShape kernel_shape(const KernelConfig& config, int tile_n, Dtype
       shape.threads = sm100::threads(config);
       shape.stages = sm100::stages_that_fit(config, shape.tile_n);
       shape.smem_bytes = sm100::layout(config, shape.tile_n, shape.stages).bytes;
-      shape.cluster_tile_m = config.tile.m * sm100::groups(config);
       shape.map_rank = config.choices.map_rank;
       shape.operand_box_columns = sm100::block_elements(config);
       shape.a_box_rows = sm100::row_blocks(config) * sm100::cta_rows;
@@ -76,9 +86,9 @@ constexpr KernelShape kernel_shape(const KernelConfig& config, int tile_n, Dtype
 }
 
 // Output tiles of whole clusters. `problem` as the kernel sees it.
-inline TileCounts cluster_tiles(const Problem& problem, const KernelConfig& config,
-                                const KernelShape& shape) {
-  TileCounts tiles = tile_counts(problem, shape.cluster_tile_m, shape.cluster_tile_n);
+inline TileCounts cluster_tiles(const Problem& problem, const KernelConfig& config, int tile_n) {
+  const ClusterTile tile = cluster_tile(config, tile_n);
+  TileCounts tiles = tile_counts(problem, tile.m, tile.n);
   // Its tiles are D's; of the others they are the product's.
   if (config.family == Family::direct) tiles.n = ceil_div(d_columns(problem), config.tile.n);
   if (config.family == Family::dot)

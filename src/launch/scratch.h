@@ -53,7 +53,7 @@ struct ScratchNeed {
 class ScratchPool {
  public:
   // What one launch may have of the library's memory.
-  static constexpr std::size_t max_partials_bytes = std::size_t{24} << 20;
+  static constexpr std::size_t max_partials_bytes = std::size_t{32} << 20;
 
   explicit ScratchPool(const Driver& driver) : driver_(driver) {}
   ScratchPool(const ScratchPool&) = delete;
@@ -78,7 +78,7 @@ class ScratchPool {
   CUresult release();
 
  private:
-  // A slot's buffers have fixed sizes, 32 MiB together (less where the limit is lower), and a
+  // A slot's buffers have fixed sizes, 40 MiB together (less where the limit is lower), and a
   // launch takes the smallest that suffices: growing one would mean freeing memory that pending
   // work may use.
   static constexpr std::array<std::size_t, 3> partials_steps{

@@ -30,7 +30,7 @@ std::int32_t batch_step(const Matrix& matrix, std::int64_t batch) {
 
 void fill_common(const Problem& problem, const KernelConfig& config, const Choice& choice,
                  const KernelShape& shape, KernelParams& params) {
-  const TileCounts tiles = cluster_tiles(problem, config, shape);
+  const TileCounts tiles = cluster_tiles(problem, config, shape.tile_n);
   params.tiles_m = narrow(tiles.m);
   params.tiles_n = narrow(tiles.n);
   params.batch = narrow(tiles.batch);
@@ -132,7 +132,7 @@ void get_maps(const TensorMapKey& key, std::uint32_t rest, TensorMapCache& maps,
 
 void fill_maps(const Problem& problem, const KernelConfig& config, const KernelShape& shape,
                TensorMapCache& maps, KernelParams& params, Origin& origin) {
-  const TileCounts tiles = cluster_tiles(problem, config, shape);
+  const TileCounts tiles = cluster_tiles(problem, config, shape.tile_n);
   const bool reorders = problem.epilogue.gate != Gate::none && !uses_tensor_memory(config);
   const auto key = [&](const Matrix& matrix, Major major, std::int64_t lines, int box_rows,
                        std::int64_t readers, bool along_d) {
@@ -252,7 +252,7 @@ Plan make_plan(const Problem& given, const KernelConfig& config, const Choice& c
   // Padding too: equal plans are then equal bytes.
   std::memset(static_cast<void*>(&plan.params), 0, sizeof(KernelParams));
   fill_common(problem, config, choice, plan.shape, plan.params);
-  const TileCounts tiles = cluster_tiles(problem, config, plan.shape);
+  const TileCounts tiles = cluster_tiles(problem, config, plan.shape.tile_n);
   fill_splits(problem, config, choice, tiles.total(), context.scratch, plan.params);
   if (config.output == Output::scattered) fill_strided(problem, plan.params);
   fill_fused(problem, config, from.is_transposed, plan.params);

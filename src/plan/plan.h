@@ -52,6 +52,25 @@ struct Addresses {
   bool operator==(const Addresses&) const = default;
 };
 
+// Bytes between addresses of one call.
+struct Distances {
+  std::uintptr_t a = 0, b = 0, d = 0;
+};
+
+inline Distances distances(const Addresses& from, const Addresses& to) {
+  const auto between = [](const void* one, const void* other) {
+    return reinterpret_cast<std::uintptr_t>(other) - reinterpret_cast<std::uintptr_t>(one);
+  };
+  return {between(from.a, to.a), between(from.b, to.b), between(from.d, to.d)};
+}
+
+inline Addresses operator+(const Addresses& from, const Distances& by) {
+  const auto moved = [](const void* one, std::uintptr_t bytes) {
+    return reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(one) + bytes);
+  };
+  return {moved(from.a, by.a), moved(from.b, by.b), moved(from.d, by.d)};
+}
+
 // What a plan was made from, as far as moving it takes.
 struct Origin {
   Addresses addresses;           // as the kernel sees the problem

@@ -13,7 +13,7 @@ namespace bwgemm {
 namespace {
 
 // Bits of an algo value, from the least; above them is the mark that no value of cuBLAS has.
-constexpr int tile_n_bits = 11, operands_bits = 1, splits_bits = 16, raster_bits = 2, row_bits = 12;
+constexpr int tile_n_bits = 11, operands_bits = 2, splits_bits = 16, raster_bits = 2, row_bits = 11;
 constexpr int table_bits = 20;
 constexpr int operands_at = tile_n_bits, splits_at = operands_at + operands_bits;
 constexpr int raster_at = splits_at + splits_bits;
@@ -23,7 +23,9 @@ static_assert(mark_at == 62);
 static_assert(kernel_rows.size() <= std::size_t{1} << row_bits);
 
 constexpr std::uint64_t table_mark() {
-  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a over all names
+  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a over the places of fields and all names
+  for (const int at : {operands_at, splits_at, raster_at, row_at, table_at})
+    hash = (hash ^ static_cast<std::uint64_t>(at)) * 0x100000001b3;
   for (const KernelConfig& row : kernel_rows) {
     const KernelName name = kernel_name(row);
     for (const char c : name.view()) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
@@ -40,7 +42,7 @@ constexpr int field(std::uint64_t value, int at, int bits) {
 // A single row or column of tiles has one order.
 bool has_several_orders(const Problem& seen, const KernelConfig& config, int tile_n) {
   if (!uses_tensor_memory(config)) return false;
-  const TileCounts tiles = cluster_tiles(seen, config, kernel_shape(config, tile_n, seen.d.type));
+  const TileCounts tiles = cluster_tiles(seen, config, tile_n);
   return tiles.m > 1 && tiles.n > 1;
 }
 
@@ -48,17 +50,17 @@ bool has_several_orders(const Problem& seen, const KernelConfig& config, int til
 void add_row(const Source& source, const DeviceFacts& usable, std::span<const KernelConfig> rows,
              int row, const SelectOptions& options, std::vector<Algo>& all) {
   const KernelConfig& config = rows[static_cast<std::size_t>(row)];
-  if (row_rejects(source.problem, usable, config, options) != nullptr) return;
+  if (row_rejects(source, usable, config, options) != nullptr) return;
   const Problem problem = seen_by(config, source.problem);
   const bool adds_alike = batch_invariance_rejects(source.problem, config) == nullptr;
   const std::size_t copied = options.workspace_bytes - source.workspace_bytes;
   for_each_tile_n(config, problem, [&](int tile_n) {
     const Splits splits = splits_to_try(problem, usable, config, source.workspace_bytes,
-                                        options.batch_invariant ? 1 : 0, tile_n);
+                                        allowed_splits(source, options), tile_n);
     for (int i = 0; i < splits.count; ++i) {
       const int number = splits.number[i];
-      const double us = source.copying_us +
-                        with_sums(problem, usable, config, options, tile_n, number).predicted_us;
+      const double us =
+          source.whole_us(with_sums(problem, usable, config, options, tile_n, number).predicted_us);
       const std::int64_t sliced = sliced_tiles(problem, usable, config, tile_n, number);
       const Choice choice{row, tile_n, number, sliced, 0, us};
       const std::size_t bytes = copied + workspace_bytes(source.problem, config, choice);
@@ -101,6 +103,7 @@ std::vector<Algo> algos(const Problem& problem, const DeviceFacts& facts,
   SelectOptions options = given;
   options.pick.reset();
   options.forced_kernel = {};
+  options.forced_splits = 0;
   options.forced_operands.reset();
   const DeviceFacts usable = limited(facts, options);
   std::vector<Algo> all;

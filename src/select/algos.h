@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Algos: everything that could compute a problem, best prediction first, and the number by which a
-// caller names one of them. The number holds row, tile, slices and order of tiles, and a mark of
-// the table of kernels, so that one of another build is known as such.
+// caller names one of them. The number holds row, tile, slices, order of tiles and operands, and a
+// mark of the table of kernels, so that one of another build is known as such.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ std::optional<Pick> unpacked(std::int64_t algo);
 
 // Every pick that can serve the problem with these options, whatever is forced in them; of splits
 // those worth predicting, of orders of tiles the different ones, but no kernels that only show a
-// technique. Equal predictions: in the order of the rows, then operands in place first,
+// technique. Equal predictions: in the order of the rows, then of operands,
 // then narrow tiles, then few splits.
 std::vector<Algo> algos(const Problem& problem, const DeviceFacts& facts,
                         std::span<const KernelConfig> rows, const SelectOptions& options);

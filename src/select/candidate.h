@@ -20,15 +20,26 @@ struct Candidate {
   double predicted_us;
   SliceSums sums = SliceSums::memory;
   Operands operands = Operands::in_place;
+  Division division = {};
 };
 
-// A call's problem with operands where they are, or copied.
+// A call's problem with operands where they are, or copied; if it is divided, its first part.
 struct Source {
   Operands operands;
   Problem problem;
   std::size_t workspace_bytes;  // less what copies take
-  double copying_us;
+  double copying_us = 0;
+  Division division = {};
+  Problem last = {};  // its last part, where it is divided
+
+  // Of all parts, which are taken to be alike.
+  double whole_us(double part_us) const { return division.parts * (copying_us + part_us); }
 };
+
+// Divided products have nothing but copies in the workspace.
+inline int allowed_splits(const Source& source, const SelectOptions& options) {
+  return options.batch_invariant || source.division.parts > 1 ? 1 : options.forced_splits;
+}
 
 // Those that the options allow: at least one.
 class Sources {
@@ -41,7 +52,7 @@ class Sources {
  private:
   void add(const Source& source) { sources_[static_cast<std::size_t>(count_++)] = source; }
 
-  std::array<Source, 2> sources_;
+  std::array<Source, all_operands.size()> sources_;
   int count_ = 0;
 };
 
@@ -62,6 +73,10 @@ Candidate picked(const Problem& problem, const DeviceFacts& usable,
 // Null, or why the row is no candidate of the call; its tiles and splits are not looked at.
 const char* row_rejects(const Problem& problem, const DeviceFacts& usable,
                         const KernelConfig& config, const SelectOptions& options);
+
+// Of all parts.
+const char* row_rejects(const Source& source, const DeviceFacts& usable, const KernelConfig& config,
+                        const SelectOptions& options);
 
 // The number of slices judged, whose sums are added where it takes less time. The problem is as the
 // kernel sees it.

@@ -75,7 +75,8 @@ double moved_bytes(const CopiedLines& copied) {
 
 }  // namespace
 
-Copies copies_of(const Problem& problem) {
+Copies copies_of(const Problem& problem, Operands operands) {
+  if (operands == Operands::in_place) return {};
   if (problem.is_pointer_array || problem.scale_only() || problem.empty()) return {};
   constexpr int element_bytes = 2;
   if (size_bytes(problem.a.type) != element_bytes || problem.a.type != problem.b.type) return {};
@@ -90,7 +91,11 @@ Copies copies_of(const Problem& problem) {
     if (!copies.b) return {};
     copies.b->at = copies.a ? copies.a->bytes : 0;
   }
-  return copies;
+  if (operands == Operands::copied) return copies;
+  if (!copies.a || !copies.b) return {};
+  if (operands == Operands::copied_a) return {copies.a, std::nullopt};
+  copies.b->at = 0;
+  return {std::nullopt, copies.b};
 }
 
 Problem with_copies(Problem problem, const Copies& copies, std::uintptr_t workspace) {

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string_view>
 
@@ -14,11 +15,21 @@
 
 namespace bwgemm {
 
-// Whether a kernel finds the operands where the caller has them.
-enum class Operands : std::uint8_t { in_place, copied };
+// Whether a kernel finds the operands where the caller has them. Where TMA can load neither, one of
+// them may be copied and the other stay: all the workspace is the one's.
+enum class Operands : std::uint8_t { in_place, copied, copied_a, copied_b };
+
+inline constexpr std::initializer_list<Operands> all_operands{
+    Operands::in_place, Operands::copied, Operands::copied_a, Operands::copied_b};
 
 constexpr std::string_view name(Operands operands) {
-  return operands == Operands::in_place ? "in_place" : "copied";
+  switch (operands) {
+    case Operands::in_place: return "in_place";
+    case Operands::copied: return "copied";
+    case Operands::copied_a: return "copied_a";
+    case Operands::copied_b: return "copied_b";
+  }
+  return "";
 }
 
 // One operand as it is copied. Lines are what lies together: rows or columns.
@@ -35,9 +46,10 @@ struct Copies {
   std::size_t bytes() const { return (a ? a->bytes : 0) + (b ? b->bytes : 0); }
 };
 
-// Of every operand that TMA cannot load. None at all if one of them cannot be copied or is not
-// worth it: arrays of pointers, lines of less than 16 bytes, more than a launch can count.
-Copies copies_of(const Problem& problem);
+// Of every operand that TMA cannot load, or of one of the two. None at all if one of them cannot be
+// copied or is not worth it: arrays of pointers, lines of less than 16 bytes, more than a launch
+// can count.
+Copies copies_of(const Problem& problem, Operands operands = Operands::copied);
 
 // Where selection, which knows no addresses, takes the workspace to be.
 inline constexpr std::uintptr_t nominal_workspace = 256;

@@ -63,9 +63,9 @@ LoadedRows loaded_rows(Major major, std::int64_t extent, int tile, std::int64_t 
 }
 
 Block block_of(const Problem& problem, const ArchCosts& costs, const KernelConfig& config,
-               const KernelShape& shape, const TileCounts& tiles) {
+               int tile_n, const TileCounts& tiles) {
   const double depth = 2.0 * config.tile.k;  // bytes of a row
-  const double flop = 2.0 * config.tile.m * shape.tile_n * config.tile.k;
+  const double flop = 2.0 * config.tile.m * tile_n * config.tile.k;
   const auto of_sm = [&](const Matrix& matrix) {
     return straddles(matrix) ? costs.straddling_rows : 1;
   };
@@ -81,7 +81,7 @@ Block block_of(const Problem& problem, const ArchCosts& costs, const KernelConfi
   };
   if (uses_tensor_memory(config)) {
     const double a = static_cast<double>(config.tile.m) / sm100::group_ctas(config);
-    const double b = static_cast<double>(shape.tile_n) / sm100::group_ctas(config);
+    const double b = static_cast<double>(tile_n) / sm100::group_ctas(config);
     // Two single CTAs on neighbouring SMs ask for the same rows of B, one above the other, which
     // leave L2 once.
     const int neighbours = config.family == Family::single && tiles.m > 1 ? 2 : 1;
@@ -95,7 +95,7 @@ Block block_of(const Problem& problem, const ArchCosts& costs, const KernelConfi
   const bool has_gate = problem.epilogue.gate != Gate::none;
   const LoadedRows a = loaded_rows(config.a, problem.m, config.tile.m, tiles.m * config.cluster.m,
                                    has_gate && sm90::gates_rows(config));
-  const LoadedRows b = loaded_rows(config.b, problem.n, shape.tile_n, tiles.n * config.cluster.n,
+  const LoadedRows b = loaded_rows(config.b, problem.n, tile_n, tiles.n * config.cluster.n,
                                    has_gate && sm90::gates_columns(config));
   return {.flop = flop,
           .bytes = depth * (a.mean + b.mean),
@@ -163,16 +163,30 @@ bool is_wide(const Matrix& matrix) {
          matrix.ld % wide_elements == 0 && matrix.batch_stride % wide_elements == 0;
 }
 
-// One k block of a kernel that moves the lines of operands that TMA cannot place, in us: measured
-// 2026-11-21 and 23 on an H200 (bench/NOTES.md), about linear in the columns of the tile.
+// One k block of a kernel that moves the lines of operands that TMA cannot place, in us: fitted to
+// 464 times of an H200 (bench/NOTES.md, 2026-11-24). The longer of products and moves, which depend
+// on how many lines they move, and whether in another order of k, as a moved MN-major operand asks.
 double moving_block_us(const Problem& problem, const KernelConfig& config) {
-  const double columns = config.tile.n / 128.0;
-  const bool a_moves = !is_wide(problem.a), b_moves = !is_wide(problem.b);
-  if (!a_moves && !b_moves) return 0.11 + 0.41 * columns;
-  const bool along_k = (!a_moves || config.a == Major::k) && (!b_moves || config.b == Major::k);
-  return 1.02 + (along_k ? 0.1 : 0.4) * columns;
+  constexpr double lines_at_once = 128;
+  const double columns = config.tile.n / lines_at_once;
+  const double products = 0.07 + 0.37 * columns;
+  const bool by_class = takes_k_by_class(problem, config);
+  double moves = 0;
+  const auto add = [&](const Matrix& matrix, Major major, double lines) {
+    const bool is_in_place = is_wide(matrix);
+    if (major == Major::k)
+      moves += by_class ? 0.39 * lines : is_in_place ? 0 : 0.23 * lines;
+    else
+      moves += is_in_place ? 0 : 0.30 * lines;
+  };
+  add(problem.a, config.a, config.tile.m / lines_at_once);
+  add(problem.b, config.b, columns);
+  if (moves == 0) return products;
+  const bool loads_all_by_class = config.a == Major::mn && config.b == Major::mn;
+  if (loads_all_by_class) moves += 0.09 + 0.15 * columns;
+  return std::max(products + 0.16, 0.64 + moves);
 }
-constexpr double scattered_elements_per_us = 3.3e3;  // of D, by ordinary stores; measured likewise
+constexpr double scattered_elements_per_us = 2.8e3;  // of D, by ordinary stores; fitted likewise
 
 // One k block of a kernel whose threads load what TMA cannot address, in us: predicted, as all of
 // b200_costs. Loads of 128 rows are under way while those before are shifted and stored: each takes
@@ -211,9 +225,10 @@ double cluster_merge_us(const ArchCosts& costs, double slice_bytes, int splits) 
 }
 
 Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
-              int tile_n, int splits, SliceSums sums, const ArchCosts& costs) {
-  const KernelShape shape = kernel_shape(config, tile_n, problem.d.type);
-  const double cta_outputs = static_cast<double>(config.tile.m) * shape.tile_n /
+              int given_tile_n, int splits, SliceSums sums, const ArchCosts& costs) {
+  const ClusterTile tile = cluster_tile(config, given_tile_n);
+  const int tile_n = tile.n / config.cluster.n;
+  const double cta_outputs = static_cast<double>(config.tile.m) * tile_n /
                              (uses_tensor_memory(config) ? sm100::group_ctas(config) : 1);
   const double output_bytes = cta_outputs * output_bytes_per_element(problem);
   const bool is_by_lines = stores_lines(problem, config);
@@ -227,8 +242,8 @@ Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConf
                          : config.ctas_per_sm > 1 ? costs.exposed_epilogue * epilogue
                                                   : epilogue;
   const std::int64_t steps = k_steps(problem, config);
-  const TileCounts tiles = tile_counts(problem, shape.cluster_tile_m, shape.cluster_tile_n);
-  const Block block = block_of(problem, costs, config, shape, tiles);
+  const TileCounts tiles = tile_counts(problem, tile.m, tile.n);
+  const Block block = block_of(problem, costs, config, tile_n, tiles);
   const std::int64_t sliced = sliced_tiles(problem, facts, config, tile_n, splits);
   const std::int64_t whole = tiles.total() - sliced, slices = sliced * splits;
   const std::int64_t resident = resident_clusters(facts, config);
@@ -238,13 +253,13 @@ Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConf
   const double pace_of_shape = config.takes_turns && whole <= resident ? 1.0
                                : straddles_alone ? std::max(pace(config), costs.straddling_pace)
                                                  : pace(config);
-  const double loading = loading_block_us(problem, config, shape.tile_n);
+  const double loading = loading_block_us(problem, config, tile_n);
   const auto wave_us = [&](std::int64_t clusters, std::int64_t blocks) {
     if (clusters == 0) return 0.0;
     const double each =
         moves_lines(config)
             ? moving_block_us(problem, config)
-            : std::max(loading, block_us(costs, config, block, shape.tile_n, pace_of_shape,
+            : std::max(loading, block_us(costs, config, block, tile_n, pace_of_shape,
                                          facts.sm_count, clusters * config.cluster.size(), sums));
     const double products = static_cast<double>(blocks) * each + costs.fill_us;
     if (is_by_lines && whole > resident && !config.takes_turns)
@@ -312,8 +327,7 @@ double direct_compute_us(const Problem& problem, const DeviceFacts& facts,
 // Weights stream at the rate of the memory, or of what the teams at work have in flight.
 double dot_compute_us(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
                       int splits, const ArchCosts& costs) {
-  const KernelShape shape = kernel_shape(config, config.tile.n, problem.d.type);
-  const std::int64_t units = cluster_tiles(problem, config, shape).total() * splits;
+  const std::int64_t units = cluster_tiles(problem, config, config.tile.n).total() * splits;
   const std::int64_t resident = resident_clusters(facts, config) * dot::teams(config);
   const double team_bytes_per_us = costs.dot_cta_bytes_per_us / dot::teams(config);
   const double outputs = static_cast<double>(config.tile.m) * config.tile.n;
@@ -350,11 +364,10 @@ double dot_compute_us(const Problem& problem, const DeviceFacts& facts, const Ke
 // the rows of A, the longer operand, are neighbours: their loads leave memory once.
 int raster_group(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
                  int tile_n) {
-  const KernelShape shape = kernel_shape(config, tile_n, problem.d.type);
-  const TileCounts tiles = tile_counts(problem, shape.cluster_tile_m, shape.cluster_tile_n);
+  const ClusterTile tile = cluster_tile(config, tile_n);
+  const TileCounts tiles = tile_counts(problem, tile.m, tile.n);
   const std::int64_t wave = std::min(resident_clusters(facts, config), tiles.m * tiles.n);
-  const double best =
-      std::sqrt(static_cast<double>(wave) * shape.cluster_tile_n / shape.cluster_tile_m);
+  const double best = std::sqrt(static_cast<double>(wave) * tile.n / tile.m);
   const bool is_narrow = static_cast<double>(tiles.n) * best <= static_cast<double>(wave);
   if (problem.m > problem.n && is_narrow) return 1;
   const std::int64_t rows = std::clamp<std::int64_t>(std::llround(best), 1, tiles.m);

@@ -76,12 +76,19 @@ void add_copies(Report& report, const Copies& copies) {
   report.add(static_cast<std::int64_t>(copies.bytes())).add(" bytes of workspace").end();
 }
 
+void add_division(Report& report, const Division& division) {
+  if (division.parts == 1) return;
+  report.add("divided    into ").add(division.parts).add(" products of ").add(division.lines);
+  report.add(division.of_n ? " columns" : " rows").add(", each behind its copy").end();
+}
+
 void add_choice(Report& report, const Problem& problem, const DeviceFacts& usable,
                 const KernelConfig& config, const Choice& choice) {
   const KernelShape shape = kernel_shape(config, choice.tile_n, problem.d.type);
-  const Copies copies = copies_of(problem, choice);
-  const Problem source = with_copies(problem, copies);
-  const TileCounts tiles = cluster_tiles(seen_by(config, source), config, shape);
+  const Problem part = part_of(problem, choice.division, 0);
+  const Copies copies = copies_of(part, choice.operands);
+  const Problem source = with_copies(part, copies);
+  const TileCounts tiles = cluster_tiles(seen_by(config, source), config, choice.tile_n);
   report.add("kernel     ").add(kernel_name(config).view()).end();
   report.add("launch     grid ")
       .add(grid_ctas(config, work_units(tiles, choice), resident_clusters(usable, config)));
@@ -101,6 +108,7 @@ void add_choice(Report& report, const Problem& problem, const DeviceFacts& usabl
   report.add(", workspace ");
   report.add(static_cast<std::int64_t>(workspace_bytes(problem, config, choice))).end();
   add_copies(report, copies);
+  add_division(report, choice.division);
   report.add("predicted  ").add_us(choice.predicted_us).end();
 }
 
@@ -115,7 +123,9 @@ void add_candidate(Report& report, const KernelConfig& config, const Candidate& 
   if (config.tile.n == 0) report.add(" with tile_n ").add(candidate.tile_n);
   if (candidate.splits > 1) report.add(" with splits ").add(candidate.splits);
   if (candidate.sums == SliceSums::cluster) report.add(" in clusters");
-  if (candidate.operands == Operands::copied) report.add(" with copies of operands");
+  if (candidate.operands != Operands::in_place)
+    report.add(" with operands ").add(name(candidate.operands));
+  if (candidate.division.parts > 1) report.add(" in ").add(candidate.division.parts).add(" parts");
   if (candidate.predicted_us < chosen_us) report.add(", too little faster to count");
   report.end();
 }

@@ -119,10 +119,14 @@ const char* type_rejects(const Problem& problem, const KernelConfig& config) {
   return nullptr;
 }
 
-const char* major_rejects(const Problem& problem, const KernelConfig& config, const Texts& texts) {
-  if (config.a != Major::any && config.a != a_major(problem))
+// Of the problem as it is given: most rows go here, and need no transposed copy of it.
+const char* major_rejects(const Problem& given, const KernelConfig& config, const Texts& texts) {
+  const bool is_transposed = sees_transposed(config, given);
+  const Major a = is_transposed ? b_major(given) : a_major(given);
+  const Major b = is_transposed ? a_major(given) : b_major(given);
+  if (config.a != Major::any && config.a != a)
     return config.a == Major::k ? texts.a_along_k : texts.a_along_m;
-  if (config.b != Major::any && config.b != b_major(problem))
+  if (config.b != Major::any && config.b != b)
     return config.b == Major::k ? texts.b_along_k : texts.b_along_n;
   return nullptr;
 }
@@ -253,8 +257,6 @@ const char* residues_reject(const Problem& problem, const Texts& texts) {
 
 const char* tma_kernel_rejects(const Problem& problem, const KernelConfig& config,
                                const Texts& texts) {
-  if (problem.scale_only()) return "k or alpha is zero: A and B are not to be touched";
-  if (const char* reason = major_rejects(problem, config, texts)) return reason;
   const OutputExtent output = output_extent(problem, config);
   if (problem.d.order != output.order) return "D is not in row order";
   if (const char* reason = fused_rejects(problem, config)) return reason;
@@ -264,7 +266,7 @@ const char* tma_kernel_rejects(const Problem& problem, const KernelConfig& confi
   const bool is_fixed = config.tile.n != 0;
   const int widest = (is_fixed ? config.tile.n : sm100::max_tile_n(config)) * config.cluster.n;
   const int narrowest = (is_fixed ? config.tile.n : sm100::tile_n_step(config)) * config.cluster.n;
-  const int tile_m = kernel_shape(config, narrowest, problem.d.type).cluster_tile_m;
+  const int tile_m = cluster_tile(config, narrowest).m;
   if (const char* reason = size_rejects(problem, config, tile_m, widest, texts)) return reason;
   if (const char* reason = tile_rejects(problem, tile_m, narrowest)) return reason;
   if (config.choices.schedule != Schedule::persistent &&
@@ -289,14 +291,13 @@ const char* dot_rejects(const Problem& problem, const KernelConfig& config, cons
   if (problem.is_pointer_array) return "takes no arrays of pointers";
   if (problem.epilogue.gate != Gate::none) return "has no gate";
   if (problem.k > longest) return "k is too large for 32-bit positions";
-  if (const char* reason = major_rejects(problem, config, texts)) return reason;
   if (config.b == Major::mn && dot::line_classes(problem.b.ld) > dot::team_warps(config))
     return texts.b.ld;  // a warp takes lines of one class
   if (problem.n > index_limit) return texts.n_limit;
   if (const char* reason = tile_rejects(problem, config.tile.m, config.tile.n)) return reason;
-  const KernelShape shape = kernel_shape(config, config.tile.n, problem.d.type);
-  return cluster_tiles(problem, config, shape).total() > index_limit ? "more than 2^31 - 1 tiles"
-                                                                     : nullptr;
+  return cluster_tiles(problem, config, config.tile.n).total() > index_limit
+             ? "more than 2^31 - 1 tiles"
+             : nullptr;
 }
 
 }  // namespace
@@ -304,8 +305,11 @@ const char* dot_rejects(const Problem& problem, const KernelConfig& config, cons
 const char* rejects(const Problem& given, const DeviceFacts& facts, const KernelConfig& config) {
   if (const char* reason = device_rejects(facts, config)) return reason;
   if (const char* reason = type_rejects(given, config)) return reason;
-  const Problem problem = seen_by(config, given);
   const Texts& texts = sees_transposed(config, given) ? exchanged : as_given;
+  const bool is_by_tma = config.family != Family::direct && config.family != Family::dot;
+  if (is_by_tma && given.scale_only()) return "k or alpha is zero: A and B are not to be touched";
+  if (const char* reason = major_rejects(given, config, texts)) return reason;
+  const Problem problem = seen_by(config, given);
   switch (config.family) {
     case Family::direct: return direct_rejects(problem, config);
     case Family::dot: return dot_rejects(problem, config, texts);

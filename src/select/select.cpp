@@ -18,22 +18,36 @@
 namespace bwgemm {
 namespace {
 
-// Of the time in place that a product with copies may need at most to be chosen: a kernel and a
+// A prediction as it counts against those of other sources. In place it counts less: a kernel and a
 // place in the workspace more are not worth a little.
-constexpr double needed_part_of_copies = 0.95;
+double weighed_us(Operands operands, double predicted_us) {
+  constexpr double needed_part_of_copies = 0.95;
+  return operands == Operands::in_place ? needed_part_of_copies * predicted_us : predicted_us;
+}
 
-// Copies that fit the workspace.
-Source copied_source(const Problem& problem, const Copies& copies, const DeviceFacts& usable,
-                     const SelectOptions& options) {
-  return {Operands::copied, with_copies(problem, copies), options.workspace_bytes - copies.bytes(),
-          copying_us(copies, usable)};
+// Nothing if operands cannot be copied so.
+std::optional<Source> source_of(const Problem& problem, Operands operands,
+                                const DeviceFacts& usable, const SelectOptions& options) {
+  if (operands == Operands::in_place) return Source{operands, problem, options.workspace_bytes};
+  const auto division = division_of(problem, operands, options.workspace_bytes);
+  if (!division) return std::nullopt;
+  const Problem part = part_of(problem, *division, 0);
+  const Copies copies = copies_of(part, operands);
+  const Problem last = part_of(problem, *division, division->parts - 1);
+  return Source{operands,
+                with_copies(part, copies),
+                options.workspace_bytes - copies.bytes(),
+                copying_us(copies, usable),
+                *division,
+                with_copies(last, copies_of(last, operands))};
 }
 
 Choice choice_of(const Problem& given, const DeviceFacts& usable,
                  std::span<const KernelConfig> rows, const SelectOptions& options, int row,
                  const Candidate& candidate) {
   const KernelConfig& config = rows[static_cast<std::size_t>(row)];
-  const Problem problem = seen_by(config, given);
+  const Problem part = part_of(given, candidate.division, 0);
+  const Problem problem = seen_by(config, with_copies(part, copies_of(part, candidate.operands)));
   return {row,
           candidate.tile_n,
           candidate.splits,
@@ -44,7 +58,8 @@ Choice choice_of(const Problem& given, const DeviceFacts& usable,
           : uses_tensor_memory(config) ? options.forced_raster.value_or(Raster::grouped)
                                        : Raster::grouped,
           candidate.sums,
-          candidate.operands};
+          candidate.operands,
+          candidate.division};
 }
 
 // Callers know the column-order product, whose letters the reasons do not use.
@@ -129,6 +144,13 @@ const char* row_rejects(const Problem& problem, const DeviceFacts& usable,
   return only_when_forced(config, options);
 }
 
+const char* row_rejects(const Source& source, const DeviceFacts& usable, const KernelConfig& config,
+                        const SelectOptions& options) {
+  const char* const reason = row_rejects(source.problem, usable, config, options);
+  if (reason != nullptr || source.division.parts == 1) return reason;
+  return row_rejects(source.last, usable, config, options);
+}
+
 Candidate with_sums(const Problem& seen, const DeviceFacts& usable, const KernelConfig& config,
                     const SelectOptions& options, int tile_n, int splits) {
   const auto predicted = [&](SliceSums sums) {
@@ -144,18 +166,18 @@ Candidate with_sums(const Problem& seen, const DeviceFacts& usable, const Kernel
 }
 
 Sources::Sources(const Problem& problem, const DeviceFacts& usable, const SelectOptions& options) {
-  const bool may_copy = options.forced_operands ? options.forced_operands == Operands::copied
-                                                : options.forced_kernel.empty();
-  const Copies copies = may_copy ? copies_of(problem) : Copies{};
-  const bool copies_fit = copies.any() && copies.bytes() <= options.workspace_bytes;
-  if (!copies_fit || !options.forced_operands)
-    add({Operands::in_place, problem, options.workspace_bytes, 0});
-  if (copies_fit) add(copied_source(problem, copies, usable, options));
+  const bool may_copy = options.forced_kernel.empty() || options.forced_operands;
+  for (const Operands operands : all_operands) {
+    if (operands != Operands::in_place && !may_copy) continue;
+    if (options.forced_operands.value_or(operands) != operands) continue;
+    if (const auto source = source_of(problem, operands, usable, options)) add(*source);
+  }
+  if (count_ == 0) add(*source_of(problem, Operands::in_place, usable, options));
 }
 
 Candidate judged(const Source& source, const DeviceFacts& usable, const KernelConfig& config,
                  const SelectOptions& options) {
-  Candidate best{row_rejects(source.problem, usable, config, options), config.tile.n, 1, 0};
+  Candidate best{row_rejects(source, usable, config, options), config.tile.n, 1, 0};
   if (best.rejected != nullptr) return best;
   const Problem problem = seen_by(config, source.problem);
   best.predicted_us = std::numeric_limits<double>::infinity();
@@ -166,9 +188,8 @@ Candidate judged(const Source& source, const DeviceFacts& usable, const KernelCo
     return candidate.predicted_us < best.predicted_us;
   };
   const auto consider = [&](int tile_n) {
-    const Splits splits =
-        splits_to_try(problem, usable, config, source.workspace_bytes,
-                      options.batch_invariant ? 1 : options.forced_splits, tile_n);
+    const Splits splits = splits_to_try(problem, usable, config, source.workspace_bytes,
+                                        allowed_splits(source, options), tile_n);
     for (int i = 0; i < splits.count; ++i) {
       const Candidate candidate =
           with_sums(problem, usable, config, options, tile_n, splits.number[i]);
@@ -185,8 +206,9 @@ Candidate judged(const Source& source, const DeviceFacts& usable, const KernelCo
   });
   if (best.predicted_us == std::numeric_limits<double>::infinity())
     best.rejected = "no tile_n is legal for the direction of B, or the one forced is not";
-  best.predicted_us += source.copying_us;
+  best.predicted_us = source.whole_us(best.predicted_us);
   best.operands = source.operands;
+  best.division = source.division;
   return best;
 }
 
@@ -195,9 +217,10 @@ Candidate judged(const Problem& problem, const DeviceFacts& usable, const Kernel
   std::optional<Candidate> best;
   for (const Source& source : Sources(problem, usable, options)) {
     const Candidate candidate = judged(source, usable, config, options);
-    const bool saves_enough = best && candidate.rejected == nullptr &&
-                              candidate.predicted_us < needed_part_of_copies * best->predicted_us;
-    if (!best || best->rejected != nullptr || saves_enough) best = candidate;
+    const bool is_better = best && candidate.rejected == nullptr &&
+                           weighed_us(candidate.operands, candidate.predicted_us) <
+                               weighed_us(best->operands, best->predicted_us);
+    if (!best || best->rejected != nullptr || is_better) best = candidate;
   }
   return *best;
 }
@@ -207,18 +230,17 @@ Candidate picked(const Problem& given, const DeviceFacts& usable,
   const Pick& pick = *options.pick;
   const KernelConfig& config = rows[static_cast<std::size_t>(pick.row)];
   Candidate candidate{nullptr, pick.tile_n, pick.splits, 0};
-  const Copies copies = pick.operands == Operands::copied ? copies_of(given) : Copies{};
-  if (pick.operands == Operands::copied && !copies.any())
-    candidate.rejected = "it copies operands, but none that kernels could not load can be copied";
-  else if (copies.bytes() > options.workspace_bytes)
-    candidate.rejected = "its copies of operands need more workspace than the call may use";
+  const auto source = source_of(given, pick.operands, usable, options);
+  if (!source) {
+    candidate.rejected =
+        copies_of(given, pick.operands).any()
+            ? "its copies of operands need more workspace than the call may use"
+            : "it copies operands, but none that kernels could not load can be copied";
+    return candidate;
+  }
+  candidate.rejected = row_rejects(*source, usable, config, options);
   if (candidate.rejected != nullptr) return candidate;
-  const Source source = copies.any()
-                            ? copied_source(given, copies, usable, options)
-                            : Source{Operands::in_place, given, options.workspace_bytes, 0};
-  candidate.rejected = row_rejects(source.problem, usable, config, options);
-  if (candidate.rejected != nullptr) return candidate;
-  const Problem problem = seen_by(config, source.problem);
+  const Problem problem = seen_by(config, source->problem);
   bool is_tile = false;
   for_each_tile_n(config, problem, [&](int tile_n) { is_tile |= pick.tile_n == tile_n; });
   const auto can_split = [&](std::size_t bytes) {
@@ -231,14 +253,17 @@ Candidate picked(const Problem& given, const DeviceFacts& usable,
     candidate.rejected = "the kernel has but one order of tiles";
   else if (pick.splits != 1 && options.batch_invariant)
     candidate.rejected = "k is split, which is not batch-invariant";
+  else if (pick.splits != 1 && source->division.parts > 1)
+    candidate.rejected = "k is split, and the product is divided";
   else if (!can_split(SIZE_MAX))
     candidate.rejected = "k cannot be split so: slices would be short, or too many for the device";
-  else if (!can_split(source.workspace_bytes))
+  else if (!can_split(source->workspace_bytes))
     candidate.rejected = "its slices of k need more workspace than the call may use";
   else
     candidate = with_sums(problem, usable, config, options, pick.tile_n, pick.splits);
-  candidate.operands = source.operands;
-  candidate.predicted_us += source.copying_us;
+  candidate.operands = source->operands;
+  candidate.division = source->division;
+  candidate.predicted_us = source->whole_us(candidate.predicted_us);
   return candidate;
 }
 
@@ -248,8 +273,8 @@ int forced_row(std::span<const KernelConfig> rows, std::string_view name) {
   throw Error(BWGEMM_STATUS_INVALID_VALUE, text("no kernel has the forced name \"", name, "\""));
 }
 
-std::optional<Choice> best_choice(const Source& source, const DeviceFacts& usable,
-                                  std::span<const KernelConfig> rows,
+std::optional<Choice> best_choice(const Problem& problem, const Source& source,
+                                  const DeviceFacts& usable, std::span<const KernelConfig> rows,
                                   const SelectOptions& options) {
   int best_row = -1;
   Candidate best{};
@@ -262,7 +287,7 @@ std::optional<Choice> best_choice(const Source& source, const DeviceFacts& usabl
     best = candidate;
   }
   if (best_row < 0) return std::nullopt;
-  return choice_of(source.problem, usable, rows, options, best_row, best);
+  return choice_of(problem, usable, rows, options, best_row, best);
 }
 
 Choice select(const Problem& problem, const DeviceFacts& facts, std::span<const KernelConfig> rows,
@@ -272,8 +297,9 @@ Choice select(const Problem& problem, const DeviceFacts& facts, std::span<const 
   if (!options.forced_kernel.empty()) return forced_choice(problem, usable, rows, options);
   std::optional<Choice> best;
   for (const Source& source : Sources(problem, usable, options)) {
-    const std::optional<Choice> choice = best_choice(source, usable, rows, options);
-    if (choice && (!best || choice->predicted_us < needed_part_of_copies * best->predicted_us))
+    const std::optional<Choice> choice = best_choice(problem, source, usable, rows, options);
+    if (choice && (!best || weighed_us(choice->operands, choice->predicted_us) <
+                                weighed_us(best->operands, best->predicted_us)))
       best = choice;
   }
   if (!best) throw_nothing_serves(problem, usable, rows, options);
@@ -297,17 +323,24 @@ std::size_t arrival_count(const KernelConfig& config, const Choice& choice) {
                                   arrivals_per_tile(config));
 }
 
-Copies copies_of(const Problem& problem, const Choice& choice) {
-  return choice.operands == Operands::copied ? copies_of(problem) : Copies{};
+Pick pick_of(const Choice& choice) {
+  return {choice.row, choice.tile_n, choice.splits, choice.raster, choice.operands};
+}
+
+Choice choice_of_part(const Problem& part, const DeviceFacts& facts,
+                      std::span<const KernelConfig> rows, const SelectOptions& options,
+                      const Choice& choice) {
+  SelectOptions same = options;
+  same.pick = pick_of(choice);
+  return select(part, facts, rows, same);
 }
 
 std::size_t workspace_bytes(const Problem& problem, const KernelConfig& config,
                             const Choice& choice) {
-  const KernelShape shape = kernel_shape(config, choice.tile_n, problem.d.type);
-  return copies_of(problem, choice).bytes() +
+  const ClusterTile tile = cluster_tile(config, choice.tile_n);
+  return copies_of(part_of(problem, choice.division, 0), choice.operands).bytes() +
          static_cast<std::size_t>(choice.sliced_tiles * choice.splits) *
-             static_cast<std::size_t>(shape.cluster_tile_m) *
-             static_cast<std::size_t>(shape.cluster_tile_n) * sizeof(float);
+             static_cast<std::size_t>(tile.m) * static_cast<std::size_t>(tile.n) * sizeof(float);
 }
 
 }  // namespace bwgemm

@@ -16,6 +16,7 @@
 #include "core/tiling.h"
 #include "kernels/raster.h"
 #include "select/copies.h"
+#include "select/parts.h"
 #include "select/splits.h"
 
 namespace bwgemm {
@@ -60,6 +61,7 @@ struct Choice {
   Raster raster = Raster::grouped;
   SliceSums sums = SliceSums::memory;  // of slices
   Operands operands = Operands::in_place;
+  Division division = {};  // sliced_tiles and raster_group are of its first part
 
   bool operator==(const Choice&) const = default;
 };
@@ -97,11 +99,15 @@ std::string explain(const Problem& problem, const DeviceFacts& facts,
 // follow from k alone, so that large problems would need workspace as well: k is not split.
 const char* batch_invariance_rejects(const Problem& problem, const KernelConfig& config);
 
-// What the choice copies.
-Copies copies_of(const Problem& problem, const Choice& choice);
+Pick pick_of(const Choice& choice);
 
-// Bytes of copies and partial sums, and number of zeroed counters, that the choice uses. The
-// counters are at most half of the CTAs resident on the device.
+// The choice for one of its parts, which is undivided.
+Choice choice_of_part(const Problem& part, const DeviceFacts& facts,
+                      std::span<const KernelConfig> rows, const SelectOptions& options,
+                      const Choice& choice);
+
+// Bytes of copies and partial sums, and number of zeroed counters, that the choice uses: of its
+// parts that which needs most. The counters are at most half of the CTAs resident on the device.
 std::size_t workspace_bytes(const Problem& problem, const KernelConfig& config,
                             const Choice& choice);
 std::size_t arrival_count(const KernelConfig& config, const Choice& choice);

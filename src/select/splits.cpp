@@ -60,8 +60,7 @@ std::int64_t resident_clusters(const DeviceFacts& facts, const KernelConfig& con
 std::int64_t sliced_tiles(const Problem& problem, const DeviceFacts& facts,
                           const KernelConfig& config, int tile_n, int splits) {
   if (splits == 1) return 0;
-  const KernelShape shape = kernel_shape(config, tile_n, problem.d.type);
-  const std::int64_t tiles = cluster_tiles(problem, config, shape).total();
+  const std::int64_t tiles = cluster_tiles(problem, config, tile_n).total();
   const std::int64_t resident = resident_clusters(facts, config);
   if (tiles <= resident) return tiles;
   const bool has_tails = config.family == Family::cooperative || uses_tensor_memory(config);
@@ -71,13 +70,13 @@ std::int64_t sliced_tiles(const Problem& problem, const DeviceFacts& facts,
 Splits splits_to_try(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
                      std::size_t workspace_bytes, int forced, int tile_n) {
   Splits splits;
-  const KernelShape shape = kernel_shape(config, tile_n, problem.d.type);
+  const ClusterTile tile = cluster_tile(config, tile_n);
   const std::int64_t steps = k_steps(problem, config);
-  if (steps == 0 || shape.cluster_tile_n == 0 || !can_split(config, problem)) return splits;
+  if (steps == 0 || tile.n == 0 || !can_split(config, problem)) return splits;
   const std::int64_t sliced = sliced_tiles(problem, facts, config, tile_n, 2);
   if (sliced == 0) return splits;
-  const std::size_t slice_bytes = sizeof(float) * static_cast<std::size_t>(shape.cluster_tile_m) *
-                                  static_cast<std::size_t>(shape.cluster_tile_n) *
+  const std::size_t slice_bytes = sizeof(float) * static_cast<std::size_t>(tile.m) *
+                                  static_cast<std::size_t>(tile.n) *
                                   static_cast<std::size_t>(sliced);
   const std::int64_t most =
       std::min({resident_clusters(facts, config) / sliced,
@@ -103,7 +102,7 @@ Splits splits_to_try(const Problem& problem, const DeviceFacts& facts, const Ker
     if (ceil_div(steps, wanted) > most_steps) break;
     splits.add(normalized(wanted));
   }
-  if (!has_cluster_sums(config) || sliced != cluster_tiles(problem, config, shape).total())
+  if (!has_cluster_sums(config) || sliced != cluster_tiles(problem, config, tile_n).total())
     return splits;
   const std::int64_t in_cluster =
       std::min<std::int64_t>(most, most_in_cluster(config, facts.sm_count, sliced));
@@ -115,8 +114,7 @@ Splits splits_to_try(const Problem& problem, const DeviceFacts& facts, const Ker
 bool can_sum_in_cluster(const Problem& problem, const DeviceFacts& facts,
                         const KernelConfig& config, int tile_n, int splits) {
   if (!has_cluster_sums(config) || splits < 2 || splits > most_cluster_ctas) return false;
-  const KernelShape shape = kernel_shape(config, tile_n, problem.d.type);
-  const std::int64_t tiles = cluster_tiles(problem, config, shape).total();
+  const std::int64_t tiles = cluster_tiles(problem, config, tile_n).total();
   return sm90::sums_fit(config, splits) && tiles <= clusters_that_fit(facts.sm_count, splits);
 }
 

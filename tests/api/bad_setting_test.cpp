@@ -217,7 +217,7 @@ TEST_F(BadSettings, WorkspaceOfTheLibrary) {
   std::size_t size = 0;
   EXPECT_EQ(bwgemmGetWorkspace(handle(), &stored, &size), BWGEMM_STATUS_SUCCESS);
   EXPECT_EQ(stored, nullptr);
-  EXPECT_EQ(size, std::size_t{24} << 20);
+  EXPECT_EQ(size, std::size_t{32} << 20);
   for (const std::size_t set : {std::size_t{0}, std::size_t{1}, size, SIZE_MAX}) {
     EXPECT_EQ(bwgemmSetWorkspace(handle(), nullptr, set), BWGEMM_STATUS_SUCCESS)
         << bwgemmGetLastErrorString();

@@ -100,14 +100,21 @@ TEST_F(CopiesResources, PartialSumsLieBehindTheCopies) {
 TEST_F(CopiesResources, TheEnvironmentForcesThem) {
   struct Case {
     const char *operands, *kernel;
-    bool is_small, is_copied;
+    bool is_small;
+    const char* copied;
   };
   const char *const direct = "bwgemm_sm90_b16_64x64x32_direct",
                     *const tma = "bwgemm_sm90_b16_kk_128x256x64_2x1_s4_coop";
-  for (const Case& of : {Case{"", "", false, true}, Case{"", "", true, false},
-                         Case{"in_place", "", false, false}, Case{"copied", "", true, true},
-                         Case{"anything", "", false, true}, Case{"", direct, false, false},
-                         Case{"copied", direct, false, true}, Case{"copied", tma, false, true}}) {
+  const char *const nothing = "", *const both = "A and B";
+  for (const Case& of : {Case{"", "", false, both}, Case{"", "", true, nothing},
+                         Case{"in_place", "", false, nothing}, Case{"copied", "", true, both},
+                         Case{"copied_a", "", false, "A"}, Case{"copied_a", "", true, "A"},
+                         Case{"copied_b", "", false, "B"}, Case{"copied_b", "", true, "B"},
+                         Case{"anything", "", false, both}, Case{"copied_", "", false, both},
+                         Case{"", direct, false, nothing}, Case{"copied", direct, false, both},
+                         Case{"copied_a", direct, false, "A"}, Case{"copied_b", direct, true, "B"},
+                         Case{"copied", tma, false, both}}) {
+    SCOPED_TRACE(std::string(of.operands) + ", " + of.kernel);
     const Variable operands("BWGEMM_FORCE_OPERANDS", of.operands);
     const Variable kernel("BWGEMM_FORCE_KERNEL", of.kernel);
     bwgemmHandle_t forced = nullptr;
@@ -115,14 +122,34 @@ TEST_F(CopiesResources, TheEnvironmentForcesThem) {
     GemmArguments gemm = of.is_small ? GemmArguments::unaligned() : GemmArguments::copied();
     fake_cuda().reset();
     ASSERT_EQ(gemm_ex(forced, gemm), BWGEMM_STATUS_SUCCESS) << bwgemmGetLastErrorString();
-    EXPECT_EQ(fake_cuda().launches(), of.is_copied ? 2 : 1) << of.operands << ", " << of.kernel;
+    const bool is_copied = of.copied != nothing;
+    ASSERT_EQ(fake_cuda().launches(), is_copied ? 2 : 1);
+    if (is_copied) {
+      const auto& copied = fake_cuda().launch(0)->copies.operands;
+      EXPECT_EQ(copied[0].units > 0, *of.copied == 'A');
+      EXPECT_EQ(copied[1].units > 0, of.copied == both || *of.copied == 'B');
+    }
     char text[32768];
     gemm.text = text, gemm.text_size = sizeof text;
     ASSERT_EQ(explain(nullptr, gemm), BWGEMM_STATUS_SUCCESS);
     const std::string h200 = std::string(text).substr(0, std::string(text).find("Nominal B200"));
-    EXPECT_EQ(h200.find("\ncopied ") != std::string::npos, of.is_copied) << "without a handle too";
+    const std::string line = "\ncopied     " + std::string(of.copied) + (is_copied ? " first" : "");
+    EXPECT_EQ(h200.find(line) != std::string::npos, is_copied) << "without a handle too";
     EXPECT_EQ(bwgemmDestroy(forced), BWGEMM_STATUS_SUCCESS);
   }
+}
+
+// A kernel that has to find both where TMA can load them cannot serve a copy of one.
+TEST_F(CopiesResources, AKernelThatNeedsBothRefusesACopyOfOne) {
+  const Variable operands("BWGEMM_FORCE_OPERANDS", "copied_a");
+  const Variable kernel("BWGEMM_FORCE_KERNEL", "bwgemm_sm90_b16_kk_128x256x64_2x1_s4_coop");
+  bwgemmHandle_t forced = nullptr;
+  ASSERT_EQ(bwgemmCreate(&forced), BWGEMM_STATUS_SUCCESS);
+  fake_cuda().reset();
+  EXPECT_EQ(gemm_ex(forced, GemmArguments::copied()), BWGEMM_STATUS_NOT_SUPPORTED);
+  EXPECT_THAT(bwgemmGetLastErrorString(), HasSubstr("leading dimension of B"));
+  EXPECT_EQ(fake_cuda().launches(), 0);
+  EXPECT_EQ(bwgemmDestroy(forced), BWGEMM_STATUS_SUCCESS);
 }
 
 // The library's memory of a lower limit is too small for the slices of some that tuning tries, and

@@ -200,6 +200,29 @@ TEST_F(Copies, LieInTheCallersWorkspace) {
   }
 }
 
+// One of two, which then has all of the workspace.
+TEST_F(Copies, OfOneLieAtItsBeginning) {
+  for (const bool of_a : {true, false}) {
+    const Variable forced("BWGEMM_FORCE_OPERANDS", of_a ? "copied_a" : "copied_b");
+    bwgemmHandle_t other = nullptr;
+    ASSERT_EQ(bwgemmCreate(&other), BWGEMM_STATUS_SUCCESS);
+    MatmulCall call = MatmulCall::copied();
+    call.desc.workspace = device_pointer(0x7f0060000000);
+    call.desc.workspaceSize = copied_bytes / 2;
+    for (const std::uintptr_t at : {0x7f0060000000, 0x7f0070000000}) {
+      call.desc.workspace = device_pointer(at);
+      const CopiedCall made = copied_call([&] { return matmul(other, call); });
+      const auto& operands = made.copy.copies.operands;
+      EXPECT_EQ(operands[of_a ? 1 : 0].units, 0u);
+      EXPECT_EQ(operands[of_a ? 0 : 1].from, of_a ? call.b : call.a) << "D is in column order";
+      EXPECT_EQ(operands[of_a ? 0 : 1].to, call.desc.workspace);
+      EXPECT_STREQ(made.product.kernel,
+                   copied_call([&] { return matmul(other, call); }).product.kernel);
+    }
+    EXPECT_EQ(bwgemmDestroy(other), BWGEMM_STATUS_SUCCESS);
+  }
+}
+
 TEST_F(Copies, KeepToTheTargetOfMultiprocessors) {
   ASSERT_EQ(bwgemmSetSmCountTarget(handle(), 20), BWGEMM_STATUS_SUCCESS);
   const auto [copy, product] = copied(MatmulCall::copied());
@@ -224,21 +247,29 @@ TEST_F(Copies, AreExplainedAndListed) {
             BWGEMM_STATUS_SUCCESS);
   EXPECT_THAT(text, HasSubstr("\ncopied     A and B first, " + std::to_string(copied_bytes) +
                               " bytes of workspace\n"));
-  int kinds[2] = {};
+  // In place, both operands, one of them.
+  constexpr std::size_t least_workspace[] = {0, copied_bytes, copied_bytes / 2};
+  int kinds[3] = {}, of_a = 0, of_b = 0;
   for (const bwgemmMatmulAlgo_t& algo : algos_of(handle(), call)) {
-    ASSERT_TRUE(algo.copiesOperands == 0 || algo.copiesOperands == 1);
-    if (++kinds[algo.copiesOperands] > 20) continue;
+    ASSERT_TRUE(algo.copiesOperands >= 0 && algo.copiesOperands <= 2);
+    if (++kinds[algo.copiesOperands] > 40) continue;
     call.desc.algo = algo.algo;
     fake_cuda().reset();
     ASSERT_EQ(matmul(handle(), call), BWGEMM_STATUS_SUCCESS) << bwgemmGetLastErrorString();
-    ASSERT_EQ(fake_cuda().launches(), 1 + algo.copiesOperands);
-    EXPECT_EQ(fake_cuda().launch(0)->is_copy(), algo.copiesOperands == 1);
-    const FakeLaunch& product = *fake_cuda().launch(algo.copiesOperands);
+    const int copies = algo.copiesOperands != 0 ? 1 : 0;
+    ASSERT_EQ(fake_cuda().launches(), 1 + copies);
+    EXPECT_EQ(fake_cuda().launch(0)->is_copy(), copies == 1);
+    const FakeLaunch& product = *fake_cuda().launch(copies);
     EXPECT_STREQ(product.kernel, bwgemmKernelName(algo.kernel));
-    EXPECT_GE(algo.workspaceSize, algo.copiesOperands == 1 ? copied_bytes : 0);
+    EXPECT_GE(algo.workspaceSize, least_workspace[algo.copiesOperands]);
+    if (algo.copiesOperands != 2) continue;
+    const auto& copied = fake_cuda().launch(0)->copies.operands;
+    EXPECT_NE(copied[0].units > 0, copied[1].units > 0);
+    ++(copied[0].units > 0 ? of_a : of_b);
   }
-  EXPECT_GT(kinds[0], 0);
-  EXPECT_GT(kinds[1], 0);
+  for (const int kind : kinds) EXPECT_GT(kind, 0);
+  EXPECT_GT(of_a, 0);
+  EXPECT_GT(of_b, 0);
 }
 
 }  // namespace

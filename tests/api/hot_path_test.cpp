@@ -102,6 +102,10 @@ std::vector<ShapeClass> shape_classes() {
   classes.push_back({"f32 with beta", other});
   other.alpha = &GemmArguments::zero;
   classes.push_back({"scale only", other});
+  GemmArguments divided;  // a copy of B is larger than the workspace
+  divided.m = divided.n = divided.lda = divided.ldc = 8192;
+  divided.k = 8191, divided.ldb = 8193;
+  classes.push_back({"divided", divided, false, false, 8});
   other.m = 0;
   classes.push_back({"empty", other, false, false, 0});
   return classes;
@@ -201,8 +205,10 @@ struct NamedMatmul {
 };
 
 std::vector<NamedMatmul> matmuls() {
-  MatmulCall apart, copied_apart = MatmulCall::copied();
+  MatmulCall apart, copied_apart = MatmulCall::copied(), divided;
   apart.beta = copied_apart.beta = &MatmulCall::one;
+  divided.desc.m = divided.desc.n = divided.desc.ldb = divided.desc.ldc = divided.desc.ldd = 8192;
+  divided.desc.k = 8191, divided.desc.lda = 8193;
   return {{"plain", {}},
           {"C apart", apart},
           {"split", MatmulCall::split()},
@@ -213,6 +219,7 @@ std::vector<NamedMatmul> matmuls() {
           {"arrays", MatmulCall::with_arrays()},
           {"copied", MatmulCall::copied(), 2},
           {"copied, C apart", copied_apart, 2},
+          {"divided", divided, 8},
           {"bias gradient", MatmulCall::with_gradient(), 2}};
 }
 
@@ -250,6 +257,24 @@ TEST_F(HotPath, ATunedCall) {
       << bwgemmGetLastErrorString();
   ASSERT_EQ(this->call(shape), BWGEMM_STATUS_SUCCESS);
   for (int i = 0; i < 3; ++i) expect_warm_call(shape, false);
+}
+
+// Parts that are planned anew, because C moves, ask neither for what was tuned.
+TEST_F(HotPath, DividedCallsBesideATunedOne) {
+  MatmulCall tuned, divided;
+  ASSERT_EQ(bwgemmMatmulAutotune(handle(), &tuned.desc, tuned.alpha, tuned.a, tuned.b, tuned.beta,
+                                 nullptr, tuned.d, nullptr, nullptr),
+            BWGEMM_STATUS_SUCCESS)
+      << bwgemmGetLastErrorString();
+  divided.desc.m = divided.desc.n = divided.desc.ldb = divided.desc.ldc = divided.desc.ldd = 8192;
+  divided.desc.k = 8191, divided.desc.lda = 8193;
+  divided.beta = &MatmulCall::one;
+  const auto again = [&] { return matmul(handle(), divided); };
+  ASSERT_EQ(again(), BWGEMM_STATUS_SUCCESS) << bwgemmGetLastErrorString();
+  for (std::uintptr_t i = 1; i <= 3; ++i) {
+    divided.c = made_up(0x7f0300000000 + 4096 * i);
+    expect_warm("divided", true, 8, again);
+  }
 }
 
 // Heap apart, which is the double's, for what it captures.

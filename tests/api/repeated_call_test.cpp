@@ -21,7 +21,7 @@ struct State {
   bwgemmPointerMode_t pointer_mode = BWGEMM_POINTER_MODE_HOST;
   int sm_count_target = 0, programmatic_launch = 0;
   void* workspace = nullptr;
-  std::size_t workspace_size = std::size_t{24} << 20;
+  std::size_t workspace_size = std::size_t{32} << 20;
 };
 
 // What came of it.
@@ -192,19 +192,20 @@ std::vector<Change> batch_changes() {
 }
 
 std::vector<std::pair<const char*, State>> states() {
-  State tma, few_rows, split, unaligned, copied, batched, copied_batches;
+  State tma, few_rows, split, unaligned, copied, divided, batched, copied_batches;
   few_rows.gemm.n = 8;
   split.gemm = GemmArguments::split();
   unaligned.gemm = GemmArguments::unaligned();
   copied.gemm = copied_batches.gemm = GemmArguments::copied();
+  divided.gemm = GemmArguments::copied();  // without the workspace for both, or all of A
+  divided.gemm.lda = 1040, divided.workspace_size = 2 * 1088 * 512;
   batched.is_batched = copied_batches.is_batched = true;
-  return {{"tma", tma},
-          {"few rows", few_rows},
-          {"split", split},
-          {"unaligned", unaligned},
-          {"copied", copied},
-          {"batched", batched},
-          {"copied batches", copied_batches}};
+  return {
+      {"tma", tma},         {"few rows", few_rows},
+      {"split", split},     {"unaligned", unaligned},
+      {"copied", copied},   {"divided", divided},
+      {"batched", batched}, {"copied batches", copied_batches},
+  };
 }
 
 class RepeatedCall : public FakeHandleTest {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <string>
 
+#include "gpu/loose_cases.h"
 #include "gpu/row_classes.h"
 #include "gpu/row_problems.h"
 #include "kernels/rows.h"
@@ -15,22 +16,6 @@
 
 namespace bwgemm::test {
 namespace {
-
-// What keeps TMA from loading an operand, as bits.
-enum Loose { aligned = 0, by_start = 1, by_step = 2, by_both = 3 };
-
-// The case with A and B that lie so; `distance`: elements beyond whole units of 16 bytes.
-GemmCase placed(GemmCase gemm, int a, int b, std::int64_t distance = 1) {
-  const auto extra = [&](std::int64_t length, int loose) {
-    return (8 - length % 8) % 8 + ((loose & by_step) != 0 ? distance : 0);
-  };
-  gemm.lda_extra = extra(gemm.transa == BWGEMM_OP_N ? gemm.m : gemm.k, a);
-  gemm.ldb_extra = extra(gemm.transb == BWGEMM_OP_N ? gemm.k : gemm.n, b);
-  if ((a & by_start) != 0) gemm.a_displacement = distance;
-  if ((b & by_start) != 0) gemm.b_displacement = distance;
-  gemm.fill = Fill::integers;
-  return gemm;
-}
 
 // Both operands have lines of the length; the third extent is `other`.
 GemmCase of_lines(int transposed, std::int64_t length, std::int64_t other) {
@@ -46,33 +31,25 @@ GemmCase both_loose(std::uint64_t seed = 1, float beta = 0) {
   return placed({.m = 75, .n = 43, .k = 91, .beta = beta, .seed = seed}, by_both, by_both);
 }
 
-MatmulCall matmul_of(const GemmCase& gemm, const Operands& operands) {
-  const Matrix &a = operands.a(), &b = operands.b(), &c = operands.c_before();
-  MatmulCall call;
-  call.alpha = &gemm.alpha, call.a = operands.a_pointer(), call.b = operands.b_pointer();
-  call.beta = &gemm.beta, call.c = call.d = operands.c_pointer();
-  bwgemmMatmulDesc_t& desc = call.desc;
-  desc.transa = gemm.transa, desc.transb = gemm.transb;
-  desc.m = gemm.m, desc.n = gemm.n, desc.k = gemm.k, desc.batchCount = gemm.batch;
-  desc.Atype = desc.Btype = c_type(gemm.input), desc.Ctype = desc.Dtype = c_type(gemm.output);
-  desc.lda = a.ld(), desc.ldb = b.ld(), desc.ldc = desc.ldd = c.ld();
-  desc.strideA = a.stride(), desc.strideB = b.stride(), desc.strideC = desc.strideD = c.stride();
-  return call;
+// In what is explained A and B are exchanged.
+void expect_copied(bwgemmHandle_t handle, const GemmCase& gemm, const Operands& operands,
+                   const std::string& copied) {
+  const MatmulCall call = matmul_of(gemm, operands);
+  std::string text(1 << 16, '\0');
+  EXPECT_TRUE(succeeds(bwgemmMatmulExplain(handle, &call.desc, call.alpha, call.a, call.b,
+                                           call.beta, call.c, call.d, text.data(), text.size())));
+  EXPECT_NE(text.find("\ncopied     " + copied + " first"), std::string::npos) << gemm;
 }
 
-// The call copies what TMA cannot load, and no more. In what is explained A and B are exchanged.
+// The call copies what TMA cannot load, and no more.
 void expect_copies(bwgemmHandle_t handle, const GemmCase& gemm, const Operands& operands) {
   const auto is_loose = [](const void* pointer, const Matrix& matrix) {
     return reinterpret_cast<std::uintptr_t>(pointer) % 16 != 0 || matrix.ld() % 8 != 0 ||
            (matrix.batch() > 1 && matrix.stride() % 8 != 0);
   };
-  const MatmulCall call = matmul_of(gemm, operands);
-  const bool a = is_loose(call.a, operands.a()), b = is_loose(call.b, operands.b());
-  const std::string copied = a && b ? "A and B" : a ? "B" : "A";
-  std::string text(1 << 16, '\0');
-  EXPECT_TRUE(succeeds(bwgemmMatmulExplain(handle, &call.desc, call.alpha, call.a, call.b,
-                                           call.beta, call.c, call.d, text.data(), text.size())));
-  EXPECT_NE(text.find("\ncopied     " + copied + " first"), std::string::npos) << gemm;
+  const bool a = is_loose(operands.a_pointer(), operands.a());
+  const bool b = is_loose(operands.b_pointer(), operands.b());
+  expect_copied(handle, gemm, operands, a && b ? "A and B" : a ? "B" : "A");
 }
 
 void run_copied(bwgemmHandle_t handle, const GemmCase& gemm) {
@@ -139,6 +116,24 @@ TEST_F(Copies, OfBatches) {
         gemm.nothing_behind = true;
         if (loose != 4 || repeated != 3) run_copied(handle(), gemm);
       }
+}
+
+// The other one is read where it is.
+TEST_F(Copies, OfOneOfTwo) {
+  for (const std::string copied : {"A", "B"}) {
+    const Variable forced("BWGEMM_FORCE_OPERANDS", copied == "A" ? "copied_a" : "copied_b");
+    const Handle own;
+    for (int transposed = 0; transposed < 4; ++transposed)
+      for (const int batch : {1, 3}) {
+        GemmCase gemm = placed(of_lines(transposed, 41, 75), by_both, by_step, batch);
+        gemm.batch = batch, gemm.beta = 2, gemm.nothing_behind = true;
+        gemm.repeat_a = batch > 1 && transposed == 1, gemm.repeat_b = batch > 1 && transposed == 2;
+        Operands operands(gemm);
+        expect_copied(own.get(), gemm, operands, copied);
+        EXPECT_TRUE(succeeds(call(own.get(), gemm, operands))) << gemm;
+        operands.expect_result();
+      }
+  }
 }
 
 TEST_F(Copies, GiveTheBitsOfAlignedOperands) {

@@ -34,7 +34,7 @@ TEST_F(Workspace, NewHandlesHaveTheLibrarys) {
   std::size_t size = 1;
   EXPECT_TRUE(succeeds(bwgemmGetWorkspace(handle(), &workspace, &size)));
   EXPECT_EQ(workspace, nullptr);
-  EXPECT_EQ(size, std::size_t{24} << 20);
+  EXPECT_EQ(size, std::size_t{32} << 20);
 }
 
 TEST_F(Workspace, NoneIsEnoughForEverything) {

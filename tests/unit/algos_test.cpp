@@ -19,7 +19,7 @@ namespace {
 using test::error_of, test::kk, test::mn, test::problem_of;
 using ::testing::HasSubstr;
 
-constexpr std::size_t workspace = std::size_t{24} << 20;
+constexpr std::size_t workspace = std::size_t{32} << 20;
 
 struct Case {
   Problem problem;
@@ -42,10 +42,6 @@ std::vector<Case> cases() {
 
 std::vector<Algo> algos_of(const Case& of, SelectOptions options = {.workspace_bytes = workspace}) {
   return algos(of.problem, of.facts, kernel_rows, options);
-}
-
-Pick pick_of(const Choice& choice) {
-  return {choice.row, choice.tile_n, choice.splits, choice.raster, choice.operands};
 }
 
 int row_of(Family family, Arch arch) {

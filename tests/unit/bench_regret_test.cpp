@@ -104,13 +104,13 @@ TEST(BenchRegret, JudgesWithTheLibrarysSelection) {
 TEST(BenchRegret, JudgesCopiesOfOperands) {
   const BenchProblem problem = parse_problem("m=2048,n=2048,k=2063,transa=T,name=odd", true);
   const Prediction choice = chosen(problem, NominalDevice::h200);
-  EXPECT_TRUE(choice.variant.copies_operands);
+  EXPECT_EQ(choice.variant.operands, "copied");
   int found = 0, in_place = 0;
   std::vector<Variant> variants;
   for (const Prediction& prediction : predictions(problem, NominalDevice::h200)) {
     if (!prediction.rejected.empty()) continue;
     variants.push_back(prediction.variant);
-    in_place += prediction.variant.copies_operands ? 0 : 1;
+    in_place += prediction.variant.operands == "in_place" ? 1 : 0;
     if (!(prediction.variant == choice.variant)) continue;
     ++found;
     EXPECT_DOUBLE_EQ(prediction.us, choice.us);
@@ -118,13 +118,13 @@ TEST(BenchRegret, JudgesCopiesOfOperands) {
   EXPECT_EQ(found, 1);
   EXPECT_GT(in_place, 0);
   Variant elsewhere = choice.variant;
-  elsewhere.copies_operands = false;
+  elsewhere.operands = "in_place";
   SweepRow copied{.problem = problem, .variant = choice.variant, .us = 50};
   const SweepRow other{.problem = problem, .variant = elsewhere, .us = 40};
   const std::vector<ProblemRegret> all = regrets(std::vector{copied, other}, judge);
   ASSERT_EQ(all.size(), 1u);
   EXPECT_DOUBLE_EQ(all[0].ratio(), 1.25) << "each has a time of its own";
-  EXPECT_NE(regret_text(all, 5).find(" with copies"), std::string::npos);
+  EXPECT_NE(regret_text(all, 5).find(" with operands copied"), std::string::npos);
 
   const std::string text = sweep_header() + "\n" + sweep_line(copied) + "\n";
   EXPECT_EQ(sweep_of(Table::parse(text, "sweep.csv")).at(0).variant, choice.variant);

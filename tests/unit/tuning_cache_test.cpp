@@ -65,6 +65,20 @@ TEST(ProblemClass, HoldsAllThatTheFastestChoiceMayDependOn) {
   EXPECT_TRUE(classes.insert(class_of(problem, {.sm_count_target = 7})).second);
 }
 
+TEST(ProblemClass, HoldsIntoHowManyPartsTheWorkspaceDivides) {
+  Problem problem = problem_of(1024, 1024, 1024);
+  problem.b.ld += 1;
+  const std::size_t all = copies_of(problem).bytes();
+  const auto with = [&](std::size_t bytes) {
+    return class_of(problem, {.workspace_bytes = bytes});
+  };
+  EXPECT_EQ(with(all), with(2 * all));
+  EXPECT_EQ(with(all), with(0)) << "nothing can be copied";
+  EXPECT_NE(with(all), with(all - 1));
+  EXPECT_EQ(with(all / 2), with(all - 1));
+  EXPECT_NE(with(all / 2 - 1), with(all / 2));
+}
+
 TEST(ProblemClass, HoldsNeitherAddressesNorScalars) {
   const Problem problem = problem_of(256, 256, 256);
   Problem other = problem;
