@@ -4,8 +4,10 @@
 // text.h's, running execute.h's.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "support/matrix.h"
@@ -17,6 +19,13 @@ enum class WorkspaceKind : std::int64_t { library, none, limit, own };
 enum class StreamKind : std::int64_t { legacy, non_blocking, blocking, per_thread };
 enum class Bias : std::int64_t { none, along_m, along_n };
 enum class Preload : std::int64_t { none, everything, call };
+enum class OperandsKind : std::int64_t { chosen, in_place, copied, copied_a, copied_b };
+
+// As BWGEMM_FORCE_OPERANDS has them, but the first.
+inline const std::vector<std::string_view> operands_words = {"chosen", "in_place", "copied",
+                                                             "copied_a", "copied_b"};
+
+inline constexpr std::size_t library_workspace = std::size_t{32} << 20;  // of new handles
 
 // How a matrix lies in memory: the leading dimension is rows + pad, rounded up to a multiple. Of a
 // vector: offset and stride alone.
@@ -47,6 +56,7 @@ struct Call {
   std::string kernel;       // forced; empty: the library chooses
   std::int64_t splits = 0;  // slices of k, forced where a kernel can split; 0: the library chooses
   std::int64_t sums = 0;    // of slices, forced: 1 in memory, 2 in clusters; 0: it chooses
+  std::int64_t operands = 0;  // that TMA cannot load, forced: OperandsKind
   std::int64_t entry = 0;
   std::int64_t transa = 0, transb = 0;
   std::int64_t m = 1, n = 1, k = 1, batch = 1;
@@ -74,6 +84,9 @@ struct Call {
   Dtype input() const { return f16_input != 0 ? Dtype::f16 : Dtype::bf16; }
   Dtype type(std::int64_t is_f32) const { return is_f32 != 0 ? Dtype::f32 : input(); }
   Dtype output() const { return type(f32_output); }
+  OperandsKind operands_kind() const { return static_cast<OperandsKind>(operands); }
+  bool forces_operands() const { return operands_kind() != OperandsKind::chosen; }
+  bool forces_copies() const { return operands_kind() >= OperandsKind::copied; }
   Bias bias() const { return static_cast<Bias>(extras.bias); }
   bool stores_aux() const { return extras.aux == BWGEMM_AUX_STORE; }
   bool sums_operand() const { return extras.gradient >= BWGEMM_BIAS_GRADIENT_A; }

@@ -215,6 +215,30 @@ void limit_work(Call& call) {
   }
 }
 
+bool is_unaligned(const test::Matrix& matrix, const Placement& at) {
+  return matrix.ld() % whole_units != 0 || at.offset % whole_units != 0;
+}
+
+// Where operands are found. Where one alone is copied, the workspace may be for a part of it: the
+// product is then divided, into multiples of `granule` rows or columns.
+void draw_operands(Random& random, Call& call) {
+  constexpr std::int64_t granule = 256;
+  if (random.chance(25)) call.operands = random.between(1, 4);
+  const bool a = is_unaligned(call.a_matrix(), call.a), b = is_unaligned(call.b_matrix(), call.b);
+  const bool is_divisible = (a || b) && call.batch == 1 && !call.has_arrays() &&
+                            call.extras.gate == 0 && call.extras.gradient == 0;
+  const bool of_a = a && (!b || random.chance(50));
+  const std::int64_t lines = of_a ? call.m : call.n;
+  if (!is_divisible || lines <= granule || random.chance(25)) return;
+  const bool is_first = of_a == (call.extras.d_in_rows != 0);  // of the product in row order
+  const OperandsKind one = is_first ? OperandsKind::copied_a : OperandsKind::copied_b;
+  call.operands = static_cast<std::int64_t>(a && b ? one : OperandsKind::copied);
+  const WorkspaceKind kind = random.chance(50) ? WorkspaceKind::own : WorkspaceKind::limit;
+  call.workspace = static_cast<std::int64_t>(kind);
+  const std::int64_t line_bytes = 2 * (call.k + whole_units);
+  call.workspace_bytes = line_bytes * random.between(granule, lines);
+}
+
 Call draw_call(Random& random) {
   Call call;
   call.seed = random.between(1, 1000000);
@@ -282,6 +306,9 @@ Case draw(std::uint64_t seed) {
   item.repeat = random.chance(is_invariant ? 60 : 15);
   normalise(item);
   for (Call& call : item.calls) limit_work(call);
+  normalise(item);
+  // Last: all else is what the seed gave before there was the choice.
+  for (Call& call : item.calls) draw_operands(random, call);
   normalise(item);
   return item;
 }

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <sys/mman.h>
@@ -14,7 +15,9 @@
 #include <utility>
 
 #include "draw.h"
+#include "kernels/copies/params.h"
 #include "operands.h"
+#include "support/variable.h"
 
 namespace bwgemm::fuzz {
 namespace {
@@ -25,6 +28,7 @@ using test::driver;
 constexpr int uses_of_a_handle = 100, cases_of_all_handles = 1000;
 
 constexpr const char* of_a_launch = "[trace] bwgemm_";
+constexpr const char* several_kernels = "parts of one product ran on several kernels";
 
 void require(bwgemmStatus_t status, const char* what) {
   if (status == BWGEMM_STATUS_SUCCESS) return;
@@ -94,15 +98,20 @@ bool Device::recover() {
   return driver().ctx_synchronize() == CUDA_SUCCESS;
 }
 
-bwgemmHandle_t Device::handle_for(const std::string& kernel, const Call& call, int place) {
-  const std::tuple key(kernel, call.splits, call.sums, place);
+bwgemmHandle_t Device::handle_for(const Call& call, int place) {
+  const HandleKey key(call.kernel, call.splits, call.sums, call.operands, place);
   if (const auto found = handles_.find(key); found != handles_.end()) {
     ++found->second.uses;
     return found->second.handle;
   }
-  setenv("BWGEMM_FORCE_KERNEL", kernel.c_str(), 1);
+  setenv("BWGEMM_FORCE_KERNEL", call.kernel.c_str(), 1);
   setenv("BWGEMM_FORCE_SPLITS", call.splits > 0 ? std::to_string(call.splits).c_str() : "", 1);
   setenv("BWGEMM_FORCE_SUMS", call.sums == 0 ? "" : call.sums == 1 ? "memory" : "cluster", 1);
+  // What the environment forces is for the other handles, and for processes that shrink.
+  std::optional<test::Variable> forced;
+  if (call.forces_operands())
+    forced.emplace("BWGEMM_FORCE_OPERANDS",
+                   std::string(operands_words[static_cast<std::size_t>(call.operands)]));
   bwgemmHandle_t handle = nullptr;
   require(bwgemmCreate(&handle), "bwgemmCreate");
   handles_[key] = {handle, 0};
@@ -152,7 +161,7 @@ void Device::apply_settings(bwgemmHandle_t handle, const Call& call, const Opera
   const auto kind = call.extras.own_workspace != 0 ? WorkspaceKind::library
                                                    : static_cast<WorkspaceKind>(call.workspace);
   auto bytes = static_cast<std::size_t>(call.workspace_bytes);
-  if (kind == WorkspaceKind::library) bytes = std::size_t{24} << 20;
+  if (kind == WorkspaceKind::library) bytes = library_workspace;
   void* own = kind == WorkspaceKind::own ? operands->workspace() : nullptr;
   void* set = nullptr;
   std::size_t set_bytes = 0;
@@ -161,62 +170,85 @@ void Device::apply_settings(bwgemmHandle_t handle, const Call& call, const Opera
   require(bwgemmSetWorkspace(handle, own, bytes), "bwgemmSetWorkspace");
 }
 
-// Asks the library, so that it need not be known here what a kernel can do: with the kernel forced,
-// a query about the call fails unless the kernel serves it.
-bool Device::serves(const std::string& kernel, const Call& call, const Operands& operands) {
-  const bwgemmHandle_t handle = handle_for(kernel, call);
+// Asks the library, so that it need not be known here what a kernel can do: a query about the call
+// fails unless the forced kernel serves it, whatever workspace there is. What is explained is with
+// the call's, which copies may not fit.
+bool Device::serves(const Call& call, const Operands& operands) {
+  const bwgemmHandle_t handle = handle_for(call);
   apply_settings(handle, call, &operands);
   std::size_t size = 0;
   const bwgemmStatus_t status = operands.workspace_size(handle, &size);
-  if (status != BWGEMM_STATUS_NOT_SUPPORTED) require(status, "bwgemmGetWorkspaceSize");
-  return status == BWGEMM_STATUS_SUCCESS;
+  if (status == BWGEMM_STATUS_NOT_SUPPORTED) return false;
+  require(status, "bwgemmGetWorkspaceSize");
+  const std::string text = operands.explained(handle);
+  if (text.find("is forced and cannot serve") != text.npos) return false;
+  return !call.forces_copies() || text.find("\ncopied ") != text.npos;
 }
 
 bool Device::serves(const Case& item) {
-  for (const Call& call : item.calls)
-    if (!call.kernel.empty() && !serves(call.kernel, call, Operands(call))) return false;
+  for (const Call& call : item.calls) {
+    const bool is_forced = !call.kernel.empty() || call.forces_operands();
+    if (is_forced && !serves(call, Operands(call))) return false;
+  }
   return true;
 }
 
-void Device::choose_kernels(Case& item) {
+bool Device::can_copy(Call call, const Operands& operands) {
+  call.kernel.clear();
+  if (!call.forces_copies()) call.operands = static_cast<std::int64_t>(OperandsKind::copied);
+  return serves(call, operands);
+}
+
+std::string Device::kernel_for(std::uint64_t pick, Call call, const Operands& operands) {
+  std::vector<int> order(static_cast<std::size_t>(bwgemmKernelCount()));
+  std::iota(order.begin(), order.end(), 0);
+  Random random(pick);
+  for (std::size_t left = order.size(); left > 0; --left) {
+    const auto chosen = static_cast<std::size_t>(random.below(static_cast<std::int64_t>(left)));
+    std::swap(order[chosen], order[left - 1]);
+    call.kernel = bwgemmKernelName(order[left - 1]);
+    if (serves(call, operands)) return call.kernel;
+  }
+  return "";
+}
+
+void Device::choose_forced(Case& item) {
   for (Call& call : item.calls) {
     const std::uint64_t pick = std::exchange(call.pick, 0);
-    if (pick == 0 || call.is_empty()) continue;
+    if (call.is_empty()) call.operands = 0;
+    if (call.is_empty() || (pick == 0 && call.operands == 0)) continue;
     const Operands operands(call);
-    std::vector<int> order(static_cast<std::size_t>(bwgemmKernelCount()));
-    std::iota(order.begin(), order.end(), 0);
-    Random random(pick);
-    for (std::size_t left = order.size(); left > 0 && call.kernel.empty(); --left) {
-      const auto chosen = static_cast<std::size_t>(random.below(static_cast<std::int64_t>(left)));
-      std::swap(order[chosen], order[left - 1]);
-      const std::string kernel = bwgemmKernelName(order[left - 1]);
-      if (serves(kernel, call, operands)) call.kernel = kernel;
-    }
+    if (call.operands != 0 && !can_copy(call, operands)) call.operands = 0;
+    if (pick != 0) call.kernel = kernel_for(pick, call, operands);
   }
 }
 
-// Those of products, as the log names them since it was looked at last.
-std::vector<std::string> Device::kernels_that_ran() {
+Device::Ran Device::what_ran() {
   const std::string log = taken_from(log_);
-  static const std::set<std::string> known = [] {
+  static const std::set<std::string> products = [] {
     std::set<std::string> names;
     for (int i = 0; i < bwgemmKernelCount(); ++i) names.insert(bwgemmKernelName(i));
     return names;
   }();
-  std::vector<std::string> kernels;
+  static const std::set<std::string> copies = {copies::kernel_name(Arch::sm90).c_str(),
+                                               copies::kernel_name(Arch::sm100).c_str()};
+  Ran ran;
   for (std::size_t line = log.find(of_a_launch); line != log.npos;
        line = log.find(of_a_launch, line + 1)) {
     const std::size_t name = line + std::strlen("[trace] ");
     const std::string kernel = log.substr(name, log.find(',', name) - name);
-    if (known.contains(kernel)) kernels.push_back(kernel);
+    if (products.contains(kernel)) ran.kernels.push_back(kernel);
+    if (copies.contains(kernel)) ++ran.copies;
   }
-  return kernels;
+  return ran;
 }
 
-// What the call says of its algo, and does with the handle before.
+// What the call says of its algo, or else is forced, and what it does with the handle before. An
+// algo goes before what is forced.
 Way Device::prepare(bwgemmHandle_t handle, const Call& call, const Operands& operands) {
-  const Way way = call.extras.listed != 0 ? operands.listed(handle, call.extras.listed)
-                                          : Way{operands.tuned(), ""};
+  Way way = call.extras.listed != 0 ? operands.listed(handle, call.extras.listed)
+                                    : Way{operands.tuned(), "", {}};
+  if (way.algo == -1 && call.forces_operands()) way.copies = call.forces_copies();
   if (call.preload == 0) return way;
   const bwgemmStatus_t status = operands.preload(handle, way);
   // Operands that are aligned better may be none for the kernel.
@@ -225,8 +257,21 @@ Way Device::prepare(bwgemmHandle_t handle, const Call& call, const Operands& ope
   return way;
 }
 
-std::string Device::launch(const Call& call, Operands& operands) {
-  const bwgemmHandle_t handle = handle_for(call.kernel, call);
+// One kernel computes all parts of a product, each behind a copy.
+void Device::check_one_call(const Ran& ran, const Way& way) {
+  if (way.copies && *way.copies != (ran.copies > 0))
+    throw std::runtime_error(*way.copies ? "operands were not copied, but were to be"
+                                         : "operands were copied, but were not to be");
+  const auto products = static_cast<int>(ran.kernels.size());
+  if (ran.copies > 0 ? products != ran.copies : products != 1)
+    throw std::runtime_error(std::to_string(products) + " products were launched behind " +
+                             std::to_string(ran.copies) + " copies");
+  if (std::set<std::string>(ran.kernels.begin(), ran.kernels.end()).size() > 1)
+    throw std::runtime_error(several_kernels);
+}
+
+std::string Device::launch(const Call& call, Operands& operands, Outcome& outcome) {
+  const bwgemmHandle_t handle = handle_for(call);
   apply_settings(handle, call, &operands);
   const Way way = prepare(handle, call, operands);
   taken_from(log_);
@@ -235,18 +280,22 @@ std::string Device::launch(const Call& call, Operands& operands) {
   else
     require(operands.submit(handle, way), "call");
   if (call.is_empty()) return "none";
-  const std::vector<std::string> kernels = kernels_that_ran();
-  if (kernels.empty()) throw std::runtime_error("the log does not say which kernel ran");
-  const std::string& kernel = kernels.back();
+  const Ran ran = what_ran();
+  outcome.copies += ran.copies;
+  if (ran.kernels.empty()) throw std::runtime_error("the log does not say which kernel ran");
+  const std::string& kernel = ran.kernels.back();
   if (!way.kernel.empty() && !call.knows_scale_only() && kernel != way.kernel)
     throw std::runtime_error("the algo is of " + way.kernel + ", but " + kernel + " ran");
+  if (call.extras.tune != 0) return kernel;
+  outcome.divided += ran.kernels.size() > 1 ? 1 : 0;
+  check_one_call(ran, way);
   return kernel;
 }
 
 void Device::launch_all(const Case& item, std::vector<Operands>& operands, Outcome& outcome) {
   if (item.threads != 0) return launch_in_threads(item, operands, outcome);
   for (std::size_t i = 0; i < item.calls.size(); ++i)
-    outcome.kernels[i] = launch(item.calls[i], operands[i]);
+    outcome.kernels[i] = launch(item.calls[i], operands[i], outcome);
 }
 
 // On one handle, if neither call needs settings that the other does not.
@@ -262,7 +311,7 @@ void Device::launch_in_threads(const Case& item, std::vector<Operands>& operands
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const Call& call = item.calls[i];
     const int place = i == 0 || same_settings(item.calls[0], call) ? 0 : static_cast<int>(i);
-    parts[i].handle = handle_for(call.kernel, call, place);
+    parts[i].handle = handle_for(call, place);
     apply_settings(parts[i].handle, call, &operands[i]);
     parts[i].way = prepare(parts[i].handle, call, operands[i]);
   }
@@ -276,14 +325,24 @@ void Device::launch_in_threads(const Case& item, std::vector<Operands>& operands
   for (Part& part : parts) part.thread.join();
   for (const Part& part : parts)
     if (!part.wrong.empty()) throw std::runtime_error(part.wrong);
-  std::vector<std::string> kernels = kernels_that_ran();
+  Ran ran = what_ran();
+  outcome.copies += ran.copies;
+  std::vector<std::string>& kernels = ran.kernels;
   // The log has them as the threads came; a replay is to say the same.
   std::sort(kernels.begin(), kernels.end());
-  std::copy_n(kernels.begin(), std::min(kernels.size(), parts.size()), outcome.kernels.begin());
+  const auto calls = static_cast<std::size_t>(std::count_if(
+      item.calls.begin(), item.calls.end(), [](const Call& call) { return !call.is_empty(); }));
+  if (kernels.size() > calls) {  // parts of divided products
+    ++outcome.divided;
+    kernels.erase(std::unique(kernels.begin(), kernels.end()), kernels.end());
+    if (kernels.size() > calls) throw std::runtime_error(several_kernels);
+    kernels.resize(calls, kernels.back());
+  }
+  std::copy(kernels.begin(), kernels.end(), outcome.kernels.begin());
 }
 
 void Device::run_captured(const Case& item, std::vector<Operands>& operands, Outcome& outcome) {
-  for (const Call& call : item.calls) handle_for(call.kernel, call);  // which is not to be captured
+  for (const Call& call : item.calls) handle_for(call);  // which is not to be captured
   const CUstream stream = stream_of(item.calls[0]);
   const auto mode = static_cast<CUstreamCaptureMode>(item.capture - 1);
   test::check(driver().stream_begin_capture(stream, mode), "cuStreamBeginCapture");
@@ -342,7 +401,7 @@ std::string Device::differences(const Case& item, std::vector<Operands>& operand
     call.extras.tune = 0;  // another run might find another algo
     if (call.invariant == 0) continue;
     call.kernel = call.kernel.empty() ? kernel_for_all() : "";
-    call.extras.listed = 0;
+    call.extras.listed = call.operands = 0;
   }
   run_once(again, operands, outcome);
   for (std::size_t i = 0; i < operands.size(); ++i)

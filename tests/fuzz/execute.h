@@ -24,6 +24,9 @@ struct Outcome {
   std::string wrong;  // empty: nothing
   // Of each call: its name, or "none". Of calls by threads: all names, sorted.
   std::vector<std::string> kernels;
+  // Launches of copies, and calls of several products: those of a second run too; of two threads'
+  // calls at most one.
+  int copies = 0, divided = 0;
 };
 
 class Device {
@@ -32,10 +35,11 @@ class Device {
   ~Device();
   Device(const Device&) = delete;
 
-  // Replaces `pick` by the name of a kernel that can serve the call, each with equal chance.
-  void choose_kernels(Case& item);
+  // Replaces `pick` by the name of a kernel that can serve the call, each with equal chance. Where
+  // operands cannot be copied, none are forced to be anywhere.
+  void choose_forced(Case& item);
 
-  // False if a forced kernel cannot serve its call.
+  // False if what is forced cannot serve its call.
   bool serves(const Case& item);
 
   Outcome run(const Case& item);
@@ -50,17 +54,28 @@ class Device {
     bwgemmHandle_t handle;
     int uses;
   };
+  // By kernel, splits, where these are summed, where operands are found, and the call's place among
+  // those at the same time.
+  using HandleKey = std::tuple<std::string, std::int64_t, std::int64_t, std::int64_t, int>;
+  // What the log says since it was looked at last.
+  struct Ran {
+    std::vector<std::string> kernels;  // of products
+    int copies = 0;
+  };
 
   void open();
   void close() noexcept;
-  bwgemmHandle_t handle_for(const std::string& kernel, const Call& call, int place = 0);
+  bwgemmHandle_t handle_for(const Call& call, int place = 0);
   void end_used_handles();
   void apply_settings(bwgemmHandle_t handle, const Call& call, const Operands* operands);
   CUstream stream_of(const Call& call) const;
-  std::vector<std::string> kernels_that_ran();
-  bool serves(const std::string& kernel, const Call& call, const Operands& operands);
+  Ran what_ran();
+  bool serves(const Call& call, const Operands& operands);
+  bool can_copy(Call call, const Operands& operands);
+  std::string kernel_for(std::uint64_t pick, Call call, const Operands& operands);
   static Way prepare(bwgemmHandle_t handle, const Call& call, const Operands& operands);
-  std::string launch(const Call& call, Operands& operands);
+  static void check_one_call(const Ran& ran, const Way& way);
+  std::string launch(const Call& call, Operands& operands, Outcome& outcome);
   void launch_all(const Case& item, std::vector<Operands>& operands, Outcome& outcome);
   void launch_in_threads(const Case& item, std::vector<Operands>& operands, Outcome& outcome);
   void run_captured(const Case& item, std::vector<Operands>& operands, Outcome& outcome);
@@ -76,8 +91,7 @@ class Device {
   std::size_t (*findings_)() = nullptr;
   CUcontext context_ = nullptr;
   std::vector<test::Stream> streams_;
-  // By kernel, splits, where these are summed, and the call's place among those at the same time.
-  std::map<std::tuple<std::string, std::int64_t, std::int64_t, int>, HandleOf> handles_;
+  std::map<HandleKey, HandleOf> handles_;
 };
 
 }  // namespace bwgemm::fuzz

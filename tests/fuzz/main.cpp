@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // bwgemm_fuzz: draws cases, runs them, reports those that fail and what was covered.
-// Exit status: 0, 1 (a case failed), 2 (wrong arguments), 3 (the forced kernel of a replayed case
-// cannot serve it), 77 (no GPU, and none is required).
+// Exit status: 0, 1 (a case failed), 2 (wrong arguments), 3 (what a replayed case forces cannot
+// serve it), 77 (no GPU, and none is required).
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -39,14 +39,14 @@ std::string environment(const char* name) {
 
 // What to paste to see the case again.
 std::string replay_line(const Device& device, const Case& item) {
-  std::string line;
+  std::string line = environment("BWGEMM_FORCE_OPERANDS");
   if (device.is_virtual())
     for (const char* name : {"BWGEMM_VGPU", "BWGEMM_VGPU_SEED"}) line += environment(name);
   return line.append("bwgemm_fuzz --replay \"").append(to_text(item)).append("\"");
 }
 
 struct Summary {
-  std::int64_t cases = 0, calls = 0, forced = 0, failures = 0;
+  std::int64_t cases = 0, calls = 0, forced = 0, copies = 0, divided = 0, failures = 0;
   double multiply_adds = 0;
   std::map<std::string, std::int64_t> kernels;
 
@@ -56,6 +56,8 @@ struct Summary {
     multiply_adds += item.multiply_adds();
     for (const Call& call : item.calls) forced += call.kernel.empty() ? 0 : 1;
     for (const std::string& kernel : outcome.kernels) ++kernels[kernel];
+    copies += outcome.copies;
+    divided += outcome.divided;
     if (!outcome.wrong.empty()) ++failures;
   }
 
@@ -72,10 +74,11 @@ struct Summary {
                   kernel_name(row).c_str());
     }
     std::printf(
-        "%lld cases, %lld calls (%lld with a forced kernel), %.3g multiply-adds, %lld of "
-        "%lld kernels, %lld failures\n",
+        "%lld cases, %lld calls (%lld with a forced kernel, %lld divided), %lld copies of "
+        "operands, %.3g multiply-adds, %lld of %lld kernels, %lld failures\n",
         static_cast<long long>(cases), static_cast<long long>(calls),
-        static_cast<long long>(forced), multiply_adds, static_cast<long long>(covered),
+        static_cast<long long>(forced), static_cast<long long>(divided),
+        static_cast<long long>(copies), multiply_adds, static_cast<long long>(covered),
         static_cast<long long>(rows), static_cast<long long>(failures));
   }
 };
@@ -87,7 +90,7 @@ class Session {
   // False if there is no going on.
   bool run(Case item) {
     remember(item);
-    device_.choose_kernels(item);
+    device_.choose_forced(item);
     remember(item);
     const Outcome outcome = device_.run(item);
     summary_.add(item, outcome);
@@ -103,7 +106,7 @@ class Session {
 
   int replay(const Case& item) {
     if (!device_.serves(item)) {
-      std::printf("the forced kernel cannot serve the call\n");
+      std::printf("what is forced cannot serve the call\n");
       return refused;
     }
     run(item);

@@ -229,7 +229,7 @@ bwgemmMatmulDesc_t Operands::desc(std::int64_t algo) const {
   if (extras.own_workspace == 0) return desc;
   desc.workspace = workspace();
   switch (static_cast<WorkspaceKind>(call_.workspace)) {
-    case WorkspaceKind::library: desc.workspaceSize = std::size_t{24} << 20; break;
+    case WorkspaceKind::library: desc.workspaceSize = library_workspace; break;
     case WorkspaceKind::none: desc.workspaceSize = 1; break;
     default: desc.workspaceSize = static_cast<std::uint64_t>(call_.workspace_bytes); break;
   }
@@ -302,6 +302,15 @@ bwgemmStatus_t Operands::workspace_size(bwgemmHandle_t handle, std::size_t* size
                                 BWGEMM_COMPUTE_32F, static_cast<int>(call_.algo), size);
 }
 
+std::string Operands::explained(bwgemmHandle_t handle) const {
+  std::string text(4096, '\0');
+  const bwgemmStatus_t status = matmul(bwgemmMatmulExplain, handle, -1, text.data(), text.size());
+  if (status != BWGEMM_STATUS_SUCCESS)
+    throw std::runtime_error(std::string("bwgemmMatmulExplain: ") + bwgemmGetLastErrorString());
+  text.resize(text.find('\0'));
+  return text;
+}
+
 Way Operands::listed(bwgemmHandle_t handle, std::int64_t listed) const {
   std::vector<bwgemmMatmulAlgo_t> algos(1);
   algos[0].structSize = sizeof(bwgemmMatmulAlgo_t);
@@ -323,7 +332,7 @@ Way Operands::listed(bwgemmHandle_t handle, std::int64_t listed) const {
   const bwgemmMatmulAlgo_t& algo = algos[static_cast<std::size_t>(listed - 1) % count];
   if (call_.invariant != 0 && algo.isBatchInvariant == 0)
     throw std::runtime_error("bwgemmMatmulGetAlgos lists an algo that is not batch-invariant");
-  return {algo.algo, bwgemmKernelName(algo.kernel)};
+  return {algo.algo, bwgemmKernelName(algo.kernel), algo.copiesOperands != 0};
 }
 
 std::vector<Operands::Named> Operands::inputs() {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,10 +22,11 @@ struct Placed {
   void* pointer() const { return device ? device->pointer() : nullptr; }
 };
 
-// Of the calls of bwgemmMatmul, which kernel is to be used.
+// Which way a call is to take. The algo is of bwgemmMatmul alone.
 struct Way {
   std::int64_t algo = -1;
-  std::string kernel;  // of the algo; empty: unknown
+  std::string kernel;          // of the algo; empty: unknown
+  std::optional<bool> copies;  // operands, before the product; nothing: unknown
 };
 
 class Operands {
@@ -41,6 +43,8 @@ class Operands {
   std::int64_t tuned() const { return tuned_; }  // the algo that tuning found; -1: none
   bwgemmStatus_t preload(bwgemmHandle_t handle, const Way& way) const;
   bwgemmStatus_t workspace_size(bwgemmHandle_t handle, std::size_t* size) const;
+  // Of what the call would do, with the workspace that it has: as much as says what is chosen.
+  std::string explained(bwgemmHandle_t handle) const;
   // Number `listed` - 1 of the handle's algos, counted cyclically. Throws if the list is wrong.
   Way listed(bwgemmHandle_t handle, std::int64_t listed) const;
 

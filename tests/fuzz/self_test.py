@@ -10,6 +10,8 @@ import unittest
 
 FUZZ = sys.argv.pop()
 SUMMARY = re.compile(r"^(\d+) cases, (\d+) calls .*, (\d+) failures$", re.MULTILINE)
+COPIES = re.compile(r"(\d+) divided\), (\d+) copies of operands")
+UNALIGNED = "call alpha=1 beta=0 m=33 n=43 k=43 "  # TMA can load neither operand
 
 
 def run(*arguments):
@@ -102,7 +104,7 @@ class Fuzzer(unittest.TestCase):
         words = {"entry": "batched typed arrays matmul", "gate": "interleaved stacked",
                  "aux": "store derivative", "activation": "relu gelu erf silu", "bias": "m n", "gradient": "rows columns a b",
                  "preload": "everything call", "capture": "global thread relaxed",
-                 "determinism": "invariant"}
+                 "determinism": "invariant", "operands": "in_place copied copied_a copied_b"}
         words.update(dict.fromkeys(("ordera", "orderb", "orderc", "orderapart"), "rows"))
         words.update(dict.fromkeys(("typeapart", "typeaux", "typebias", "typegradient"), "f32"))
         words.update(dict.fromkeys(("apart", "arrays", "nobeta", "override", "rowscale",
@@ -124,10 +126,40 @@ class Fuzzer(unittest.TestCase):
         self.assertGreater(sum(map(int, counts)), 20)
         self.assertGreater(int(re.search(r"\((\d+) with a forced kernel", done.stdout).group(1)), 10)
 
+    def check_copies(self, case, divided, copies):
+        done = run("--replay", case)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        counts = COPIES.search(done.stdout).groups()
+        self.assertEqual(tuple(map(int, counts)), (divided, copies), case)
+
+    def test_operands_are_copied(self):
+        for operands, copies in (("in_place", 0), ("copied", 1), ("copied_a", 1), ("copied_b", 1)):
+            self.check_copies(UNALIGNED + "operands=" + operands, 0, copies)
+        for case in (UNALIGNED + "rounda=8 operands=copied_a",
+                     UNALIGNED + "operands=copied_b workspace=none",
+                     UNALIGNED + "rounda=8 roundb=8 operands=copied"):
+            self.assertEqual(run("--replay", case).returncode, 3, case)
+
+    def test_products_are_divided(self):
+        """Into 256, 256 and 88 columns of B, 96 bytes each where they are copied."""
+        case = "call alpha=1 beta=0 m=40 n=600 k=43 operands=copied bytes=30000 workspace="
+        for workspace in ("limit", "own"):
+            self.check_copies(case + workspace, 1, 3)
+        self.check_copies(f"capture=global repeat=1 {case}own", 2, 6)
+        self.check_copies(f"threads=1 {case}own {UNALIGNED}", 1, 3)
+
+    def test_copied_operands_shrink(self):
+        case = UNALIGNED + "operands=copied_a"
+        done = run("--replay", case, "--self-test", "element", "--shrink")
+        shrunk = re.search(r'^SHRUNK .*--replay "(.*)"$', done.stdout, re.MULTILINE)
+        self.assertIsNotNone(shrunk, done.stdout)
+        self.assertNotIn("operands", shrunk.group(1))
+
     def test_wrong_arguments_are_named(self):
         for arguments, word in ((["--speed"], "--speed"), (["--seed", "x"], "x"),
                                 (["--replay", "call m=1 q=2"], "q=2"),
                                 (["--replay", "call in=f8"], "f8"),
+                                (["--replay", "call operands=copied_c"], "copied_c"),
                                 (["--replay", "call entry=matmul gate=half"], "half"),
                                 (["--self-test", "bias"], "bias")):
             done = run(*arguments)

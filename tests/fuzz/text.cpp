@@ -83,6 +83,7 @@ Fields fields_of(Call& call) {
                    {"k", call.k},
                    {"splits", call.splits},
                    {"sums", call.sums},
+                   {"operands", call.operands, operands_words},
                    {"entry", call.entry, {"ex", "batched", "typed", "arrays", "matmul"}},
                    {"transa", call.transa, {"N", "T", "C"}},
                    {"transb", call.transb, {"N", "T", "C"}},
