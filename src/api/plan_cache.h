@@ -41,8 +41,8 @@ using FixedAddresses = std::array<const void*, 5>;
 // A plan with what differs from call to call: where the operands lie, the scalars, and scratch,
 // which depends on the stream.
 struct KnownPlan {
-  CopiesPlan copies;  // in front of the product, at the beginning of its scratch
   Plan plan;
+  CopiesPlan copies;   // in front of the product, at the beginning of its scratch
   SumsPlan sums;       // behind it, with the same scratch
   Choice choice;       // of the call; the rest is of one part of it
   Distances distance;  // from the call's operands to the part's
