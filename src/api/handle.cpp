@@ -169,10 +169,9 @@ KnownPlan Handle::plan(const Problem& whole, const Choice& of_whole, const CallS
   const Problem problem = part_of(whole, of_whole.division, part);
   CallSettings settled = call;  // nothing is looked up again
   settled.algo = packed(pick_of(of_whole));
-  const Choice choice =
-      of_whole.division.parts == 1
-          ? of_whole
-          : choice_of_part(problem, facts, kernel_rows, select_options(whole, settled), of_whole);
+  const Choice choice = of_whole.division.parts == 1
+                            ? of_whole
+                            : select(problem, facts, kernel_rows, select_options(whole, settled));
   const KernelConfig& config = kernel_rows[static_cast<std::size_t>(choice.row)];
   KnownPlan known;
   known.choice = of_whole;

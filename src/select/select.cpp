@@ -33,13 +33,13 @@ std::optional<Source> source_of(const Problem& problem, Operands operands,
   if (!division) return std::nullopt;
   const Problem part = part_of(problem, *division, 0);
   const Copies copies = copies_of(part, operands);
-  const Problem last = part_of(problem, *division, division->parts - 1);
-  return Source{operands,
-                with_copies(part, copies),
-                options.workspace_bytes - copies.bytes(),
-                copying_us(copies, usable),
-                *division,
-                with_copies(last, copies_of(last, operands))};
+  Source source{operands, with_copies(part, copies), options.workspace_bytes - copies.bytes(),
+                copying_us(copies, usable), *division};
+  if (division->parts > 1) {
+    const Problem last = part_of(problem, *division, division->parts - 1);
+    source.last = with_copies(last, copies_of(last, operands));
+  }
+  return source;
 }
 
 Choice choice_of(const Problem& given, const DeviceFacts& usable,
@@ -325,14 +325,6 @@ std::size_t arrival_count(const KernelConfig& config, const Choice& choice) {
 
 Pick pick_of(const Choice& choice) {
   return {choice.row, choice.tile_n, choice.splits, choice.raster, choice.operands};
-}
-
-Choice choice_of_part(const Problem& part, const DeviceFacts& facts,
-                      std::span<const KernelConfig> rows, const SelectOptions& options,
-                      const Choice& choice) {
-  SelectOptions same = options;
-  same.pick = pick_of(choice);
-  return select(part, facts, rows, same);
 }
 
 std::size_t workspace_bytes(const Problem& problem, const KernelConfig& config,

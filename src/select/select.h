@@ -99,12 +99,8 @@ std::string explain(const Problem& problem, const DeviceFacts& facts,
 // follow from k alone, so that large problems would need workspace as well: k is not split.
 const char* batch_invariance_rejects(const Problem& problem, const KernelConfig& config);
 
+// The choice as it is picked again, for one of its parts too.
 Pick pick_of(const Choice& choice);
-
-// The choice for one of its parts, which is undivided.
-Choice choice_of_part(const Problem& part, const DeviceFacts& facts,
-                      std::span<const KernelConfig> rows, const SelectOptions& options,
-                      const Choice& choice);
 
 // Bytes of copies and partial sums, and number of zeroed counters, that the choice uses: of its
 // parts that which needs most. The counters are at most half of the CTAs resident on the device.
