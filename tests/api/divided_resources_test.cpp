@@ -6,14 +6,13 @@
 #include <filesystem>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <memory>
 #include <string>
 #include <thread>
 #include <unistd.h>
 #include <vector>
 
+#include "api/capturing_test.h"
 #include "api/divided_call.h"
-#include "support/fake_gemm.h"
 #include "support/variable.h"
 
 namespace bwgemm::test {
@@ -28,30 +27,11 @@ bool is_of_a_part(const FakeLaunch& launch) {
          launch.params.n < DividedCall::extent;
 }
 
-class DividedResources : public FakeHandleTest {
+class DividedResources : public CapturingTest {
  protected:
-  void TearDown() override {
-    EXPECT_EQ(bwgemmSetStream(handle(), nullptr), BWGEMM_STATUS_SUCCESS);
-    stream_.reset();
-    FakeHandleTest::TearDown();
-  }
-
   MatmulCall divided(Loose loose = Loose::b) const {
     return with_copying_algo(handle(), DividedCall::of(loose));
   }
-
-  void begin_capture() {
-    if (stream_ == nullptr) stream_ = std::make_unique<Stream>();
-    ASSERT_EQ(bwgemmSetStream(handle(), stream_->get()), BWGEMM_STATUS_SUCCESS);
-    check(driver().stream_begin_capture(stream_->get(), CU_STREAM_CAPTURE_MODE_GLOBAL), "begin");
-  }
-  std::unique_ptr<Graph> end_capture() {
-    CUgraph graph = nullptr;
-    EXPECT_EQ(driver().stream_end_capture(stream_->get(), &graph), CUDA_SUCCESS)
-        << "the capture was invalidated";
-    return graph != nullptr ? std::make_unique<Graph>(graph) : nullptr;
-  }
-  CUstream stream() const { return stream_->get(); }
 
   // Larger than what the library has for copies; TMA cannot load A.
   static MatmulCall large() {
@@ -60,22 +40,6 @@ class DividedResources : public FakeHandleTest {
     call.desc.workspace = nullptr, call.desc.workspaceSize = 0;
     return call;
   }
-
-  static void expect_nothing_is_made() {
-    for (const char* entry : {"cuLibraryLoadData", "cuMemAlloc", "cuStreamCreate"})
-      EXPECT_EQ(fake_cuda().calls(entry), 0) << entry;
-  }
-
-  // The number of the call of the entry that was the n-th since reset.
-  static long call_of(std::string_view entry, int n) {
-    for (long call = 1; call <= fake_cuda().calls(nullptr); ++call)
-      if (fake_cuda().call_name(call) == entry && --n == 0) return call;
-    ADD_FAILURE() << entry << " was not called so often";
-    return 0;
-  }
-
- private:
-  std::unique_ptr<Stream> stream_;
 };
 
 // ---- captures and preloading --------------------------------------------------------------------
@@ -121,7 +85,7 @@ TEST_F(DividedResources, ArePreloaded) {
   EXPECT_EQ(fake_cuda().calls("cuLibraryLoadData"), 2) << "the product's kernel and the copies'";
   EXPECT_EQ(fake_cuda().launches(), 0);
   EXPECT_EQ(launches_of(handle(), call).size(), 8u);
-  expect_nothing_is_made();
+  expect_nothing_is_made("launched");
 }
 
 // The last part's copy alone would have a smaller buffer.
@@ -134,7 +98,7 @@ TEST_F(DividedResources, ShareTheScratchOfTheLargestPart) {
   ASSERT_EQ(bwgemmPreload(handle(), &call.desc), BWGEMM_STATUS_SUCCESS)
       << bwgemmGetLastErrorString();
   EXPECT_EQ(launches_of(handle(), call).size(), 4u);
-  expect_nothing_is_made();
+  expect_nothing_is_made("launched");
 }
 
 TEST_F(DividedResources, ArePreloadedForCaptures) {
@@ -145,7 +109,7 @@ TEST_F(DividedResources, ArePreloadedForCaptures) {
       << bwgemmGetLastErrorString();
   begin_capture();
   EXPECT_EQ(launches_of(handle(), call).size(), 8u);
-  expect_nothing_is_made();
+  expect_nothing_is_made("launched");
   EXPECT_NE(end_capture(), nullptr);
 }
 
@@ -159,7 +123,7 @@ TEST_F(DividedResources, TheCopyOfOneOfTwoIsPreloaded) {
   ASSERT_EQ(bwgemmPreload(other, &call.desc), BWGEMM_STATUS_SUCCESS) << bwgemmGetLastErrorString();
   EXPECT_EQ(fake_cuda().calls("cuLibraryLoadData"), 2);
   EXPECT_EQ(launches_of(other, call).size(), 2u);
-  expect_nothing_is_made();
+  expect_nothing_is_made("launched");
   EXPECT_EQ(bwgemmDestroy(other), BWGEMM_STATUS_SUCCESS);
 }
 

@@ -248,13 +248,7 @@ TEST_F(Copies, InStreamOrder) {
     if (i < 8) {
       for (int round = 0; round < 2; ++round) start();
     } else {
-      check(driver().stream_begin_capture(stream.get(), CU_STREAM_CAPTURE_MODE_RELAXED), "begin");
-      start();
-      CUgraph captured = nullptr;
-      check(driver().stream_end_capture(stream.get(), &captured), "cuStreamEndCapture");
-      const Graph graph(captured);
-      for (int replay = 0; replay < 4; ++replay) graph.launch(stream.get());
-      stream.synchronize();
+      capture_and_replay(stream, 4, start);
     }
     one.expect_result(" behind what changes A");
     two.expect_result(" behind another product");

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "support/driver.h"
 #include "support/gemm_case.h"
 #include "support/matmul_call.h"
 
@@ -38,6 +39,18 @@ inline MatmulCall matmul_of(const GemmCase& gemm, const Operands& operands) {
   desc.lda = a.ld(), desc.ldb = b.ld(), desc.ldc = desc.ldd = c.ld();
   desc.strideA = a.stride(), desc.strideB = b.stride(), desc.strideC = desc.strideD = c.stride();
   return call;
+}
+
+// What `start` puts on the stream, captured once.
+template <class Start>
+void capture_and_replay(const Stream& stream, int replays, const Start& start) {
+  check(driver().stream_begin_capture(stream.get(), CU_STREAM_CAPTURE_MODE_RELAXED), "begin");
+  start();
+  CUgraph captured = nullptr;
+  check(driver().stream_end_capture(stream.get(), &captured), "cuStreamEndCapture");
+  const Graph graph(captured);
+  for (int replay = 0; replay < replays; ++replay) graph.launch(stream.get());
+  stream.synchronize();
 }
 
 }  // namespace bwgemm::test

@@ -21,20 +21,14 @@
 namespace bwgemm {
 namespace {
 
-using test::error_of, test::kk, test::kn, test::mn, test::problem_of, test::row_named;
+using test::error_of, test::in_odd_lines, test::kk, test::kn, test::mn, test::problem_of,
+    test::row_named;
 using ::testing::HasSubstr, ::testing::Not;
 
 constexpr std::size_t workspace = std::size_t{32} << 20;
 // Of the time in place that a product with copies may take to be chosen: that of select.cpp.
 constexpr double needed_part = 0.95;
 constexpr std::string_view big_kk = "bwgemm_sm90_b16_kk_128x256x64_2x1_s4_coop";
-
-// Lines of A and of B lie an odd number of elements apart.
-Problem in_odd_lines(std::int64_t m, std::int64_t n, std::int64_t k, test::Majors majors = kk) {
-  Problem problem = problem_of(m, n, k, majors);
-  problem.a.ld |= 1, problem.b.ld |= 1;
-  return problem;
-}
 
 // Copies of it fit the workspace, and save much.
 Problem large() {

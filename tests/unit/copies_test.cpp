@@ -13,21 +13,9 @@
 namespace bwgemm {
 namespace {
 
-using test::address, test::kk, test::kn, test::mk, test::mn, test::problem_of;
+using test::address, test::in_odd_lines, test::kk, test::kn, test::mk, test::mn, test::problem_of;
 
 constexpr std::int64_t most = (std::int64_t{1} << 31) - 1;  // units that a launch can count
-
-// Lines of A and of B lie an odd number of elements apart.
-Problem in_odd_lines(std::int64_t m, std::int64_t n, std::int64_t k, test::Majors majors = kk,
-                     std::int64_t batch = 1) {
-  Problem problem = problem_of(m, n, k, majors, {}, batch);
-  for (Matrix* matrix : {&problem.a, &problem.b}) {
-    matrix->ld |= 1;
-    matrix->batch_stride = matrix->ld * (matrix == &problem.a ? (majors.a_along_k ? m : k)
-                                                              : (majors.b_along_k ? n : k));
-  }
-  return problem;
-}
 
 // Of A, whose lines are its rows.
 CopiedLines copied_a(std::int64_t rows, std::int64_t elements) {

@@ -18,16 +18,10 @@
 namespace bwgemm {
 namespace {
 
-using test::error_of, test::kk, test::kn, test::mk, test::mn, test::problem_of;
+using test::error_of, test::in_odd_lines, test::kk, test::kn, test::mk, test::mn, test::problem_of;
 using ::testing::HasSubstr, ::testing::Not;
 
 constexpr std::int64_t first_lines = 256;  // of the smallest parts
-
-Problem in_odd_lines(std::int64_t m, std::int64_t n, std::int64_t k, test::Majors majors = kk) {
-  Problem problem = problem_of(m, n, k, majors);
-  problem.a.ld |= 1, problem.b.ld |= 1;
-  return problem;
-}
 
 std::size_t bytes_of(const Problem& problem, Operands operands) {
   return copies_of(problem, operands).bytes();
@@ -199,8 +193,8 @@ TEST(DividedChoice, IsOfAllParts) {
       EXPECT_GT(choice.predicted_us, whole.predicted_us);
       EXPECT_LT(choice.predicted_us, 1.5 * whole.predicted_us);
       for (int i = 0; i < choice.division.parts; ++i) {
-        const Choice of_part = choice_of_part(part_of(problem, choice.division, i), facts,
-                                              kernel_rows, {.workspace_bytes = half}, choice);
+        const Choice of_part = select(part_of(problem, choice.division, i), facts, kernel_rows,
+                                      {.pick = pick_of(choice), .workspace_bytes = half});
         EXPECT_EQ(of_part.row, choice.row);
         EXPECT_EQ(of_part.tile_n, choice.tile_n);
         EXPECT_EQ(of_part.operands, operands);

@@ -40,4 +40,16 @@ inline Problem problem_of(std::int64_t m, std::int64_t n, std::int64_t k, Majors
   return problem;
 }
 
+// Lines of A and of B lie an odd number of elements apart.
+inline Problem in_odd_lines(std::int64_t m, std::int64_t n, std::int64_t k, Majors majors = kk,
+                            std::int64_t batch = 1) {
+  Problem problem = problem_of(m, n, k, majors, {}, batch);
+  for (Matrix* matrix : {&problem.a, &problem.b}) {
+    matrix->ld |= 1;
+    matrix->batch_stride = matrix->ld * (matrix == &problem.a ? (majors.a_along_k ? m : k)
+                                                              : (majors.b_along_k ? n : k));
+  }
+  return problem;
+}
+
 }  // namespace bwgemm::test
