@@ -29,10 +29,13 @@ struct Scaling {
 // Without a product the result is beta * c whatever alpha is, infinite or NaN included. Adding the
 // product of an accumulator of zero and -0 leaves beta * c as it is, -0 included; alone it would be
 // -0, so without C alpha is +0.
-BWGEMM_DEVICE Scaling load_scaling(const KernelParams& params) {
-  const float alpha = load_scalar(params.alpha), beta = load_scalar(params.beta);
+BWGEMM_DEVICE Scaling load_scaling(const KernelParams& params, float beta) {
+  const float alpha = load_scalar(params.alpha);
   const bool multiplies = params.k_blocks != 0 && alpha != 0;
   return {multiplies ? alpha : beta != 0 ? -0.0f : 0.0f, beta};
+}
+BWGEMM_DEVICE Scaling load_scaling(const KernelParams& params) {
+  return load_scaling(params, load_scalar(params.beta));
 }
 
 // Steps of the main loop: none if alpha turns out to be zero, so that A and B are not read.

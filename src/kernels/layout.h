@@ -76,11 +76,24 @@ constexpr bool moves_registers(const KernelConfig& config) {
   return launch_registers(config) < registers(config).consumer;
 }
 
+// Whether the last slice of each line of the tile begins inside the one before it, because slices
+// do not divide the line. Both store the same there, one behind the other.
+constexpr bool overlaps_slices(const KernelConfig& config) {
+  return config.family == Family::cooperative && config.output == Output::rows &&
+         config.tile.n % 32 != 0;
+}
+
+// Whether the epilogue can read C, and read or write aux. Where slices overlap, the second would
+// find what the first has stored.
+constexpr bool takes_matrices(const KernelConfig& config) {
+  return !overlaps_slices(config);
+}
+
 // Whether the output role can store D line by line, where TMA cannot: its warp needs registers, of
 // which places in a cluster take some.
 constexpr bool can_store_lines(const KernelConfig& config) {
   return config.family == Family::cooperative && config.output != Output::scattered &&
-         config.cluster.size() == 1 && registers(config).producer >= 32;
+         config.cluster.size() == 1 && registers(config).producer >= 32 && !overlaps_slices(config);
 }
 
 // Rows of memory that an operand's tile takes: whole chunks of 64 where they lie along m or n.
@@ -88,11 +101,13 @@ constexpr int operand_rows(Major major, int extent) {
   return major == Major::mn ? (extent + 63) / 64 * 64 : extent;
 }
 
-// Bytes of one line of D in a staging buffer: 128, or half where rows of the tile are not made of
-// 128-byte lines in every type, and where the buffers of three warpgroups would cost a stage.
+// Bytes of one line of D in a staging buffer: 128, or half where rows of the tile are made of such
+// lines in every type and not of those of 128 bytes, and where the buffers of three warpgroups
+// would cost a stage.
 constexpr int staging_line_bytes(const KernelConfig& config) {
   if (config.output == Output::columns) return swizzle_row_bytes;
-  const bool whole = config.tile.n % 64 == 0 && consumer_warpgroups(config) < 3;
+  const bool has_whole_lines = config.tile.n % 64 == 0 || overlaps_slices(config);
+  const bool whole = has_whole_lines && consumer_warpgroups(config) < 3;
   return whole ? swizzle_row_bytes : swizzle_row_bytes / 2;
 }
 
@@ -189,10 +204,20 @@ constexpr int smem_room(const KernelConfig& config) {
   return sm_smem_bytes / config.ctas_per_sm / 8 * 8 - reserved_smem_bytes;
 }
 
-// The deepest ring that leaves room for the rest; config.stages does not count.
-constexpr int stages_that_fit(KernelConfig config) {
+// More slow the kernel down. The A of Output::columns streams by, and the memory answers best if
+// all multiprocessors together ask it for 10 MB or a little more (bench/NOTES.md, 2026-11-25).
+constexpr int most_stages(const KernelConfig& config) {
+  constexpr int any_number = 64;
+  if (config.output != Output::columns) return any_number;
+  return config.tile.m == 64 ? 13 : 8;
+}
+
+// The deepest ring within most_stages() that leaves room for the rest; config.stages does not
+// count.
+constexpr int best_stages(KernelConfig config) {
   config.stages = 0;
-  while (layout(config).bytes <= smem_room(config)) ++config.stages;
+  while (config.stages <= most_stages(config) && layout(config).bytes <= smem_room(config))
+    ++config.stages;
   return config.stages - 1;
 }
 
@@ -210,8 +235,9 @@ constexpr const char* tile_invalid_because(const KernelConfig& config) {
     if (warpgroup_rows(config) != 64) return "columns are staged in 64 rows of the tile";
     if (staging_lines(config) % patch_columns(config) != 0)
       return "columns are staged in whole patches: tile.n must be 8, 16 or a multiple of 32";
-  } else if (tile.n % 32 != 0) {
-    return "tile.n must be a multiple of 32: output is staged in 32 or 64 columns";
+  } else if (overlaps_slices(config) && (tile.n % 16 != 0 || tile.n < 64)) {
+    return "tile.n must be a multiple of 32, or of 16 from 64 on: output is staged in 32 or 64 "
+           "columns";
   }
   if (tile.n / 2 + 26 > launch_registers(config))
     return "the accumulators of one wgmma exceed the registers that threads start with";

@@ -27,9 +27,13 @@ struct StagingBuffers {
 };
 
 // Run by one thread. Buffers are handed over in turn, whatever the epilogue uses them for. Of maps
-// of two dimensions there is no batch.
-template <int map_rank = 3>
+// of two dimensions there is no batch. Slices that overlap store the same where they do, one behind
+// the other.
+template <int map_rank = 3, bool may_overlap = false>
 class OutputRole {
+  template <class Walk>
+  using Slices = OutputSlices<Walk, may_overlap>;
+
  public:
   BWGEMM_DEVICE OutputRole(const KernelParams& params, const StagingBuffers& staging,
                            const OutputWindow& window, bool reads_c)
@@ -44,7 +48,7 @@ class OutputRole {
   // Stores all slices of these tiles.
   template <class Walk>
   BWGEMM_DEVICE void store(const KernelParams& params, const Walk& tiles) {
-    OutputSlices<Walk> slice(params, window_, tiles);
+    Slices<Walk> slice(params, window_, tiles);
     if (reads_c_) {
       store_over_c(params, tiles, slice);
       return;
@@ -80,8 +84,8 @@ class OutputRole {
   // C takes a while to arrive, so buffers are offered as soon as their stores have left them.
   template <class Walk>
   BWGEMM_DEVICE void store_over_c(const KernelParams& params, const Walk& tiles,
-                                  OutputSlices<Walk>& slice) {
-    OutputSlices<Walk> offered(params, window_, tiles);
+                                  Slices<Walk>& slice) {
+    Slices<Walk> offered(params, window_, tiles);
     auto offer = [&] {
       if (!offered.valid()) return;
       offer_c(params, offered);
@@ -96,10 +100,12 @@ class OutputRole {
   }
 
   template <class Walk>
-  BWGEMM_DEVICE void store_slice(const KernelParams& params, const OutputSlices<Walk>& slice) {
+  BWGEMM_DEVICE void store_slice(const KernelParams& params, const Slices<Walk>& slice) {
     trace_(TraceEvent::wait_slice);
     staging_.ring.empty(storing_).wait(storing_.phase);  // written by the epilogue, this round
     trace_(TraceEvent::store);
+    if constexpr (may_overlap)
+      if (slice.is_last_of_line()) ptx::cp_async_bulk_wait_group<0>();
     if constexpr (map_rank == 3)
       ptx::cp_async_bulk_tensor_3d_store(params.d_map, slice.inner(), slice.outer(), slice.batch(),
                                          staging_.buffer(storing_));
@@ -122,7 +128,7 @@ class OutputRole {
     offering_.advance(staging_.count);
   }
   template <class Walk>
-  BWGEMM_DEVICE void offer_c(const KernelParams& params, const OutputSlices<Walk>& slice) {
+  BWGEMM_DEVICE void offer_c(const KernelParams& params, const Slices<Walk>& slice) {
     const std::uint32_t ready = staging_.ring.full(offering_).address;
     ptx::mbarrier_arrive_expect_tx(ready, staging_.bytes);
     if constexpr (map_rank == 3)

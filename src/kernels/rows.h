@@ -25,8 +25,8 @@ constexpr const char* invalid_because(const KernelConfig& config) {
   return "unknown family";
 }
 
-// What a row of sm90 fixes besides majors, which the instruction fixes too. The ring is as deep as
-// shared memory allows.
+// What a row of sm90 fixes besides majors, which the instruction fixes too; its ring is as deep as
+// best_stages() says.
 struct Sm90Shape {
   Output output;
   Tile tile;
@@ -47,18 +47,25 @@ inline constexpr std::array sm90_shapes = {
     Sm90Shape{Output::rows,    {128, 160, 64}, {1, 1}, 1, 1.01},
     Sm90Shape{Output::rows,    {128, 128, 64}, {1, 1}, 1, 0.91},
     Sm90Shape{Output::rows,    {128, 128, 64}, {1, 1}, 1, 0.82, true},
-    Sm90Shape{Output::rows,    {128, 128, 64}, {2, 2}, 1, 0.91},
+    Sm90Shape{Output::rows,    {128,  96, 64}, {1, 1}, 1, 0.78, true},
+    Sm90Shape{Output::rows,    {128, 144, 64}, {1, 1}, 1, 0.86, true},
+    Sm90Shape{Output::rows,    {128, 160, 64}, {1, 1}, 1, 0.90, true},
+    Sm90Shape{Output::rows,    {128, 176, 64}, {1, 1}, 1, 0.89, true},
+    Sm90Shape{Output::rows,    {128, 192, 64}, {1, 1}, 1, 0.90, true},
+    Sm90Shape{Output::rows,    {128, 128, 64}, {2, 2}, 1, 0.97},
     Sm90Shape{Output::rows,    {128,  96, 64}, {1, 1}, 1, 0.95},
     Sm90Shape{Output::rows,    {128,  64, 64}, {1, 1}, 1, 0.79},
     Sm90Shape{Output::rows,    {128,  64, 64}, {1, 2}, 1, 0.92},
     Sm90Shape{Output::rows,    {256, 160, 64}, {1, 1}, 1, 1.19},
     Sm90Shape{Output::rows,    {256, 192, 64}, {1, 1}, 1, 1.13},
     Sm90Shape{Output::rows,    {192, 192, 64}, {1, 1}, 1, 1.08},
-    Sm90Shape{Output::rows,    {192, 192, 64}, {1, 2}, 1, 1.08},
+    Sm90Shape{Output::rows,    {192, 192, 64}, {1, 2}, 1, 1.14},
     Sm90Shape{Output::rows,    {192, 128, 64}, {1, 1}, 1, 1.03},
     Sm90Shape{Output::rows,    { 64, 128, 64}, {1, 1}, 1, 0.77},
+    Sm90Shape{Output::rows,    { 64,  96, 64}, {1, 1}, 1, 0.71},
     Sm90Shape{Output::rows,    { 64,  64, 64}, {1, 1}, 1, 0.73},
     Sm90Shape{Output::rows,    { 64,  64, 64}, {2, 2}, 1, 0.81},
+    Sm90Shape{Output::rows,    { 64,  64, 64}, {1, 4}, 1, 0.81},
     Sm90Shape{Output::rows,    { 64, 128, 64}, {1, 1}, 2, 0.89},
     Sm90Shape{Output::rows,    { 64,  64, 64}, {1, 1}, 2, 0.98},
     Sm90Shape{Output::rows,    { 64,  64, 64}, {1, 1}, 3, 1.08},
@@ -72,7 +79,7 @@ inline constexpr std::array sm90_shapes = {
     Sm90Shape{Output::columns, {128,  96, 64}, {1, 1}, 1, 0.87},
     Sm90Shape{Output::columns, {128, 128, 64}, {1, 1}, 1, 0.96},
     Sm90Shape{Output::columns, {128, 160, 64}, {1, 1}, 1, 1.00},
-    Sm90Shape{Output::columns, {128, 160, 64}, {4, 2}, 1, 1.00},
+    Sm90Shape{Output::columns, {128, 160, 64}, {4, 2}, 1, 1.09},
     Sm90Shape{Output::scattered, {128, 256, 64}, {1, 1}, 1, 1.00},
     Sm90Shape{Output::scattered, {128, 128, 64}, {1, 1}, 1, 1.00},
 };
@@ -130,7 +137,7 @@ constexpr KernelConfig sm100_row(const Sm100Shape& shape) {
           shape.choices};
 }
 
-// A shape's kernels: every pair of majors that the family allows for it.
+// A shape's kernels: every pair of majors that the family allows for it, and that is_wanted().
 constexpr KernelConfig sm90_row(const Sm90Shape& shape, int variant) {
   KernelConfig row{Arch::sm90,
                    Family::cooperative,
@@ -144,13 +151,14 @@ constexpr KernelConfig sm90_row(const Sm90Shape& shape, int variant) {
                    shape.ctas_per_sm,
                    {},
                    shape.takes_turns};
-  row.stages = sm90::stages_that_fit(row);
+  row.stages = sm90::best_stages(row);
   return row;
 }
 
-// Time of a shape's k block over what the cost model's limits say (2026-11-22, on an H200; eight by
-// hand, the others fitted: bench/NOTES.md): narrow tiles of neighbouring SMs share lines, which
-// then leave L2 once; CTAs that share an SM are in each other's way. 1 for what is no shape.
+// Time of a shape's k block over what the cost model's limits say (on an H200; some by hand, the
+// others fitted: bench/NOTES.md, 2026-11-22 and 2026-11-25): narrow tiles of neighbouring SMs share
+// lines, which then leave L2 once; CTAs that share an SM are in each other's way. 1 for what is no
+// shape.
 constexpr double pace(const KernelConfig& config) {
   for (const Sm90Shape& shape : sm90_shapes)
     if (shape.tile == config.tile && shape.output == config.output &&
@@ -162,11 +170,17 @@ constexpr double pace(const KernelConfig& config) {
 
 inline constexpr int sm90_variants = 4;
 
+// In turn, chunks of 64 of a B along n that stick out of the tile take a third of the time.
+constexpr bool is_wanted(const KernelConfig& row) {
+  return invalid_because(row) == nullptr &&
+         (!row.takes_turns || sm90::operand_rows(row.b, row.tile.n) == row.tile.n);
+}
+
 constexpr std::size_t count_sm90_rows() {
   std::size_t rows = 0;
   for (const Sm90Shape& shape : sm90_shapes)
     for (int variant = 0; variant < sm90_variants; ++variant)
-      if (invalid_because(sm90_row(shape, variant)) == nullptr) ++rows;
+      if (is_wanted(sm90_row(shape, variant))) ++rows;
   return rows;
 }
 
@@ -175,8 +189,7 @@ constexpr auto make_rows() {
   std::size_t count = 0;
   for (const Sm90Shape& shape : sm90_shapes)
     for (int variant = 0; variant < sm90_variants; ++variant)
-      if (invalid_because(sm90_row(shape, variant)) == nullptr)
-        rows[count++] = sm90_row(shape, variant);
+      if (is_wanted(sm90_row(shape, variant))) rows[count++] = sm90_row(shape, variant);
   for (const Sm100Shape& shape : sm100_shapes) rows[count++] = sm100_row(shape);
   for (const KernelConfig& row : other_rows) rows[count++] = row;
   return rows;

@@ -78,12 +78,13 @@ struct OutputWindow {
   int tile_inner, tile_outer;  // extent of the cluster's tile
   int inner, outer;            // of the window inside the cluster's tile
   int inner_extent, outer_extent;
-  int slice_inner, slice_outer;  // what one staging buffer holds; divides the extent
+  int slice_inner, slice_outer;  // what one staging buffer holds; see OutputSlices
 };
 
 // The slices of an output stack in the order in which they pass through its staging buffers: along
-// the lines of each window, then line after line, then tile after tile.
-template <class Walk>
+// the lines of each window, then line after line, then tile after tile. `may_overlap`: slices need
+// not divide a line, whose last one then begins inside the one before it.
+template <class Walk, bool may_overlap = false>
 class OutputSlices {
  public:
   BWGEMM_DEVICE OutputSlices(const KernelParams& params, const OutputWindow& window,
@@ -96,10 +97,17 @@ class OutputSlices {
   BWGEMM_DEVICE int inner() const { return first_inner_ + done_inner_; }
   BWGEMM_DEVICE int outer() const { return first_outer_ + done_outer_; }
   BWGEMM_DEVICE int batch() const { return batch_; }
+  BWGEMM_DEVICE bool is_last_of_line() const {
+    return done_inner_ + window_.slice_inner == window_.inner_extent;
+  }
 
   BWGEMM_DEVICE void advance(const KernelParams& params) {
     done_inner_ += window_.slice_inner;
-    if (done_inner_ != window_.inner_extent) return;
+    if (done_inner_ != window_.inner_extent) {
+      if constexpr (may_overlap)
+        done_inner_ = min(done_inner_, window_.inner_extent - window_.slice_inner);
+      return;
+    }
     done_inner_ = 0;
     done_outer_ += window_.slice_outer;
     if (done_outer_ != window_.outer_extent) return;

@@ -19,22 +19,28 @@ struct ArchCosts {
   double sm_memory_bytes_per_us;  // what one SM gets of it
   double unhidden;                // of the shorter of compute and memory, where they are equal
   double fill_us;                 // the ring runs empty between two waves
+  double partial_block;           // of a block's time: what the last takes more if k ends inside
   double
       sm_flop_per_us;  // tensor cores of one SM with power to spare; unused where clocks are known
   double powered_flop_per_us;   // what the chip's power would sustain if only products cost energy,
   double powered_bytes_per_us;  // and if only delivery of operands did
   double mma_clocks_per_us;     // sustained clock, for kernels costed in clocks
   double sm_bytes_per_us;       // operand delivery to one SM that has the chip for itself
-  double straddling_rows;       // an SM's work for rows of 128 bytes that lie in two lines
-  double straddling_sectors;    // and L2's, if they are whole sectors of 32 bytes
-  double straddling_lines;      // or if they are not
-  double straddling_pace;       // the least of lone CTAs then: neighbours share less of their lines
-  double chip_bytes_per_us;     // operand delivery to all SMs together
+  double unused_rows;           // an SM's work for rows of a K-major tile outside of the operand
+  double unused_parts_of_lines;  // and for what is outside of one that lies along m or n
+  double sm_straddling_sectors;  // an SM's work for rows of 128 bytes in two lines: whole sectors
+  double sm_straddling_lines;    // of 32 bytes, or others
+  double l2_straddling_sectors;  // and L2's
+  double l2_straddling_lines;
+  double straddling_pace;    // the least of lone CTAs then: neighbours share less of their lines
+  double chip_bytes_per_us;  // operand delivery to all SMs together
   double unshared_bytes_per_us;   // where no two neighbours ask for the same lines
   double block_floor_us;          // handing one ring slot over and back, whatever it holds
   double epilogue_bytes_per_us;   // output (and C) of one SM through its staging buffers
   double lines_per_us;            // of one warp that stores output line by line
   double crowded_lines_per_us;    // and while its consumers have nothing to do but write more
+  double without_turns;           // of kernels in turn the pace with one tile, over that with more
+  double in_turn;                 // and the least of products and epilogue that each tile takes
   double exposed_epilogue;        // part of it that another CTA of the same SM does not hide
   double merge_us;                // a split tile: partial sums out, arrival, the last one goes on
   double merge_slice_us;          // each slice that the last one reads back
@@ -67,21 +73,27 @@ inline constexpr ArchCosts h200_costs = {
     .sm_memory_bytes_per_us = 75e3,    // this and those of clusters: by hand, 202 problems (2026-11-23)
     .unhidden = 0.303,
     .fill_us = 0.117,
+    .partial_block = 0.5,              // 993 problems (2026-11-25)
     .sm_flop_per_us = 7.32e6,
     .powered_flop_per_us = 2.57e9,
     .powered_bytes_per_us = 16.2e6,
     .mma_clocks_per_us = 0,            // not used
     .sm_bytes_per_us = 138e3,
-    .straddling_rows = 1.54,
-    .straddling_sectors = 1.4,         // 120 random problems
-    .straddling_lines = 2.12,
-    .straddling_pace = 0.88,           // 40 random problems (2026-11-23)
+    .unused_rows = 0.65,               // this and the next: 923 problems (2026-11-25)
+    .unused_parts_of_lines = 1.1,
+    .sm_straddling_sectors = 1.3,      // by hand after fits to 993 problems (2026-11-25)
+    .sm_straddling_lines = 1.6,        // likewise
+    .l2_straddling_sectors = 1.2,      // likewise
+    .l2_straddling_lines = 2.12,
+    .straddling_pace = 0.95,           // likewise
     .chip_bytes_per_us = 13.7e6,
     .unshared_bytes_per_us = 9.4e6,
     .block_floor_us = 0.061,
     .epilogue_bytes_per_us = 37.8e3,
     .lines_per_us = 98,               // by hand, 59 problems (2026-11-23)
     .crowded_lines_per_us = 55,       // likewise, 154 problems (2026-11-24)
+    .without_turns = 1.3,              // 993 problems (2026-11-25)
+    .in_turn = 0.7,                    // a half if nothing but the turn were waited for
     .exposed_epilogue = 1.31,          // two CTAs of an SM do not hide each other's: they are in step
     .merge_us = 2.02,
     .merge_slice_us = 0.110,
@@ -114,14 +126,18 @@ inline constexpr ArchCosts b200_costs = {
     .sm_memory_bytes_per_us = 1,       // not used
     .unhidden = 0.414,                 // sqrt(2) - 1: when fitted, the legs of a right angle
     .fill_us = 0.6,
+    .partial_block = 0,                // not known
     .sm_flop_per_us = 0,               // not used
     .powered_flop_per_us = 0,          // unknown: in mma_clocks_per_us
     .powered_bytes_per_us = 0,         // unknown
     .mma_clocks_per_us = 1520,
     .sm_bytes_per_us = 166e3,
-    .straddling_rows = h200_costs.straddling_rows,
-    .straddling_sectors = h200_costs.straddling_lines,  // not told apart
-    .straddling_lines = h200_costs.straddling_lines,
+    .unused_rows = 0,                  // not used, as the next
+    .unused_parts_of_lines = 0,
+    .sm_straddling_sectors = 1.54,     // not told apart; H200's of 2026-11-22
+    .sm_straddling_lines = 1.54,
+    .l2_straddling_sectors = h200_costs.l2_straddling_lines,
+    .l2_straddling_lines = h200_costs.l2_straddling_lines,
     .straddling_pace = 1,              // as all paces
     .chip_bytes_per_us = 23e6,         // 21.3 fitted; more where rows straddle lines
     .unshared_bytes_per_us = 1,        // not used
@@ -129,6 +145,8 @@ inline constexpr ArchCosts b200_costs = {
     .epilogue_bytes_per_us = 45e3,
     .lines_per_us = 1,                   // not used
     .crowded_lines_per_us = 1,           // not used
+    .without_turns = 1,                // not used, as the next
+    .in_turn = 1,
     .exposed_epilogue = 0,             // not used: pairs hide theirs
     .merge_us = 1.44,
     .merge_slice_us = 0.167,

@@ -46,20 +46,24 @@ struct Block {
 
 // Rows of an operand that a CTA loads for its tile: what is outside of the operand is not asked
 // for, but where a gate reorders it. The fullest tile is the slowest, all together weigh on L2.
+// What of its rows is unused costs time all the same, more of those that lie along m or n: 64
+// loaded ones of which 16 are inside of the operand take longer than 64 inside.
 struct LoadedRows {
   double most, mean;
+  double unused;  // of the fullest tile
 };
 LoadedRows loaded_rows(Major major, std::int64_t extent, int tile, std::int64_t ctas,
                        bool is_gated) {
   const auto rows_of = [&](std::int64_t rows) -> std::int64_t {
     return sm90::operand_rows(major, static_cast<int>(rows));
   };
-  const auto whole = static_cast<double>(rows_of(tile));
-  if (is_gated) return {whole, whole};
+  const std::int64_t whole = rows_of(tile);
+  const auto unused = static_cast<double>(std::max<std::int64_t>(0, whole - extent));
+  if (is_gated) return {static_cast<double>(whole), static_cast<double>(whole), 0};
   const std::int64_t full_tiles = extent / tile;
-  const std::int64_t all = full_tiles * rows_of(tile) + rows_of(extent % tile);
+  const std::int64_t all = full_tiles * whole + rows_of(extent % tile);
   return {static_cast<double>(rows_of(std::min<std::int64_t>(extent, tile))),
-          static_cast<double>(all) / static_cast<double>(ctas)};
+          static_cast<double>(all) / static_cast<double>(ctas), unused};
 }
 
 Block block_of(const Problem& problem, const ArchCosts& costs, const KernelConfig& config,
@@ -67,11 +71,12 @@ Block block_of(const Problem& problem, const ArchCosts& costs, const KernelConfi
   const double depth = 2.0 * config.tile.k;  // bytes of a row
   const double flop = 2.0 * config.tile.m * tile_n * config.tile.k;
   const auto of_sm = [&](const Matrix& matrix) {
-    return straddles(matrix) ? costs.straddling_rows : 1;
+    if (!straddles(matrix)) return 1.0;
+    return has_whole_sectors(matrix) ? costs.sm_straddling_sectors : costs.sm_straddling_lines;
   };
   const auto of_l2 = [&](const Matrix& matrix) {
     if (!straddles(matrix)) return 1.0;
-    return has_whole_sectors(matrix) ? costs.straddling_sectors : costs.straddling_lines;
+    return has_whole_sectors(matrix) ? costs.l2_straddling_sectors : costs.l2_straddling_lines;
   };
   const auto sm_bytes = [&](double a, double b) {
     return depth * (a * of_sm(problem.a) + b * of_sm(problem.b));
@@ -97,12 +102,17 @@ Block block_of(const Problem& problem, const ArchCosts& costs, const KernelConfi
                                    has_gate && sm90::gates_rows(config));
   const LoadedRows b = loaded_rows(config.b, problem.n, tile_n, tiles.n * config.cluster.n,
                                    has_gate && sm90::gates_columns(config));
-  return {.flop = flop,
-          .bytes = depth * (a.mean + b.mean),
-          .sm_bytes = sm_bytes(a.most, b.most),
-          .memory_bytes = depth * (a.most / static_cast<double>(tiles.n * config.cluster.n) +
-                                   b.most / static_cast<double>(tiles.m * config.cluster.m)),
-          .l2_bytes = l2_bytes(a.mean / config.cluster.n, b.mean / config.cluster.m)};
+  const auto unused_bytes = [&](Major major, const LoadedRows& rows) {
+    return depth * rows.unused *
+           (major == Major::k ? costs.unused_rows : costs.unused_parts_of_lines);
+  };
+  return {
+      .flop = flop,
+      .bytes = depth * (a.mean + b.mean),
+      .sm_bytes = sm_bytes(a.most, b.most) + unused_bytes(config.a, a) + unused_bytes(config.b, b),
+      .memory_bytes = depth * (a.most / static_cast<double>(tiles.n * config.cluster.n) +
+                               b.most / static_cast<double>(tiles.m * config.cluster.m)),
+      .l2_bytes = l2_bytes(a.mean / config.cluster.n, b.mean / config.cluster.m)};
 }
 
 double mma_us(const ArchCosts& costs, const KernelConfig& config, const Block& block, int tile_n) {
@@ -210,6 +220,13 @@ double line_bytes_per_us(const KernelConfig& config, const ArchCosts& costs) {
   return warps * sm90::staging_line_bytes(config) * costs.lines_per_us;
 }
 
+// Of the tile; those of slices that overlap count twice.
+int stored_columns(const Problem& problem, const KernelConfig& config, int tile_n) {
+  if (!sm90::overlaps_slices(config)) return tile_n;
+  const int slice = sm90::staging_line_bytes(config) / size_bytes(problem.d.type);
+  return static_cast<int>(ceil_div(tile_n, slice)) * slice;
+}
+
 struct Time {
   double compute_us, merge_us;
   double stream_us;  // of the SM that gets most from memory
@@ -228,7 +245,8 @@ Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConf
               int given_tile_n, int splits, SliceSums sums, const ArchCosts& costs) {
   const ClusterTile tile = cluster_tile(config, given_tile_n);
   const int tile_n = tile.n / config.cluster.n;
-  const double cta_outputs = static_cast<double>(config.tile.m) * tile_n /
+  const double cta_outputs = static_cast<double>(config.tile.m) *
+                             stored_columns(problem, config, tile_n) /
                              (uses_tensor_memory(config) ? sm100::group_ctas(config) : 1);
   const double output_bytes = cta_outputs * output_bytes_per_element(problem);
   const bool is_by_lines = stores_lines(problem, config);
@@ -249,11 +267,13 @@ Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConf
   const std::int64_t resident = resident_clusters(facts, config);
   const bool straddles_alone =
       config.cluster.size() == 1 && (straddles(problem.a) || straddles(problem.b));
-  // With one tile a CTA has no turns to take.
-  const double pace_of_shape = config.takes_turns && whole <= resident ? 1.0
+  const double pace_of_shape = config.takes_turns && whole <= resident
+                                   ? costs.without_turns * pace(config)
                                : straddles_alone ? std::max(pace(config), costs.straddling_pace)
                                                  : pace(config);
   const double loading = loading_block_us(problem, config, tile_n);
+  const bool ends_inside = problem.k % config.tile.k != 0 && !moves_lines(config);
+  const double partial_block = ends_inside ? costs.partial_block : 0;
   const auto wave_us = [&](std::int64_t clusters, std::int64_t blocks) {
     if (clusters == 0) return 0.0;
     const double each =
@@ -261,14 +281,13 @@ Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConf
             ? moving_block_us(problem, config)
             : std::max(loading, block_us(costs, config, block, tile_n, pace_of_shape,
                                          facts.sm_count, clusters * config.cluster.size(), sums));
-    const double products = static_cast<double>(blocks) * each + costs.fill_us;
+    const double products = (static_cast<double>(blocks) + partial_block) * each + costs.fill_us;
     if (is_by_lines && whole > resident && !config.takes_turns)
       return std::max(products + exposed,
                       epilogue * costs.lines_per_us / costs.crowded_lines_per_us);
     // Of two tiles in turn each waits for the other's turn, however thin k is.
-    constexpr double in_turn = 0.7;  // fitted; a half if nothing but the turn were waited for
     return config.takes_turns && whole > resident
-               ? std::max(products, in_turn * (products + epilogue))
+               ? std::max(products, costs.in_turn * (products + epilogue))
                : products + exposed;
   };
   const auto stream_us = [&](std::int64_t clusters, std::int64_t blocks) {

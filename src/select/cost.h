@@ -9,8 +9,10 @@
 //   memory  = the longer of all bytes of A, B, D (and C), each moved once, at the rate of device
 //             memory, and of an SM's share of them at the rate of an SM
 //   compute = waves * (k blocks of a slice * block + fill) + epilogues that nothing hides; waves of
-//             tiles * slices, the last of which may be smaller and has more power for each SM. Of
-//             tiles in turn a wave takes at least a fixed share of products and epilogue together.
+//             tiles * slices, the last of which may be smaller and has more power for each SM. A k
+//             that ends inside of a block takes a part of a block more. Of tiles in turn a wave
+//             takes at least a fixed share of products and epilogue together, and with one tile a
+//             CTA, which has no turns, blocks are slower. Columns that slices store twice count so.
 //             Where D is stored line by line an epilogue takes what a warp for each consumer
 //             needs, and a wave at least as long as they take with nothing to compute meanwhile
 //   merge   = where k is split: handing over, all partial sums through L2, and those of a tile,
@@ -19,11 +21,11 @@
 //   block   = pace of the tile's shape (kernels/rows.h) * max(time of the tensor cores, delivery,
 //             active SMs * energy of products and deliveries / power, a floor); CTAs that share an
 //             SM take turns
-//   delivery = max(one SM: bytes of the operands; the chip: bytes leaving L2, shared ones of a
-//             cluster once), where bytes of rows that straddle two lines of L2 count more than
-//             once, in whole sectors less so, and those that neighbours ask for together count
-//             once, but in clusters of slices; kernels that move lines of operands take a measured
-//             time instead
+//   delivery = max(one SM: bytes of the operands, and a part of those that a tile has outside of
+//             them; the chip: bytes leaving L2, shared ones of a cluster once), where bytes of rows
+//             that straddle two lines count more than once for both, in whole sectors less so, and
+//             those that neighbours ask for together count once, but in clusters of slices; kernels
+//             that move lines of operands take a measured time instead
 //
 // Direct kernels take a step of k at a time, at a rate that depends on alignment alone; dot kernels
 // stream their operands at the rate of the memory or of the loads that their teams have in flight.

@@ -259,6 +259,8 @@ const char* tma_kernel_rejects(const Problem& problem, const KernelConfig& confi
                                const Texts& texts) {
   const OutputExtent output = output_extent(problem, config);
   if (problem.d.order != output.order) return "D is not in row order";
+  if (!sm90::takes_matrices(config) && (problem.reads_c() || problem.epilogue.aux.data != nullptr))
+    return "stores some columns twice, and so takes neither C nor aux";
   if (const char* reason = fused_rejects(problem, config)) return reason;
   if (config.choices.map_rank == 2 && problem.batch > 1)
     return "its tensor maps have two dimensions: no batches";

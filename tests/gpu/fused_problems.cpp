@@ -185,6 +185,12 @@ std::vector<RowProblem> fused_problems(const KernelConfig& row) {
   if (can_gate(row))
     for (const RowProblem& problem : gates(row)) problems.push_back(problem);
   for (std::size_t i = 0; i < problems.size(); ++i) problems[i].gemm.seed = i + 1;
+  if (!sm90::takes_matrices(row))
+    for (RowProblem& problem : problems) {
+      problem.gemm.beta = 0;
+      problem.fusing->c_apart = false;
+      problem.fusing->aux = BWGEMM_AUX_NONE;
+    }
   return problems;
 }
 

@@ -60,8 +60,18 @@ int forced_tile(const KernelConfig& row, std::int64_t tile_n, Major b) {
   return row.tile.n == 0 && sm100::invalid_because(row, wanted, b) == nullptr ? wanted : 0;
 }
 
-// What a row cannot do is not asked of it: batches, or fewer multiprocessors.
+void add_scalars(RowProblem& problem, float alpha, float beta) {
+  problem.gemm.alpha = alpha;
+  problem.gemm.beta = beta;
+  problem.gemm.fill_c = beta == 0 ? Fill::poison : Fill::normal;
+}
+
+// What a row cannot do is not asked of it: batches, a C to read, or fewer multiprocessors.
 RowProblem within(const KernelConfig& row, RowProblem problem) {
+  if (!sm90::takes_matrices(row)) {
+    add_scalars(problem, problem.gemm.alpha, 0);
+    if (problem.device_scalars) problem.fusing.emplace();  // nothing: a call that may have no beta
+  }
   if (row.choices.map_rank == 2) {
     problem.gemm.batch = 1;
     problem.gemm.repeat_a = problem.gemm.repeat_b = false;
@@ -105,12 +115,6 @@ void lay_out(GemmCase& gemm, Memory memory, const Widths& width) {
   gemm.a_displacement = displacement(width.a, width.displaced ? unit / 2 : 0);
   gemm.b_displacement = displacement(width.b, width.displaced ? unit / 2 : 0);
   gemm.c_displacement = displacement(width.c, width.displaced ? 1 : 0);
-}
-
-void add_scalars(RowProblem& problem, float alpha, float beta) {
-  problem.gemm.alpha = alpha;
-  problem.gemm.beta = beta;
-  problem.gemm.fill_c = beta == 0 ? Fill::poison : Fill::normal;
 }
 
 // Fused epilogues ask anew where their tile lies, but in rows that store by elements; and kernels

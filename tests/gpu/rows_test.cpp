@@ -71,7 +71,7 @@ class RowTest : public GpuTest, public ::testing::WithParamInterface<int> {
   bool run(const RowProblem& problem, int times) {
     SCOPED_TRACE(name());
     const bwgemmHandle_t handle = prepared(problem);
-    if (problem.fusing) return run_fused(handle, {problem.gemm, *problem.fusing}, times);
+    if (problem.fusing) return run_fused(handle, problem, times);
     Operands operands(problem.gemm);
     for (int i = 0; i < times && !HasFailure(); ++i) {
       if (i > 0) operands.device_c().upload();
@@ -83,11 +83,17 @@ class RowTest : public GpuTest, public ::testing::WithParamInterface<int> {
     return true;
   }
 
-  static bool run_fused(bwgemmHandle_t handle, const MatmulCase& matmul, int times) {
+  bool run_fused(bwgemmHandle_t handle, const RowProblem& problem, int times) const {
+    const MatmulCase matmul{problem.gemm, *problem.fusing};
     MatmulOperands operands(matmul);
     for (int i = 0; i < times && !HasFailure(); ++i) {
       if (i > 0) operands.restore();
-      const bwgemmStatus_t status = operands.call(handle);
+      const float* const on_device = scalars_->as<float>();
+      const bwgemmStatus_t status =
+          problem.device_scalars
+              ? operands.call(handle, on_device,
+                              sm90::takes_matrices(*row_) ? on_device + 1 : nullptr)
+              : operands.call(handle);
       if (i == 0 && status == BWGEMM_STATUS_NOT_SUPPORTED) return false;
       EXPECT_TRUE(succeeds(status)) << matmul;
       operands.expect_result();
@@ -108,10 +114,11 @@ class RowTest : public GpuTest, public ::testing::WithParamInterface<int> {
   }
 
   // The problem with other types of C and other scalars.
-  static std::vector<RowProblem> outputs(const RowProblem& problem) {
+  std::vector<RowProblem> outputs(const RowProblem& problem) const {
     std::vector<RowProblem> all;
     for (const bool to_f32 : {false, true})
       for (const float beta : {0.0f, 1.0f}) {
+        if (beta != 0 && !sm90::takes_matrices(*row_)) continue;
         RowProblem& other = all.emplace_back(problem);
         other.gemm.output = to_f32 ? Dtype::f32 : other.gemm.input;
         other.gemm.beta = beta;
@@ -171,8 +178,10 @@ class RowTest : public GpuTest, public ::testing::WithParamInterface<int> {
       probe.gemm.c_displacement = memory == Memory::operand_lines ? 1 : 0;
       if (memory == Memory::units) probe.gemm.m = probe.gemm.n = 8;
       // Some rows ask less of a C that they only write.
-      probe.gemm.beta = 1;
-      probe.gemm.fill_c = Fill::normal;
+      if (sm90::takes_matrices(*row_)) {
+        probe.gemm.beta = 1;
+        probe.gemm.fill_c = Fill::normal;
+      }
       if (run(probe, 1)) return;
       cut_to_one_tile(probe.gemm);
       if (run(probe, 1)) return;

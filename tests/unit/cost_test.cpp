@@ -32,7 +32,7 @@ TEST_P(Cost, GrowsWithEverySize) {
     double last = 0;
     for (std::int64_t size = 64; size <= 65536; size *= 2) {
       const double now = us(config, problem_of_size(size));
-      EXPECT_GE(now, 0.75 * last) << size;  // rows outside of the operands cost too
+      EXPECT_GE(now, 0.7 * last) << size;  // rows outside of the operands cost too
       last = now;
     }
     EXPECT_GT(last, 10 * us(config, problem_of_size(64)));
@@ -140,8 +140,8 @@ double h200_us(std::string_view kernel, const Problem& problem, int splits = 1) 
 
 TEST(CostOrder, MemoryDoesNotHideMerging) {
   const Problem problem = problem_of(4096, 16, 14336);
-  EXPECT_LT(h200_us("bwgemm_sm90_b16_kk_64x16x64_s22_t_coop", problem),
-            h200_us("bwgemm_sm90_b16_kk_128x16x64_s12_t_coop", problem, 4));
+  EXPECT_LT(h200_us("bwgemm_sm90_b16_kk_64x16x64_s13_t_coop", problem),
+            h200_us("bwgemm_sm90_b16_kk_128x16x64_s8_t_coop", problem, 4));
 }
 
 TEST(CostOrder, RowsThatStraddleLinesInWholeSectorsAreLoadedFaster) {
@@ -157,6 +157,24 @@ TEST(CostOrder, RowsThatStraddleLinesInWholeSectorsAreLoadedFaster) {
 TEST(CostOrder, TilesInTurnDoNotHideWhatThinProductsStore) {
   EXPECT_LT(h200_us("bwgemm_sm90_b16_kk_128x192x64_2x1_s4_coop", problem_of(62800, 136, 120)),
             h200_us("bwgemm_sm90_b16_kk_128x128x64_s6_pp_coop", problem_of(62800, 136, 120)));
+}
+
+TEST(CostOrder, TilesThatAreNotFullTakeLonger) {
+  const Problem of_many_columns = problem_of(16, 1760, 1760, test::mk);
+  const Problem of_many_rows = problem_of(1760, 16, 1760, test::kn);
+  EXPECT_LT(h200_us("bwgemm_sm90_b16_kn_64x32x64_s13_coop", of_many_rows, 4),
+            h200_us("bwgemm_sm90_b16_mk_128x16x64_s8_t_coop", of_many_columns));
+  EXPECT_LT(h200_us("bwgemm_sm90_b16_kk_64x32x64_s13_t_coop", problem_of(64, 2048, 2048)),
+            h200_us("bwgemm_sm90_b16_kk_128x32x64_s8_t_coop", problem_of(64, 2048, 2048)));
+}
+
+TEST(CostOrder, ALastBlockThatIsNotFullTakesLonger) {
+  const Problem problem = problem_of(65536, 256, 104);
+  EXPECT_LT(h200_us("bwgemm_sm90_b16_kk_128x256x64_2x1_s4_coop", problem),
+            h200_us("bwgemm_sm90_b16_kk_128x128x64_s6_pp_coop", problem));
+  constexpr auto kernel = "bwgemm_sm90_b16_kk_128x128x64_s6_coop";
+  EXPECT_LT(1.05 * h200_us(kernel, problem_of(1024, 1024, 128)),
+            h200_us(kernel, problem_of(1024, 1024, 120)));
 }
 
 }  // namespace

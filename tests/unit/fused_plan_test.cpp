@@ -20,7 +20,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr std::string_view rows_kernel = "bwgemm_sm90_b16_kk_128x256x64_2x1_s4_coop";
-constexpr std::string_view columns_kernel = "bwgemm_sm90_b16_kk_64x16x64_s22_t_coop";
+constexpr std::string_view columns_kernel = "bwgemm_sm90_b16_kk_64x16x64_s13_t_coop";
 constexpr std::string_view direct90 = "bwgemm_sm90_b16_64x64x32_direct";
 constexpr std::string_view dot90 = "bwgemm_sm90_b16_8x16x1024_dot";
 constexpr std::string_view pair_kernel = "bwgemm_sm100_b16_256xNx64_2x1_pair";
@@ -207,7 +207,7 @@ TEST(Fused, WhatKernelsRefuse) {
   Problem along_n = problem_of(256, 512, 256, kn);
   along_n.epilogue = problem.epilogue;
   along_n.d.ld = 256;
-  EXPECT_THAT(reason(along_n, "bwgemm_sm90_b16_mk_64x16x64_s22_t_coop"),
+  EXPECT_THAT(reason(along_n, "bwgemm_sm90_b16_mk_64x16x64_s13_t_coop"),
               HasSubstr("a gate needs columns of B contiguous along k"));
   Problem halves = problem_of(256, 504, 256, kn, {.output = Dtype::f32});
   halves.epilogue = problem.epilogue;

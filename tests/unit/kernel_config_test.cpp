@@ -98,7 +98,10 @@ TEST(KernelConfig, TilesThatCannotBeBuiltAreRefused) {
   EXPECT_THAT(reason(Output::rows, {256, 224, 64}, one, 1), testing::HasSubstr("accumulators"));
   EXPECT_THAT(reason(Output::rows, {192, 256, 64}, one, 1), testing::HasSubstr("one wgmma"));
   EXPECT_THAT(reason(Output::rows, {64, 256, 64}, one, 2), testing::HasSubstr("one wgmma"));
-  EXPECT_THAT(reason(Output::rows, {128, 72, 64}, one, 1), testing::HasSubstr("32"));
+  EXPECT_EQ(reason(Output::rows, {128, 144, 64}, one, 1), "");
+  EXPECT_EQ(reason(Output::rows, {64, 80, 64}, one, 1), "");
+  for (const int tile_n : {48, 72, 200})
+    EXPECT_THAT(reason(Output::rows, {128, tile_n, 64}, one, 1), testing::HasSubstr("of 16 from"));
   EXPECT_THAT(reason(Output::columns, {256, 64, 64}, one, 1), testing::HasSubstr("64 rows"));
   EXPECT_THAT(reason(Output::columns, {64, 12, 64}, one, 1), testing::HasSubstr("8"));
   EXPECT_THAT(reason(Output::columns, {64, 200, 64}, one, 1), testing::HasSubstr("patches"));

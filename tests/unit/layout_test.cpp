@@ -39,7 +39,11 @@ TEST(Layout, Sm90) {
     EXPECT_LE(row.ctas_per_sm * (at.bytes + reserved_smem_bytes), sm_smem_bytes);
     KernelConfig deeper = row;
     ++deeper.stages;
-    EXPECT_NE(invalid_because(deeper), nullptr) << "the ring can be deeper";
+    const int most = row.output != Output::columns ? row.stages + 1 : row.tile.m == 64 ? 13 : 8;
+    EXPECT_LE(row.stages, most) << "more is under way than the memory likes";
+    if (row.stages < most) {
+      EXPECT_NE(invalid_because(deeper), nullptr) << "the ring can be deeper";
+    }
   }
 }
 
@@ -173,13 +177,20 @@ TEST(Layout, ShapeAgrees) {
         if (row.family == Family::direct || row.family == Family::dot) continue;
         EXPECT_LE(shape.smem_bytes, max_smem_bytes);
         EXPECT_GE(shape.stages, 2);
-        // The boxes are whole 64- or 128-byte rows, divide the tile, and fit a tensor map.
+        // The boxes are whole 64- or 128-byte rows, divide the tile, but where slices overlap, and
+        // fit a tensor map.
         const bool stores_by_map = row.output != Output::scattered || !uses_tensor_memory(row);
         if (!stores_by_map) continue;
         const int d_row_bytes = shape.d_box_columns * size_bytes(d_type);
         EXPECT_TRUE(d_row_bytes == 128 || d_row_bytes == 64);
         const bool columns = row.output == Output::columns;
-        EXPECT_EQ((columns ? shape.cluster_tile_m : shape.tile_n) % shape.d_box_columns, 0);
+        const int line = columns ? shape.cluster_tile_m : shape.tile_n;
+        if (sm90::overlaps_slices(row)) {  // the last box of a line still begins at 16 bytes
+          EXPECT_LE(shape.d_box_columns, line);
+          EXPECT_EQ((line - shape.d_box_columns) * size_bytes(d_type) % 16, 0);
+        } else {
+          EXPECT_EQ(line % shape.d_box_columns, 0);
+        }
         EXPECT_EQ((columns ? shape.tile_n : shape.cluster_tile_m) % shape.d_box_rows, 0);
         for (const int rows : {shape.a_box_rows, shape.b_box_rows, shape.d_box_rows}) {
           EXPECT_GE(rows, 1);

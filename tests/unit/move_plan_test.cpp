@@ -21,7 +21,7 @@ Problem problem_for(const KernelConfig& row) {
   // Of no whole number of tiles: the last rows have maps of their own.
   const std::int64_t m = row.family == Family::dot ? 8 : 264;
   Problem problem = test::problem_of(m, 520, 768, majors);
-  problem.beta.value = 1;
+  problem.beta.value = sm90::takes_matrices(row) ? 1 : 0;
   // Kernels of columns see the transpose of what they are given.
   if (row.output != Output::columns) return problem;
   problem = transposed(problem);

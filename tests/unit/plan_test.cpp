@@ -202,7 +202,7 @@ TEST_F(PlanTest, OutputInLines) {
   EXPECT_EQ(plan.params.d.outer_stride, 101);
   EXPECT_EQ(test::fake_map(plan.params.d_map).dims[0], 0U);  // there is none
   problem.m = 8;
-  plan = planned(problem, "bwgemm_sm90_b16_kk_64x16x64_s22_t_coop");
+  plan = planned(problem, "bwgemm_sm90_b16_kk_64x16x64_s13_t_coop");
   EXPECT_EQ(plan.params.d.data, problem.d.data);
   EXPECT_EQ(plan.params.d.outer_stride, 101);
 }
@@ -338,7 +338,7 @@ TEST_F(PlanTest, DirectSplits) {
 // Slices are the CTAs of a cluster where the device can run all of them at the same time.
 TEST_F(PlanTest, ClustersOfSlices) {
   const Problem problem = problem_of(16, 1024, 8192);
-  constexpr const char* narrow = "bwgemm_sm90_b16_kk_64x16x64_s22_t_coop";
+  constexpr const char* narrow = "bwgemm_sm90_b16_kk_64x16x64_s13_t_coop";
   constexpr int tiles = 1024 / 64;
   context_.resident_slice_clusters = tiles;
   const Plan cluster = planned(problem, narrow, 0, 32 << 20);

@@ -94,7 +94,7 @@ TEST(Rejects, AlignmentOfEveryMatrix) {
 
 // Kernels that see the problem transposed speak of it as it was given all the same.
 TEST(Rejects, NamesTheOperandsAsGiven) {
-  constexpr auto columns = "bwgemm_sm90_b16_kk_64x16x64_s22_t_coop";
+  constexpr auto columns = "bwgemm_sm90_b16_kk_64x16x64_s13_t_coop";
   constexpr auto dot = "bwgemm_sm90_b16_8x16x1024_dot";
   EXPECT_EQ(reason(problem_of(8, 256, 256), columns), "");
   EXPECT_THAT(reason(problem_of(8, 256, 256, mk), columns), HasSubstr("A contiguous along k"));
@@ -121,10 +121,34 @@ TEST(Rejects, RowsOfTheOutputThatTmaWouldOverstep) {
   EXPECT_EQ(reason(problem), "");
 }
 
+// A slice of D that begins inside the one before it would find D where C was.
+TEST(Rejects, CAndAuxOfTilesWhoseSlicesOverlap) {
+  constexpr auto overlapping = "bwgemm_sm90_b16_kk_128x144x64_s5_pp_coop";
+  EXPECT_EQ(reason(problem_of(256, 256, 256), overlapping), "");
+  const float on_device = 1;
+  Problem scaled = problem_of(256, 256, 256);  // by an alpha that the kernel reads
+  scaled.alpha.device = &on_device;
+  EXPECT_EQ(reason(scaled, overlapping), "");
+  const std::function<void(Problem&)> matrices[] = {
+      [](Problem& problem) { problem.beta.value = 1; },
+      [&](Problem& problem) { problem.beta.device = &on_device; },  // perhaps
+      [](Problem& problem) {
+        problem.epilogue.aux = problem.d;
+        problem.epilogue.aux.data = test::address(0x400000000);
+      },
+  };
+  for (const auto& add : matrices) {
+    Problem problem = problem_of(256, 256, 256);
+    add(problem);
+    EXPECT_THAT(reason(problem, overlapping), HasSubstr("takes neither C nor aux"));
+    EXPECT_EQ(reason(problem, "bwgemm_sm90_b16_kk_128x160x64_s5_pp_coop"), "");
+  }
+}
+
 // D that TMA cannot store leaves line by line, if nothing but products and vectors go into it.
 TEST(Rejects, LinesOfTheOutputThatTmaCannotStore) {
   constexpr auto rows = "bwgemm_sm90_b16_kk_128x128x64_s6_coop";
-  constexpr auto columns = "bwgemm_sm90_b16_kk_64x16x64_s22_t_coop";
+  constexpr auto columns = "bwgemm_sm90_b16_kk_64x16x64_s13_t_coop";
   const std::function<void(Problem&)> layouts[] = {
       [](Problem& problem) { problem.d.data = test::address(0x300000002); },
       [](Problem& problem) { problem.d.ld = 257; },

@@ -19,7 +19,7 @@ namespace {
 using test::problem_of, test::row_named;
 using ::testing::Contains, ::testing::IsSupersetOf;
 
-constexpr std::string_view narrow = "bwgemm_sm90_b16_kk_64x16x64_s22_t_coop";
+constexpr std::string_view narrow = "bwgemm_sm90_b16_kk_64x16x64_s13_t_coop";
 
 // Of an H200's groups of SMs, some lack the one or two that would make another cluster.
 TEST(Splits, ResidentClusters) {

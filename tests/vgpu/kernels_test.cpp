@@ -114,7 +114,7 @@ TEST(Kernels, CooperativeSharingAMultiprocessor) {
   run_all("bwgemm_sm90_b16_kk_64x64x64_s4_o3_coop", tma_and_split_problems(), 1);
 }
 TEST(Kernels, CooperativeColumns) {
-  run_all("bwgemm_sm90_b16_kk_64x16x64_s22_t_coop", tma_and_split_problems(), 1);
+  run_all("bwgemm_sm90_b16_kk_64x16x64_s13_t_coop", tma_and_split_problems(), 1);
   run_all("bwgemm_sm90_b16_mn_128x128x64_s6_t_coop", of_f16(tma_and_split_problems()), 2);
 }
 
@@ -172,10 +172,10 @@ TEST(Kernels, CooperativeClustersOfSlices) {
     problems[3].device_scalars = true;
     run_all(name, problems, 3);
   };
-  run_clusters("bwgemm_sm90_b16_kk_64x16x64_s22_t_coop", 16, Dtype::bf16);
+  run_clusters("bwgemm_sm90_b16_kk_64x16x64_s13_t_coop", 16, Dtype::bf16);
   run_clusters("bwgemm_sm90_b16_mn_64x32x64_s13_coop", 8, Dtype::f16);
   run_clusters("bwgemm_sm90_b16_kk_64x32x64_s18_coop", 5, Dtype::bf16);
-  run_clusters("bwgemm_sm90_b16_mk_128x32x64_s10_t_coop", 2, Dtype::f16);
+  run_clusters("bwgemm_sm90_b16_mk_128x32x64_s8_t_coop", 2, Dtype::f16);
 }
 
 TEST(Kernels, TensorPair) {

@@ -79,6 +79,7 @@ class AtOnce {
   }
 
  private:
+  static_assert(takes_matrices(config) || !can_gate(config));
   using Columns = ColumnBlock<config>;
   static constexpr int pairs = config.tile.n / 4;  // of a thread in 64 rows
   static constexpr int all_pairs = pairs * Columns::row_blocks;

@@ -236,10 +236,11 @@ BWGEMM_DEVICE void run_consumer(const Params<config>& params, const Cta<config>&
       if ((operations & operation::any) != 0) {
         const TileIndex tile = tiles.at(params);
         const int row = cta.row(tile) + cta.first_row(warpgroup), column = cta.column(tile);
-        if (!AtOnce<config>::serves(operations, scaling)) {
-          writer.write_fused(accumulators, row, column, tile.batch);
-          continue;
-        }
+        if constexpr (takes_matrices(config))  // else AtOnce serves everything
+          if (!AtOnce<config>::serves(operations, scaling)) {
+            writer.write_fused(accumulators, row, column, tile.batch);
+            continue;
+          }
         AtOnce<config>(params, operations, scaling.alpha)
             .apply(accumulators, row, column, tile.batch);
         left = {1, 0};

@@ -4,6 +4,7 @@
 // changes it.
 #pragma once
 
+#include "kernels/epilogue.h"
 #include "kernels/layout.h"
 #include "kernels/output.h"
 #include "kernels/ptx/sync.h"
@@ -25,6 +26,13 @@ template <KernelConfig config>
 using Params = typename ParamsOf<config>::type;
 
 inline constexpr int warps_per_warpgroup = 4;
+
+// alpha and beta, which the compiler knows to be zero where there is no C.
+template <KernelConfig config>
+BWGEMM_DEVICE Scaling scaling_of(const KernelParams& params) {
+  if constexpr (takes_matrices(config)) return load_scaling(params);
+  return load_scaling(params, 0);
+}
 
 template <KernelConfig config>
 struct Cta {

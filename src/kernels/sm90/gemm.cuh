@@ -18,6 +18,9 @@
 //                                slices: wait staging full -> combine -> write -> fence -> arrive
 //                      output    slices: offer buffer (load C) ... wait written -> TMA store
 //
+// Where slices do not divide a line of the tile, its last one begins inside the one before it and
+// stores the same there again, once that has been written (overlaps_slices()).
+//
 // takes_turns: both consumers have tiles of their own, every second of the CTA's. One multiplies
 // while the other stores: barriers 1 and 2 pass the tensor cores on. A slot is one consumer's.
 //
@@ -107,8 +110,10 @@ BWGEMM_DEVICE void run_output(const KernelParams& params, const Cta<config>& cta
     }
   if (!ptx::elect_sync()) return;
   const bool has_gate = can_gate(config) && params.fused.has(operation::gate);
-  const bool reads_c = load_scaling(params).reads_c() && !params.fused.has(operation::loads_c);
-  store_tiles(params, cta, warpgroup, OutputRole(params, staging, window(has_gate), reads_c));
+  const bool reads_c =
+      scaling_of<config>(params).reads_c() && !params.fused.has(operation::loads_c);
+  using Role = OutputRole<3, overlaps_slices(config)>;
+  store_tiles(params, cta, warpgroup, Role(params, staging, window(has_gate), reads_c));
 }
 
 // Warpgroup 0: its roles are single threads, but for the producer of operands that are moved and
@@ -119,7 +124,8 @@ BWGEMM_DEVICE void run_warpgroup0(const Params<config>& params, const Cta<config
   if constexpr (config.output == Output::scattered) {
     run_residue_producer(params, cta, warp, k_blocks_to_run(params, load_scaling(params)));
   } else if (warp == producer_warp) {
-    if (ptx::elect_sync()) run_producer(params, cta, k_blocks_to_run(params, load_scaling(params)));
+    if (ptx::elect_sync())
+      run_producer(params, cta, k_blocks_to_run(params, scaling_of<config>(params)));
   } else if (warp <= consumer_warpgroups(config)) {
     run_output(params, cta, warp - 1);
   }
@@ -143,7 +149,7 @@ BWGEMM_DEVICE void gemm(const Params<config>& params) {
     }
   } else {
     if constexpr (moves_registers(config)) ptx::setmaxnreg_inc<registers(config).consumer>();
-    const Scaling scaling = load_scaling(params);
+    const Scaling scaling = scaling_of<config>(params);
     run_consumer(params, cta, warp / warps_per_warpgroup - 1, scaling,
                  k_blocks_to_run(params, scaling));
   }

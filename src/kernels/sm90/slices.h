@@ -187,8 +187,10 @@ class SliceWriter {
                                   const float (&accumulators)[config.tile.n / 2],
                                   const Scaling& scaling, bool is_half) {
 #pragma unroll
-    for (int first = 0; first < pairs; first += Staged::pairs) {
-      if (gates_columns(config) && is_half && first >= pairs / 2) break;
+    for (int done = 0; done < pairs; done += Staged::pairs) {
+      if (gates_columns(config) && is_half && done >= pairs / 2) break;
+      const int last = pairs - Staged::pairs;
+      const int first = done < last ? done : last;
 #pragma unroll 1
       for (int part = 0; part < Staged::slices_of_rows; ++part) {
         staging_.ring.wait_full(at_);  // stores have left the buffer, TMA writes of C have landed

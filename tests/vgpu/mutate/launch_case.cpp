@@ -133,7 +133,8 @@ std::uint64_t LaunchCase::add_scratch(GlobalMemory& layout, std::size_t bytes, b
 }
 
 // What bwgemmMatmul would be given, or bwgemmGemmEx where nothing is fused.
-MatmulArguments LaunchCase::add_operands(GlobalMemory& layout, const RowProblem& problem) {
+MatmulArguments LaunchCase::add_operands(GlobalMemory& layout, const KernelConfig& row,
+                                         const RowProblem& problem) {
   const GemmCase& gemm = problem.gemm;
   const bool ta = gemm.transa != BWGEMM_OP_N, tb = gemm.transb != BWGEMM_OP_N;
   const bool has_gate = problem.fusing && problem.fusing->gate != BWGEMM_GATE_NONE;
@@ -166,7 +167,8 @@ MatmulArguments LaunchCase::add_operands(GlobalMemory& layout, const RowProblem&
   const float scalars[] = {gemm.alpha, gemm.beta};
   const std::uint64_t address = add_array(layout, scalars, sizeof scalars);
   arguments.alpha = reinterpret_cast<const void*>(address);
-  arguments.beta = reinterpret_cast<const void*>(address + sizeof(float));
+  arguments.beta =
+      sm90::takes_matrices(row) ? reinterpret_cast<const void*>(address + sizeof(float)) : nullptr;
   return arguments;
 }
 
@@ -242,7 +244,7 @@ std::optional<LaunchCase> LaunchCase::make(const KernelConfig& row, const RowPro
     made.name_.append(" on ").append(std::to_string(variation.clusters)).append(" clusters");
   made.twice_ = variation.twice;
   GlobalMemory layout;
-  const MatmulArguments arguments = made.add_operands(layout, problem);
+  const MatmulArguments arguments = made.add_operands(layout, row, problem);
   try {
     const Problem valid = validated(
         arguments, problem.device_scalars ? BWGEMM_POINTER_MODE_DEVICE : BWGEMM_POINTER_MODE_HOST);

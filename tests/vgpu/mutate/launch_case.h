@@ -66,7 +66,8 @@ class LaunchCase {
   std::uint64_t add_scratch(GlobalMemory& layout, std::size_t bytes, bool is_zero);
   void add_fused(GlobalMemory& layout, const test::RowProblem& problem, MatmulArguments& arguments);
   void add_pointers(GlobalMemory& layout, MatmulArguments& arguments);
-  MatmulArguments add_operands(GlobalMemory& layout, const test::RowProblem& problem);
+  MatmulArguments add_operands(GlobalMemory& layout, const KernelConfig& row,
+                               const test::RowProblem& problem);
 
   std::string name_;
   std::vector<Buffer> buffers_;  // in the order in which they are allocated
