@@ -41,6 +41,7 @@ struct ArchCosts {
   double crowded_lines_per_us;    // and while its consumers have nothing to do but write more
   double without_turns;           // of kernels in turn the pace with one tile, over that with more
   double in_turn;                 // and the least of products and epilogue that each tile takes
+  double tight_fused_us;          // a fused epilogue that has few registers takes a tile longer
   double exposed_epilogue;        // part of it that another CTA of the same SM does not hide
   double merge_us;                // a split tile: partial sums out, arrival, the last one goes on
   double merge_slice_us;          // each slice that the last one reads back
@@ -79,8 +80,8 @@ inline constexpr ArchCosts h200_costs = {
     .powered_bytes_per_us = 16.2e6,
     .mma_clocks_per_us = 0,            // not used
     .sm_bytes_per_us = 138e3,
-    .unused_rows = 0.65,               // this and the next: 923 problems (2026-11-25)
-    .unused_parts_of_lines = 1.1,
+    .unused_rows = 0.6,                // this and the next: 1114 problems (2026-11-25)
+    .unused_parts_of_lines = 1.0,
     .sm_straddling_sectors = 1.3,      // by hand after fits to 993 problems (2026-11-25)
     .sm_straddling_lines = 1.6,        // likewise
     .l2_straddling_sectors = 1.2,      // likewise
@@ -94,6 +95,7 @@ inline constexpr ArchCosts h200_costs = {
     .crowded_lines_per_us = 55,       // likewise, 154 problems (2026-11-24)
     .without_turns = 1.3,              // 993 problems (2026-11-25)
     .in_turn = 0.7,                    // a half if nothing but the turn were waited for
+    .tight_fused_us = 2.0,             // by hand, 4 problems with a bias (2026-11-25)
     .exposed_epilogue = 1.31,          // two CTAs of an SM do not hide each other's: they are in step
     .merge_us = 2.02,
     .merge_slice_us = 0.110,
@@ -147,6 +149,7 @@ inline constexpr ArchCosts b200_costs = {
     .crowded_lines_per_us = 1,           // not used
     .without_turns = 1,                // not used, as the next
     .in_turn = 1,
+    .tight_fused_us = 0,               // not used
     .exposed_epilogue = 0,             // not used: pairs hide theirs
     .merge_us = 1.44,
     .merge_slice_us = 0.167,

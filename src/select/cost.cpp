@@ -46,19 +46,21 @@ struct Block {
 
 // Rows of an operand that a CTA loads for its tile: what is outside of the operand is not asked
 // for, but where a gate reorders it. The fullest tile is the slowest, all together weigh on L2.
-// What of its rows is unused costs time all the same, more of those that lie along m or n: 64
-// loaded ones of which 16 are inside of the operand take longer than 64 inside.
+// Blocks of 64 that a tile has outside cost time all the same, and so do lines along m or n that
+// end early: 64 of which 16 elements are inside take longer than 64 that are full.
 struct LoadedRows {
   double most, mean;
-  double unused;  // of the fullest tile
+  double unused;  // those outside, of the fullest tile
 };
 LoadedRows loaded_rows(Major major, std::int64_t extent, int tile, std::int64_t ctas,
                        bool is_gated) {
   const auto rows_of = [&](std::int64_t rows) -> std::int64_t {
     return sm90::operand_rows(major, static_cast<int>(rows));
   };
+  constexpr std::int64_t block = 64;
   const std::int64_t whole = rows_of(tile);
-  const auto unused = static_cast<double>(std::max<std::int64_t>(0, whole - extent));
+  const std::int64_t used = major == Major::k ? ceil_div(extent, block) * block : extent;
+  const auto unused = static_cast<double>(std::max<std::int64_t>(0, whole - used));
   if (is_gated) return {static_cast<double>(whole), static_cast<double>(whole), 0};
   const std::int64_t full_tiles = extent / tile;
   const std::int64_t all = full_tiles * whole + rows_of(extent % tile);
@@ -227,6 +229,12 @@ int stored_columns(const Problem& problem, const KernelConfig& config, int tile_
   return static_cast<int>(ceil_div(tile_n, slice)) * slice;
 }
 
+// Whether a fused epilogue has few registers beside the accumulators: it then waits for its vectors
+// a few columns at a time, which no product hides.
+bool is_tight(const KernelConfig& config) {
+  return config.family == Family::cooperative && sm90::accumulators(config) > 160;
+}
+
 struct Time {
   double compute_us, merge_us;
   double stream_us;  // of the SM that gets most from memory
@@ -274,6 +282,7 @@ Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConf
   const double loading = loading_block_us(problem, config, tile_n);
   const bool ends_inside = problem.k % config.tile.k != 0 && !moves_lines(config);
   const double partial_block = ends_inside ? costs.partial_block : 0;
+  const double fused = is_fused(problem, config) && is_tight(config) ? costs.tight_fused_us : 0;
   const auto wave_us = [&](std::int64_t clusters, std::int64_t blocks) {
     if (clusters == 0) return 0.0;
     const double each =
@@ -281,7 +290,8 @@ Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConf
             ? moving_block_us(problem, config)
             : std::max(loading, block_us(costs, config, block, tile_n, pace_of_shape,
                                          facts.sm_count, clusters * config.cluster.size(), sums));
-    const double products = (static_cast<double>(blocks) + partial_block) * each + costs.fill_us;
+    const double products =
+        (static_cast<double>(blocks) + partial_block) * each + costs.fill_us + fused;
     if (is_by_lines && whole > resident && !config.takes_turns)
       return std::max(products + exposed,
                       epilogue * costs.lines_per_us / costs.crowded_lines_per_us);

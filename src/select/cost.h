@@ -13,6 +13,7 @@
 //             that ends inside of a block takes a part of a block more. Of tiles in turn a wave
 //             takes at least a fixed share of products and epilogue together, and with one tile a
 //             CTA, which has no turns, blocks are slower. Columns that slices store twice count so.
+//             Where accumulators leave few registers a fused epilogue adds a price to each tile.
 //             Where D is stored line by line an epilogue takes what a warp for each consumer
 //             needs, and a wave at least as long as they take with nothing to compute meanwhile
 //   merge   = where k is split: handing over, all partial sums through L2, and those of a tile,

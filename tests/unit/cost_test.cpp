@@ -150,7 +150,7 @@ TEST(CostOrder, RowsThatStraddleLinesInWholeSectorsAreLoadedFaster) {
     problem.a.ld = problem.b.ld = ld;
     return h200_us("bwgemm_sm90_b16_kk_128x128x64_s6_coop", problem);
   };
-  EXPECT_LT(1.1 * with_ld(7808), with_ld(7856));
+  EXPECT_LT(1.03 * with_ld(7808), with_ld(7856));
   EXPECT_LT(1.1 * with_ld(7856), with_ld(7848));
 }
 
@@ -166,6 +166,16 @@ TEST(CostOrder, TilesThatAreNotFullTakeLonger) {
             h200_us("bwgemm_sm90_b16_mk_128x16x64_s8_t_coop", of_many_columns));
   EXPECT_LT(h200_us("bwgemm_sm90_b16_kk_64x32x64_s13_t_coop", problem_of(64, 2048, 2048)),
             h200_us("bwgemm_sm90_b16_kk_128x32x64_s8_t_coop", problem_of(64, 2048, 2048)));
+}
+
+// 12608x768x2304 with a bias took 89.8 us in 192 columns and 78.8 in 128.
+TEST(CostOrder, FusedEpiloguesAskForRegisters) {
+  constexpr auto tight = "bwgemm_sm90_b16_kk_128x192x64_s4_pp_coop";
+  constexpr auto roomy = "bwgemm_sm90_b16_kk_128x128x64_s6_pp_coop";
+  Problem problem = problem_of(12608, 2304, 768);
+  EXPECT_LT(h200_us(tight, problem), h200_us(roomy, problem));
+  problem.epilogue.column_bias.data = test::address(0x700000000);
+  EXPECT_GT(h200_us(tight, problem), 1.1 * h200_us(roomy, problem));
 }
 
 TEST(CostOrder, ALastBlockThatIsNotFullTakesLonger) {
