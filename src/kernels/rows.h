@@ -170,7 +170,7 @@ constexpr double pace(const KernelConfig& config) {
 
 inline constexpr int sm90_variants = 4;
 
-// In turn, chunks of 64 of a B along n that stick out of the tile take a third of the time.
+// In turn a B along n whose chunks of 64 stick out of the tile takes a third longer.
 constexpr bool is_wanted(const KernelConfig& row) {
   return invalid_because(row) == nullptr &&
          (!row.takes_turns || sm90::operand_rows(row.b, row.tile.n) == row.tile.n);

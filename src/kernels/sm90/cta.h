@@ -27,7 +27,7 @@ using Params = typename ParamsOf<config>::type;
 
 inline constexpr int warps_per_warpgroup = 4;
 
-// alpha and beta, which the compiler knows to be zero where there is no C.
+// alpha and beta; where there is no C the compiler knows beta to be zero.
 template <KernelConfig config>
 BWGEMM_DEVICE Scaling scaling_of(const KernelParams& params) {
   if constexpr (takes_matrices(config)) return load_scaling(params);
