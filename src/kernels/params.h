@@ -26,31 +26,33 @@ struct KernelParams {
   // b_map would stick out of it. Else equal to these.
   TensorMap a_rest_map, b_rest_map;
 
-  // All families.
+  // All families. What a kernel reads before its first load is in two lines of constant memory, of
+  // 64 bytes each: the first to read a line waits for memory.
   std::int32_t tiles_m, tiles_n;  // output tiles of one batch, in tiles of a whole cluster
   std::int32_t raster_group;      // tile rows that are walked together, see raster.h
   std::int32_t k_blocks;  // tile.k-deep steps of the main loop; 0 if A and B are not to be read
-
-  // TMA families.
-  std::int32_t a_batch_step, b_batch_step;  // 0 repeats batch 0 of the operand
-  std::int32_t tile_n, stages;              // where the config leaves them to the launch
-
-  // All families.
-  Scalar alpha, beta;
-  std::int64_t m, n, k;
+  std::int32_t a_batch_step, b_batch_step;  // TMA families; 0 repeats batch 0 of the operand
   std::int32_t batch;
-  Dtype input_type;        // where the config says any16
+  std::int32_t splits;        // slices of k, each summed by its own cluster; 1: none
+  std::uint32_t whole_tiles;  // TMA families: those whose k is not split, the first ones; or all
+  std::int32_t k_per_split;   // multiple of tile.k
+  RasterReciprocals reciprocals;
+  Reciprocal sliced_tiles_reciprocal;  // TMA families: of all tiles that are not whole
+  Dtype input_type;                    // where the config says any16
   Dtype d_type;            // the input type or f32; of C too, unless fused says otherwise
   Major a_major, b_major;  // where the config says any
-
-  // Families that can split k.
-  std::int32_t splits;       // slices of k, each summed by its own cluster; 1: none
-  std::int32_t k_per_split;  // multiple of tile.k
-  float* partials;           // a tile of sums for each slice of each other tile; splits > 1 only
-  std::uint32_t* arrivals;   // zero before and after the launch; splits > 1 only
+  // The second line.
+  Scalar alpha, beta;
+  std::int64_t m, n, k;
   // Family::cooperative: clusters of the launch are the slices of a tile, in their order, and use
   // neither partials nor arrivals. No tile is whole then.
   bool sums_in_cluster;
+
+  std::int32_t tile_n, stages;  // TMA families, where the config leaves them to the launch
+
+  // Families that can split k.
+  float* partials;          // a tile of sums for each slice of each other tile; splits > 1 only
+  std::uint32_t* arrivals;  // zero before and after the launch; splits > 1 only
 
   // Family::direct, Family::dot, and Output::scattered; c also where the epilogue loads C itself.
   // Of Family::cooperative d is where the output role stores its lines, outer from one to the next;
@@ -62,9 +64,6 @@ struct KernelParams {
 
   // Family::direct: the data of a, b, c and d are arrays of pointers, one for each batch.
   bool is_pointer_array;
-
-  // TMA families: tiles whose k is not split, the first ones; all if splits is 1.
-  std::uint32_t whole_tiles;
 
   // All families.
   FusedParams fused;

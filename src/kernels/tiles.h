@@ -31,9 +31,10 @@ class Tiles {
   BWGEMM_DEVICE void advance_behind(const Tiles& first_ones) {
     while (index_ < first_ones.count_) advance();
   }
-  // The first slice does without a division.
   BWGEMM_DEVICE std::uint32_t split(const KernelParams& params) const {
-    return index_ < tiles_ ? 0 : (index_ - params.whole_tiles) / (tiles_ - params.whole_tiles);
+    if (index_ < tiles_) return 0;  // whole ones are not counted
+    return divided(index_ - params.whole_tiles, tiles_ - params.whole_tiles,
+                   params.sliced_tiles_reciprocal);
   }
   BWGEMM_DEVICE std::uint32_t number(const KernelParams& params) const {
     return index_ - split(params) * (tiles_ - params.whole_tiles);
@@ -63,7 +64,8 @@ class Tiles {
     return one;
   }
   BWGEMM_DEVICE TileIndex at(const KernelParams& params) const {
-    return tile_at(number(params), params.tiles_m, params.tiles_n, params.raster_group);
+    return tile_at(number(params), params.tiles_m, params.tiles_n, params.raster_group,
+                   params.reciprocals);
   }
 
  private:

@@ -35,6 +35,9 @@ void fill_common(const Problem& problem, const KernelConfig& config, const Choic
   params.tiles_n = narrow(tiles.n);
   params.batch = narrow(tiles.batch);
   params.raster_group = choice.raster_group;
+  params.reciprocals = raster_reciprocals(static_cast<std::uint32_t>(params.tiles_m),
+                                          static_cast<std::uint32_t>(params.tiles_n),
+                                          static_cast<std::uint32_t>(params.raster_group));
   params.raster = choice.raster;
   params.k_blocks = narrow(k_steps(problem, config));
   params.a_batch_step = batch_step(problem.a, problem.batch);
@@ -191,6 +194,7 @@ void fill_splits(const Problem& problem, const KernelConfig& config, const Choic
   constexpr std::int64_t limit = std::numeric_limits<std::int32_t>::max();  // undivided k: any size
   params.splits = choice.splits;
   params.whole_tiles = static_cast<std::uint32_t>(tiles - choice.sliced_tiles);
+  params.sliced_tiles_reciprocal = reciprocal(static_cast<std::uint32_t>(choice.sliced_tiles));
   params.k_per_split =
       narrow(std::min(ceil_div(k_steps(problem, config), choice.splits) * config.tile.k, limit));
   if (choice.splits == 1) return;

@@ -249,6 +249,7 @@ KernelParams params_of(Sim& sim, const Case& c, const Options& options, const Op
   params.tiles_m = (c.m + c.shape.cluster_tile_m - 1) / c.shape.cluster_tile_m;
   params.tiles_n = (c.n + c.shape.cluster_tile_n - 1) / c.shape.cluster_tile_n;
   params.raster_group = options.number("group");
+  params.reciprocals = raster_reciprocals(params.tiles_m, params.tiles_n, params.raster_group);
   const bool known_empty = c.k == 0 || (c.alpha == 0 && !on_device);
   params.k_blocks = known_empty ? 0 : (c.k + k_block - 1) / k_block;
   params.a_batch_step = options.text("broadcast").find('a') == std::string::npos;

@@ -27,6 +27,15 @@ TEST(Raster, VisitsEveryTileOnce) {
         }
 }
 
+TEST(Raster, ReciprocalsDivideExactly) {
+  constexpr std::uint32_t most = 0xffffffff;
+  for (std::uint32_t by : {1u, 2u, 3u, 5u, 7u, 64u, 127u, 641u, 65535u, 65536u, 65537u, 6700417u,
+                           0x7fffffffu, 0x80000000u, 0x80000001u, most - 1, most})
+    for (std::uint32_t near : {0u, by, 2 * by, 3 * by, most / by * by, most / 2, 0x80000000u, most})
+      for (std::uint32_t value : {near - 2, near - 1, near, near + 1})
+        ASSERT_EQ(divided(value, by, reciprocal(by)), value / by) << value << " by " << by;
+}
+
 TEST(Raster, EveryOrderVisitsEveryTileOnce) {
   for (const Raster raster : {Raster::grouped, Raster::snake, Raster::hilbert})
     for (std::uint32_t tiles_m : {1u, 2u, 3u, 7u, 8u, 13u, 33u})

@@ -267,6 +267,8 @@ class KernelCase {
     params.tiles_m = blocks(p.m, shape_.cluster_tile_m);
     params.tiles_n = blocks(p.n, shape_.cluster_tile_n);
     params.raster_group = 2;
+    params.reciprocals = raster_reciprocals(static_cast<std::uint32_t>(params.tiles_m),
+                                            static_cast<std::uint32_t>(params.tiles_n), 2);
     const bool empty = p.k == 0 || (p.alpha == 0 && !p.device_scalars);
     params.k_blocks = empty ? 0 : blocks(p.k, config_.tile.k);
     params.a_batch_step = params.b_batch_step = 1;
@@ -338,6 +340,8 @@ class KernelCase {
           static_cast<std::uint32_t>(params.tiles_m * params.tiles_n * params.batch);
       return;
     }
+    params.sliced_tiles_reciprocal =
+        reciprocal(static_cast<std::uint32_t>(params.tiles_m * params.tiles_n * params.batch));
     const std::int64_t steps = (problem_.k + config_.tile.k - 1) / config_.tile.k;
     params.k_per_split =
         static_cast<std::int32_t>((steps + problem_.splits - 1) / problem_.splits * config_.tile.k);

@@ -133,7 +133,7 @@ BWGEMM_DEVICE void gemm(const KernelParams& params) {
     const int split = static_cast<int>(unit - tile * splits);
     const std::int64_t batch = tile < tiles_per_batch ? 0 : tile / tiles_per_batch;
     TileIndex at = tile_at(static_cast<std::uint32_t>(tile - batch * tiles_per_batch),
-                           params.tiles_m, params.tiles_n, params.raster_group);
+                           params.tiles_m, params.tiles_n, params.raster_group, params.reciprocals);
     at.batch = static_cast<std::int32_t>(batch);
 
     const SlabRange range = slabs_of_split(params, slabs, splits, split);

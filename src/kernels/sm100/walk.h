@@ -54,7 +54,7 @@ class Walk {
   }
   BWGEMM_DEVICE TileIndex at(const KernelParams& params) const {
     return tile_in_order(params.raster, tiles_.number(params), params.tiles_m, params.tiles_n,
-                         params.raster_group);
+                         params.raster_group, params.reciprocals);
   }
 
   // The whole tiles of the walk. Not with launch control, which tells one tile at a time.

@@ -41,46 +41,68 @@
 namespace bwgemm::sm90 {
 
 inline constexpr int producer_warp = 0, staging_warp = 1, prefetching_warp = 2;
+inline constexpr int ring_barrier = 4;  // 1 to 3 are those of turns, or of sums of slices
 
+// The barriers of the ring, made by two warps: one barrier takes 14 clocks. Output::scattered: the
+// producers alone.
 template <KernelConfig config>
-BWGEMM_DEVICE void init_operands(const Cta<config>& cta) {
-  if constexpr (config.output == Output::scattered) {
-    cta.operands().init(config.stages, warps_per_warpgroup, cta.empty_arrivals);
-    for (int stage = 0; stage < config.stages; ++stage)
-      Barrier{cta.landed(stage)}.init(warps_per_warpgroup);
-  } else {
-    cta.operands().init(config.stages, 1, cta.empty_arrivals);
-  }
+BWGEMM_DEVICE void init_operands(const Cta<config>& cta, int warp) {
+  constexpr bool is_scattered = config.output == Output::scattered;
+  const Ring ring = cta.operands();
+  if (warp == producer_warp) ring.init_full(config.stages, is_scattered ? warps_per_warpgroup : 1);
+  if (warp == (is_scattered ? producer_warp : staging_warp))
+    ring.init_empty(config.stages, cta.empty_arrivals);
+  if constexpr (is_scattered)
+    if (warp == producer_warp)
+      for (int stage = 0; stage < config.stages; ++stage)
+        Barrier{cta.landed(stage)}.init(warps_per_warpgroup);
 }
 
-// Leaves barriers initialised for every thread that goes on, and for every peer.
+// What the second warp makes besides, once the producer need not wait for it.
+template <KernelConfig config>
+BWGEMM_DEVICE void init_staging(const Params<config>& params, const Cta<config>& cta) {
+  if constexpr (config.output != Output::scattered)
+    cta.all_staging().init(cta.all_staging_buffers, 1, warps_per_warpgroup);
+  if (cta.has_cluster_of_slices(params)) ClusterSums<config>::init(cta);
+  ptx::fence_mbarrier_init();
+}
+
+// Leaves barriers initialised for every thread that goes on, and for every peer. The producer, for
+// whom everybody waits, waits for the second warp and its peers alone.
 template <KernelConfig config>
 BWGEMM_DEVICE void set_up(const Params<config>& params, const Cta<config>& cta, int warp) {
-  if (warp <= prefetching_warp && ptx::elect_sync()) {
-    if (warp == producer_warp) init_operands(cta);
-    if constexpr (config.output != Output::scattered) {
-      if (warp == staging_warp)
-        cta.all_staging().init(cta.all_staging_buffers, 1, warps_per_warpgroup);
-      if (warp == prefetching_warp) {
-        prefetch_maps(params);
-        prefetch_rest_maps<config>(params);
-      }
+  constexpr bool is_scattered = config.output == Output::scattered;
+  if (warp <= staging_warp) {
+    if (ptx::elect_sync()) {
+      init_operands(cta, warp);
+      ptx::fence_mbarrier_init();  // before uses by TMA and, with the cluster barrier, by peers
     }
-    if (warp == staging_warp && cta.has_cluster_of_slices(params)) ClusterSums<config>::init(cta);
-    ptx::fence_mbarrier_init();  // before uses by TMA and, with the cluster barrier, by other CTAs
+    __syncwarp();  // the elected lane back with its warp, which aligned instructions need
   }
-  if constexpr (config.output == Output::scattered)
-    if (warp == prefetching_warp) prefetch_residue_maps(params);
-  __syncwarp();  // the elected lane back with its warp, which aligned instructions need
+  if constexpr (cta.cluster_size > 1) ptx::barrier_cluster_arrive_relaxed();
+  if (warp == staging_warp) {
+    if constexpr (!is_scattered) ptx::barrier_arrive(ring_barrier, 2 * 32);
+    if (ptx::elect_sync()) init_staging(params, cta);
+    __syncwarp();
+  }
+  if (warp == prefetching_warp) {
+    if constexpr (is_scattered) {
+      prefetch_residue_maps(params);
+    } else if (ptx::elect_sync()) {
+      prefetch_maps(params);
+      prefetch_rest_maps<config>(params);
+    }
+    __syncwarp();
+  }
   // Consumers wait for their peers when they need them, others before they exit.
   if (cta.has_cluster_of_slices(params)) ptx::barrier_cluster_arrive_relaxed();
-  if constexpr (cta.cluster_size > 1) {
-    ptx::barrier_cluster_arrive_relaxed();
-    ptx::barrier_cluster_wait();
-  } else if (warp == producer_warp) {
-    ptx::barrier_arrive(0, threads(config));  // it made what it uses: loads start at once
+  if (warp == producer_warp) {
+    if constexpr (!is_scattered) ptx::barrier_sync(ring_barrier, 2 * 32);
+    if constexpr (cta.cluster_size > 1) ptx::barrier_cluster_wait();
+    ptx::barrier_arrive(0, threads(config));  // loads start at once
   } else {
     ptx::barrier_sync(0, threads(config));
+    if constexpr (cta.cluster_size > 1) ptx::barrier_cluster_wait();  // at once
   }
 }
 
@@ -144,7 +166,7 @@ BWGEMM_DEVICE void gemm(const Params<config>& params) {
     if constexpr (moves_registers(config)) ptx::setmaxnreg_dec<registers(config).producer>();
     run_warpgroup0(params, cta, warp);
     if (cta.has_cluster_of_slices(params)) {
-      __syncwarp();  // as below
+      __syncwarp();  // single lanes back with their warps, which the aligned barrier needs
       ptx::barrier_cluster_wait();
     }
   } else {
@@ -152,12 +174,6 @@ BWGEMM_DEVICE void gemm(const Params<config>& params) {
     const Scaling scaling = scaling_of<config>(params);
     run_consumer(params, cta, warp / warps_per_warpgroup - 1, scaling,
                  k_blocks_to_run(params, scaling));
-  }
-  if constexpr (cta.cluster_size > 1) {
-    __syncwarp();  // single lanes back with their warps, which the aligned barrier needs
-    // Peers' multicasts into this CTA's memory and arrivals on its barriers before its exit.
-    ptx::barrier_cluster_arrive();
-    ptx::barrier_cluster_wait();
   }
 }
 

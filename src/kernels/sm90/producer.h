@@ -18,6 +18,11 @@
 
 namespace bwgemm::sm90 {
 
+// Of `extent` what is left from `first` on, which may be a tile behind the end and over 2^31.
+BWGEMM_DEVICE constexpr int left_of(int extent, int first) {
+  return static_cast<int>(static_cast<std::uint32_t>(extent) - static_cast<std::uint32_t>(first));
+}
+
 // One operand's tile as bulk loads: `rows` of m or n by 64 of k, loaded in equal parts by `sharers`
 // CTAs that all receive all of it.
 struct OperandTile {
@@ -31,13 +36,13 @@ struct OperandTile {
   constexpr int box() const { return major == Major::k ? part() : 64; }
   // Of `most` rows of the tile from `first` on those that have to be loaded, of an operand of
   // `extent`: chunks of 64, of which `most` has a whole number, where they lie along m or n.
-  BWGEMM_DEVICE constexpr int inside(int first, std::int64_t extent, int most) const {
-    const std::int64_t left = extent - first;
-    const int rows = left < 0 ? 0 : left < most ? static_cast<int>(left) : most;
+  BWGEMM_DEVICE constexpr int inside(int first, int extent, int most) const {
+    const int left = left_of(extent, first);
+    const int rows = left < 0 ? 0 : left < most ? left : most;
     return major == Major::k ? rows : (rows + 63) / 64 * 64;
   }
   // What one load brings of a part that is outside of the operand, by the map of its last rows.
-  BWGEMM_DEVICE constexpr int rows_of_zeros(std::int64_t extent) const {
+  BWGEMM_DEVICE constexpr int rows_of_zeros(int extent) const {
     if (sharers == 1) return 0;
     if (major == Major::mn) return 64;
     const int rest = static_cast<int>(static_cast<std::uint32_t>(extent) % part());
@@ -54,6 +59,7 @@ struct OperandTile {
 static_assert(OperandTile{Major::mn, 64, 1, 1, false}.inside(0, 0x7fffffff, 64) == 64);
 static_assert(OperandTile{Major::mn, 64, 1, 1, false}.inside(0x7fffffc0, 0x7fffffff, 64) == 64);
 static_assert(OperandTile{Major::mn, 128, 1, 1, false}.inside(192, 193, 128) == 64);
+static_assert(left_of(0x7fffffff, -0x80000000) == -1);
 static_assert(OperandTile{Major::k, 64, 1, 1, false}.inside(64, 72, 64) == 8);
 static_assert(OperandTile{Major::k, 64, 1, 1, false}.inside(192, 72, 64) == 0);
 static_assert(OperandTile{Major::k, 160, 4, 1, false}.rows_of_zeros(85) == 5);
@@ -112,10 +118,10 @@ class OperandLoads {
                              const TensorMap& rest, std::int64_t extent, OperandPart part)
       : whole_(whole),
         rest_(rest),
-        extent_(extent),
+        extent_(static_cast<int>(extent)),
         part_(part),
         is_gated_(can_gate && params.fused.has(operation::gate)),
-        rows_of_zeros_(tile.rows_of_zeros(extent)) {}
+        rows_of_zeros_(tile.rows_of_zeros(static_cast<int>(extent))) {}
 
   BWGEMM_DEVICE void begin_tile(int mn, int batch) {
     mn_ = mn;
@@ -136,13 +142,14 @@ class OperandLoads {
   BWGEMM_DEVICE void load(std::uint32_t destination, int k, std::uint32_t barrier) const {
     if constexpr (can_gate && gated)
       return load_gated<tile>(whole_, part_, destination, mn_, k, batch_, barrier);
-    const bool has_rest = tile.major == Major::k && extent_ - (mn_ + part_.first) < tile.part();
+    const bool has_rest =
+        tile.major == Major::k && left_of(extent_, mn_ + part_.first) < tile.part();
     load_operand<tile>(has_rest ? rest_ : whole_, part_, destination, mn_, k, batch_, barrier);
   }
 
  private:
   const TensorMap &whole_, &rest_;
-  std::int64_t extent_;
+  int extent_;  // TMA families: 32 bits hold it, and coordinates inside it
   OperandPart part_;
   bool is_gated_;
   int rows_of_zeros_;
@@ -208,6 +215,12 @@ BWGEMM_DEVICE void run_producer(const KernelParams& params, const Cta<config>& c
       load_blocks.template operator()<false>(slice, bytes);
   }
   ptx::griddepcontrol_launch_dependents();
+  // This CTA stays until its sharers' last arrivals on its barriers: all slots are empty again.
+  if constexpr (Cta<config>::cluster_size > 1)
+    for (int stage = 0; stage < config.stages; ++stage) {
+      ring.wait_empty(at);
+      at.advance(config.stages);
+    }
 }
 
 }  // namespace bwgemm::sm90
