@@ -39,8 +39,8 @@ BWGEMM_DEVICE Scaling load_scaling(const KernelParams& params) {
 }
 
 // Steps of the main loop: none if alpha turns out to be zero, so that A and B are not read.
-BWGEMM_DEVICE int k_blocks_to_run(const KernelParams& params, const Scaling& scaling) {
-  return scaling.alpha == 0 ? 0 : params.k_blocks;
+BWGEMM_DEVICE int k_blocks_to_run(const KernelParams& params, float alpha) {
+  return alpha == 0 ? 0 : params.k_blocks;
 }
 
 struct Pair {

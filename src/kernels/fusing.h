@@ -56,6 +56,12 @@ inline bool stores_lines(const Problem& problem, const KernelConfig& config) {
          !fits_map(problem.d, in_columns ? problem.n : problem.m, problem.batch);
 }
 
+// Whether consumers store D from their registers. They know no matrix beside it, and no gate.
+inline bool stores_from_registers(const Problem& problem, const KernelConfig& config) {
+  return sm90::can_store_from_registers(config) && !problem.reads_c() &&
+         problem.epilogue.gate == Gate::none && problem.epilogue.aux.data == nullptr;
+}
+
 // Whether the kernel does more than alpha*A*B + beta*C with a C like D.
 inline bool is_fused(const Problem& problem, const KernelConfig& config) {
   if (problem.epilogue.any() || problem.is_pointer_array) return true;

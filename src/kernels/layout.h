@@ -20,7 +20,7 @@ inline constexpr int swizzle_row_bytes = 128;
 inline constexpr int max_smem_bytes = 232448;     // per CTA on 9.0 and 10.x
 inline constexpr int sm_smem_bytes = 233472;      // per multiprocessor
 inline constexpr int reserved_smem_bytes = 1024;  // per CTA, by the driver
-inline constexpr int staging_buffers = 2;
+inline constexpr int staging_buffers = 2;         // of sm100; of sm90 see staging_depth()
 
 constexpr int largest_divisor(int value, int most) {
   int divisor = value < most ? value : most;
@@ -89,11 +89,20 @@ constexpr bool takes_matrices(const KernelConfig& config) {
   return !overlaps_slices(config);
 }
 
+// Whether consumers can store D from their registers: so few values that it takes less than the way
+// through staging buffers.
+constexpr bool can_store_from_registers(const KernelConfig& config) {
+  constexpr int most_columns = 32;
+  return config.family == Family::cooperative && config.output == Output::columns &&
+         config.cluster.size() == 1 && config.tile.n <= most_columns;
+}
+
 // Whether the output role can store D line by line, where TMA cannot: its warp needs registers, of
-// which places in a cluster take some.
+// which places in a cluster take some. Consumers that store themselves do so there, too.
 constexpr bool can_store_lines(const KernelConfig& config) {
   return config.family == Family::cooperative && config.output != Output::scattered &&
-         config.cluster.size() == 1 && registers(config).producer >= 32 && !overlaps_slices(config);
+         config.cluster.size() == 1 && registers(config).producer >= 32 &&
+         !overlaps_slices(config) && !can_store_from_registers(config);
 }
 
 // Rows of memory that an operand's tile takes: whole chunks of 64 where they lie along m or n.
@@ -109,12 +118,6 @@ constexpr int staging_line_bytes(const KernelConfig& config) {
   const bool has_whole_lines = config.tile.n % 64 == 0 || overlaps_slices(config);
   const bool whole = has_whole_lines && consumer_warpgroups(config) < 3;
   return whole ? swizzle_row_bytes : swizzle_row_bytes / 2;
-}
-
-// Staging buffers of one consumer warpgroup. Where many CTAs share a multiprocessor, the others
-// work while one waits for its stores.
-constexpr int staging_depth(const KernelConfig& config) {
-  return config.ctas_per_sm > 2 ? 1 : staging_buffers;
 }
 
 // Columns of the tile that a fused epilogue handles at a time: no more than a slice of f32, nor
@@ -164,8 +167,13 @@ struct Layout {
   int bytes;
 };
 
-constexpr Layout layout(const KernelConfig& config) {
-  const int buffers = consumer_warpgroups(config) * staging_depth(config);
+// Shared memory of one of ctas_per_sm CTAs.
+constexpr int smem_room(const KernelConfig& config) {
+  return sm_smem_bytes / config.ctas_per_sm / 8 * 8 - reserved_smem_bytes;
+}
+
+constexpr Layout layout(const KernelConfig& config, int staging_depth) {
+  const int buffers = consumer_warpgroups(config) * staging_depth;
   Layout at{};
   at.a_bytes = config.tile.m * swizzle_row_bytes;
   at.b_bytes = operand_rows(config.b, config.tile.n) * swizzle_row_bytes;
@@ -184,6 +192,31 @@ constexpr Layout layout(const KernelConfig& config) {
   return at;
 }
 
+// Slices of a warpgroup's part of the tile, of a 16-bit type.
+constexpr int staged_slices(const KernelConfig& config) {
+  const int line_elements = staging_line_bytes(config) / 2;
+  const int of_64_rows = config.output == Output::columns
+                             ? config.tile.n / staging_lines(config)
+                             : (config.tile.n + line_elements - 1) / line_elements;
+  return warpgroup_rows(config) / staging_rows * of_64_rows;
+}
+
+// Staging buffers of one consumer warpgroup: two, and more where the ring leaves room for them, so
+// that the next products need not wait until stores have left. Where many CTAs share a
+// multiprocessor, the others work while one waits.
+constexpr int staging_depth(const KernelConfig& config) {
+  if (config.ctas_per_sm > 2) return 1;
+  int depth = staging_buffers;
+  if (config.output == Output::scattered) return depth;
+  while (depth < staged_slices(config) && layout(config, depth + 1).bytes <= smem_room(config))
+    ++depth;
+  return depth;
+}
+
+constexpr Layout layout(const KernelConfig& config) {
+  return layout(config, staging_depth(config));
+}
+
 // Whether the first slice's ring has room for the sums of the others.
 constexpr bool sums_fit(const KernelConfig& config, int splits) {
   const int slice_bytes = config.tile.m * config.tile.n * 4;
@@ -197,11 +230,6 @@ constexpr bool can_sum_in_cluster(const KernelConfig& config) {
   constexpr int most_columns = 32;
   return config.cluster.size() == 1 && config.ctas_per_sm == 1 && !config.takes_turns &&
          config.output != Output::scattered && config.tile.n <= most_columns && sums_fit(config, 2);
-}
-
-// Shared memory of one of ctas_per_sm CTAs.
-constexpr int smem_room(const KernelConfig& config) {
-  return sm_smem_bytes / config.ctas_per_sm / 8 * 8 - reserved_smem_bytes;
 }
 
 // More slow the kernel down. The A of Output::columns streams by, and the memory answers best if

@@ -18,7 +18,7 @@ namespace bwgemm {
 
 struct StagingBuffers {
   Ring ring;
-  int count;              // of buffers: 1 or 2
+  int count;              // of buffers
   std::uint32_t address;  // of buffer 0
   std::uint32_t pitch;    // from buffer to buffer
   std::uint32_t bytes;    // of one box of the output maps

@@ -3,6 +3,7 @@
 // both sides see this definition. A kernel family reads only the fields its comment names.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "core/dtype.h"
@@ -17,6 +18,10 @@ namespace bwgemm {
 struct alignas(64) TensorMap {
   std::uint64_t opaque[16];
 };
+
+// How D leaves the kernels of Family::cooperative, but for Output::scattered: by d_map; line by
+// line, by the output role; or by the consumers, element by element.
+enum class Stores : std::uint8_t { by_map, by_lines, from_registers };
 
 struct KernelParams {
   // TMA families: maps of three dimensions, the last is the batch; of two where the config says so.
@@ -47,6 +52,7 @@ struct KernelParams {
   // Family::cooperative: clusters of the launch are the slices of a tile, in their order, and use
   // neither partials nor arrivals. No tile is whole then.
   bool sums_in_cluster;
+  Stores stores;
 
   std::int32_t tile_n, stages;  // TMA families, where the config leaves them to the launch
 
@@ -54,19 +60,17 @@ struct KernelParams {
   float* partials;          // a tile of sums for each slice of each other tile; splits > 1 only
   std::uint32_t* arrivals;  // zero before and after the launch; splits > 1 only
 
-  // Family::direct, Family::dot, and Output::scattered; c also where the epilogue loads C itself.
-  // Of Family::cooperative d is where the output role stores its lines, outer from one to the next;
-  // null: it stores by d_map.
-  StridedMatrix a, b, c, d;
+  // Family::direct, Family::dot, and Output::scattered; c also where the epilogue loads C itself, d
+  // where Family::cooperative stores without d_map: outer is from line to line.
+  StridedMatrix a, b, c;
+  Raster raster;          // Family::pair, Family::single
+  bool is_pointer_array;  // Family::direct: data of a to d are pointers, one for each batch
+  StridedMatrix d;
 
-  // Family::pair, Family::single.
-  Raster raster;
-
-  // Family::direct: the data of a, b, c and d are arrays of pointers, one for each batch.
-  bool is_pointer_array;
-
-  // All families.
-  FusedParams fused;
+  FusedParams fused;  // all families
 };
+
+// Epilogues read what is fused early, and with it where to store.
+static_assert(offsetof(KernelParams, d) / 64 == offsetof(KernelParams, fused) / 64);
 
 }  // namespace bwgemm

@@ -50,7 +50,7 @@ RowProblem problem_of(const KernelConfig& row, const Layout& layout, bool to_f32
 
 std::vector<RowProblem> line_problems(const KernelConfig& row) {
   std::vector<RowProblem> problems;
-  if (!sm90::can_store_lines(row)) return problems;
+  if (!sm90::can_store_lines(row) && !sm90::can_store_from_registers(row)) return problems;
   constexpr Layout in_turn{1, 1, 5}, alike{2, 1, 14}, ends{0, 0, 1};
   for (const bool to_f32 : {false, true}) {
     for (const Layout& layout : {in_turn, alike, ends})

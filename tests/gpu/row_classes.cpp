@@ -16,8 +16,9 @@ auto code_of_sizes(const KernelConfig& row) {
   const bool one_warpgroup = sm90::consumer_warpgroups(row) == 1;
   const bool half_a_matrix = sm90::staging_lines(row) == 8;
   return std::tuple(sm90::warpgroup_rows(row), one_warpgroup, sm90::moves_registers(row),
-                    sm90::staging_depth(row), sm90::staging_line_bytes(row), half_a_matrix,
-                    sm90::overlaps_slices(row), moves_lines(row) ? row.tile.n : 0);
+                    sm90::staging_depth(row) > 1, sm90::staging_line_bytes(row), half_a_matrix,
+                    sm90::can_store_from_registers(row), sm90::overlaps_slices(row),
+                    moves_lines(row) ? row.tile.n : 0);
 }
 
 }  // namespace

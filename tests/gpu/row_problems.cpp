@@ -342,8 +342,9 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
       if (to_f32) fuse(row, split);
 
       if (row.family != Family::cooperative || row.takes_turns) continue;
-      // Two tiles that are whole, and the last wave's in two slices.
-      RowProblem& tail = add(gemm_of(row, 3 * of.cluster_m - unit, of.n, 8 * of.k - unit, a, b),
+      // Two tiles that are whole, the last wave's in two slices; what is unaligned becomes wider.
+      const std::int64_t one_tile = of.n - (moves_lines(row) ? unit : 0);
+      RowProblem& tail = add(gemm_of(row, 3 * of.cluster_m - unit, one_tile, 8 * of.k - unit, a, b),
                              input, to_f32, width);
       tail.slices = Slices::in_memory;
       tail.clusters = 2;
@@ -392,6 +393,14 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
     RowProblem fused = problem;  // with a writer of its own
     fuse(row, fused);
     problems.push_back(fused);
+  }
+  if (sm90::can_store_from_registers(row)) {
+    // Where beta may turn out to be zero D leaves through staging buffers, too.
+    for (RowProblem problem : std::vector(problems)) {
+      if (problem.gemm.beta != 0 || problem.fusing || problem.device_scalars) continue;
+      problem.device_scalars = true;
+      problems.push_back(problem);
+    }
   }
   for (const RowProblem& lines : line_problems(row)) problems.push_back(lines);
   // So many tiles for a cluster that it moves one while it loads another, or that both of its

@@ -47,6 +47,34 @@ TEST(Layout, Sm90) {
   }
 }
 
+// No buffer that a tile has no slice for, and none that the ring would leave room for is missing.
+TEST(Layout, Sm90StagingBuffers) {
+  int deep = 0;
+  for (const KernelConfig& row : kernel_rows) {
+    if (row.family != Family::cooperative || row.output == Output::scattered) continue;
+    SCOPED_TRACE(kernel_name(row).view());
+    const int depth = sm90::staging_depth(row);
+    if (row.ctas_per_sm > 2) {
+      EXPECT_EQ(depth, 1);
+      continue;
+    }
+    EXPECT_GE(depth, staging_buffers);
+    if (depth > staging_buffers) {
+      EXPECT_LE(depth, sm90::staged_slices(row));
+      ++deep;
+    }
+    if (depth < sm90::staged_slices(row)) {
+      EXPECT_GT(sm90::layout(row, depth + 1).bytes, sm90::smem_room(row));
+    }
+    if (row.stages == sm90::most_stages(row)) continue;
+    KernelConfig deeper = row;
+    ++deeper.stages;
+    EXPECT_GT(sm90::layout(deeper, staging_buffers).bytes, sm90::smem_room(row))
+        << "a buffer took the room of a stage";
+  }
+  EXPECT_GT(deep, 0);
+}
+
 // The multiprocessor's 65536 registers hold all CTAs, and each CTA's hold all of its warpgroups.
 TEST(Layout, Sm90Registers) {
   for (const KernelConfig& row : kernel_rows) {

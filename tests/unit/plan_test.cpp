@@ -196,15 +196,36 @@ TEST_F(PlanTest, RaggedSizes) {
 
 TEST_F(PlanTest, OutputInLines) {
   Problem problem = problem_of(100, 101, 64);
-  EXPECT_EQ(planned(problem_of(104, 104, 64), small_kk).params.d.data, nullptr);
+  EXPECT_EQ(planned(problem_of(104, 104, 64), small_kk).params.stores, Stores::by_map);
   Plan plan = planned(problem, small_kk);
+  EXPECT_EQ(plan.params.stores, Stores::by_lines);
   EXPECT_EQ(plan.params.d.data, problem.d.data);
   EXPECT_EQ(plan.params.d.outer_stride, 101);
   EXPECT_EQ(test::fake_map(plan.params.d_map).dims[0], 0U);  // there is none
   problem.m = 8;
   plan = planned(problem, "bwgemm_sm90_b16_kk_64x16x64_s13_t_coop");
+  EXPECT_EQ(plan.params.stores, Stores::from_registers);
   EXPECT_EQ(plan.params.d.data, problem.d.data);
   EXPECT_EQ(plan.params.d.outer_stride, 101);
+}
+
+// Consumers of narrow columns store D themselves, if the plan knows that they need no C for it.
+TEST_F(PlanTest, OutputOfNarrowColumns) {
+  constexpr const char* narrow = "bwgemm_sm90_b16_kk_64x32x64_s13_t_coop";
+  Problem problem = problem_of(8, 104, 64);
+  Plan plan = planned(problem, narrow);
+  EXPECT_EQ(plan.params.stores, Stores::from_registers);
+  EXPECT_EQ(plan.params.d.data, problem.d.data);
+  EXPECT_EQ(plan.params.d.outer_stride, 104);
+  EXPECT_EQ(test::fake_map(plan.params.d_map).dims[0], 0U);  // there is none
+  EXPECT_EQ(planned(problem, "bwgemm_sm90_b16_kk_64x64x64_s13_t_coop").params.stores,
+            Stores::by_map);
+  const float zero = 0;
+  problem.beta.device = &zero;
+  plan = planned(problem, narrow);
+  EXPECT_EQ(plan.params.stores, Stores::by_map);
+  EXPECT_EQ(plan.params.d.data, nullptr);
+  EXPECT_THAT(test::fake_map(plan.params.d_map).dims, ElementsAre(104, 8, 1));
 }
 
 // Whole boxes, and operands whose boxes do not lie along m or n.

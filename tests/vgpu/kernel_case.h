@@ -96,7 +96,8 @@ class KernelCase {
     options.concurrent_ctas = static_cast<std::uint32_t>(request.grid.count());
     Outcome outcome{vgpu::run(request, memory, options), 0};
     const auto* actual = static_cast<const std::byte*>(memory.host(d.base, d.bytes));
-    if (config_.family == Family::cooperative && config_.output != Output::scattered)
+    if (config_.family == Family::cooperative && config_.output != Output::scattered &&
+        !stores_from_registers())
       for_each_line_end(d, [&](std::size_t end, std::size_t bytes) {
         std::copy_n(&actual[end], bytes, &expected[end]);  // of what was not loaded: anything
       });
@@ -308,15 +309,23 @@ class KernelCase {
     params.b_rest_map = rest_map(b, params.b_map, problem_.n, shape_.b_box_rows);
     params.d_map = map(d, shape_.d_box_columns, shape_.d_box_rows);
     params.c_map = map(c, shape_.d_box_columns, shape_.d_box_rows);
+    if (!stores_from_registers()) return;
+    params.stores = Stores::from_registers;
+    params.d = strided(d, true);
+  }
+
+  bool stores_from_registers() const {
+    return sm90::can_store_from_registers(config_) && problem_.beta == 0 &&
+           !problem_.device_scalars;
+  }
+
+  static StridedMatrix strided(const Matrix& matrix, bool inner_is_contiguous) {
+    return {reinterpret_cast<const void*>(matrix.data), inner_is_contiguous ? matrix.ld : 1,
+            inner_is_contiguous ? 1 : matrix.ld, matrix.ld * matrix.outer};
   }
 
   void add_strided(const Matrix& a, const Matrix& b, const Matrix& c, const Matrix& d,
                    KernelParams& params) const {
-    auto strided = [](const Matrix& matrix, bool inner_is_contiguous) {
-      return StridedMatrix{reinterpret_cast<const void*>(matrix.data),
-                           inner_is_contiguous ? matrix.ld : 1, inner_is_contiguous ? 1 : matrix.ld,
-                           matrix.ld * matrix.outer};
-    };
     params.a = strided(a, problem_.a == Major::k);
     params.b = strided(b, problem_.b == Major::k);
     params.c = strided(c, true);

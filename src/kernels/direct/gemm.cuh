@@ -116,7 +116,7 @@ BWGEMM_DEVICE void gemm(const KernelParams& params) {
 
   ptx::griddepcontrol_wait();  // what grids before this one wrote before anything is read
   const Scaling scaling = load_scaling(params);
-  const int slabs = k_blocks_to_run(params, scaling);
+  const int slabs = k_blocks_to_run(params, scaling.alpha);
   const int splits = slabs > 0 ? params.splits : 1;  // beta * C is not a sum
   const std::int64_t tiles_per_batch = static_cast<std::int64_t>(params.tiles_m) * params.tiles_n;
   const std::int64_t tiles = tiles_per_batch * params.batch;

@@ -67,7 +67,7 @@ BWGEMM_DEVICE void gemm(const KernelParams& params) {
   const Scaling scaling = load_scaling(params);
   Weights<config> weights(params, lane);
   // Without a product nothing is loaded, and the sums are zero.
-  const bool multiplies = k_blocks_to_run(params, scaling) != 0;
+  const bool multiplies = k_blocks_to_run(params, scaling.alpha) != 0;
   const int splits = multiplies ? params.splits : 1;
 
   const std::uint32_t units = tiles_of_all_batches(params) * splits;

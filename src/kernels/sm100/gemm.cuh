@@ -122,7 +122,7 @@ template <KernelConfig config>
 BWGEMM_DEVICE void run_role(const KernelParams& params, const Cta<config>& cta, int warp,
                             std::uint32_t tensor_memory) {
   const Scaling scaling = load_scaling(params);
-  const int k_blocks = k_blocks_to_run(params, scaling);
+  const int k_blocks = k_blocks_to_run(params, scaling.alpha);
   __syncwarp();  // every lane's reads before the arrivals of the one that takes the warp's role
   if (has_loaders(config) && warp >= first_loader_warp) {
     run_loader(params, cta, k_blocks);

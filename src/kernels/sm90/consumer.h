@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The consumer role of the cooperative kernel: a warpgroup that multiplies its 64 or 128 rows of
 // each tile into registers, sums slices of k (sm90/split.h) and hands the sums to the epilogue
-// (sm90/slices.h).
+// (sm90/slices.h, register_stores.h, scatter.h).
 #pragma once
 
 #include "kernels/epilogue.h"
@@ -11,6 +11,7 @@
 #include "kernels/sm90/cluster_sums.h"
 #include "kernels/sm90/cta.h"
 #include "kernels/sm90/descriptors.h"
+#include "kernels/sm90/register_stores.h"
 #include "kernels/sm90/scatter.h"
 #include "kernels/sm90/slices.h"
 #include "kernels/sm90/split.h"
@@ -205,6 +206,7 @@ BWGEMM_DEVICE void run_consumer(const Params<config>& params, const Cta<config>&
                                    cta.column(tile), tile.batch);
         }
     };
+    const RegisterStores<config> register_stores(params, cta, tiles, warpgroup);
     // In turns when its own products are under way: before, the other warpgroup waits for them.
     if constexpr (!config.takes_turns) prefetch();
     if (slice.first == slice.end) clear<config>(accumulators);
@@ -229,7 +231,8 @@ BWGEMM_DEVICE void run_consumer(const Params<config>& params, const Cta<config>&
     if constexpr (config.output == Output::scattered) {
       if (has_sums) writer.write_tile(accumulators, cta, tiles.at(params));
     } else {
-      if (is_sliced) writer.announce(has_sums);
+      const bool has_output_role = !cta.stores_from_registers(params);
+      if (is_sliced && has_output_role) writer.announce(has_sums);
       if (!has_sums) continue;
       Scaling left = scaling;
       const std::uint32_t operations = operations_of(params);
@@ -245,7 +248,10 @@ BWGEMM_DEVICE void run_consumer(const Params<config>& params, const Cta<config>&
             .apply(accumulators, row, column, tile.batch);
         left = {1, 0};
       }
-      writer.write_tile(accumulators, left, (operations & operation::gate) != 0);
+      if (has_output_role)
+        writer.write_tile(accumulators, left, (operations & operation::gate) != 0);
+      else
+        register_stores.write_tile(accumulators, left);
     }
   }
 }

@@ -27,11 +27,14 @@ using Params = typename ParamsOf<config>::type;
 
 inline constexpr int warps_per_warpgroup = 4;
 
-// alpha and beta; where there is no C the compiler knows beta to be zero.
+// Where there is no C the compiler knows beta to be zero.
+template <KernelConfig config>
+BWGEMM_DEVICE float beta_of(const KernelParams& params) {
+  return takes_matrices(config) ? load_scalar(params.beta) : 0;
+}
 template <KernelConfig config>
 BWGEMM_DEVICE Scaling scaling_of(const KernelParams& params) {
-  if constexpr (takes_matrices(config)) return load_scaling(params);
-  return load_scaling(params, 0);
+  return load_scaling(params, beta_of<config>(params));
 }
 
 template <KernelConfig config>
@@ -75,6 +78,9 @@ struct Cta {
   // Whether this launch's clusters are the slices of a tile.
   BWGEMM_DEVICE static bool has_cluster_of_slices(const KernelParams& params) {
     return can_sum_in_cluster(config) && params.sums_in_cluster;
+  }
+  BWGEMM_DEVICE static bool stores_from_registers(const KernelParams& params) {
+    return can_store_from_registers(config) && params.stores == Stores::from_registers;
   }
   BWGEMM_DEVICE static constexpr int first_row(int warpgroup) {
     return config.takes_turns ? 0 : warpgroup * warpgroup_rows(config);

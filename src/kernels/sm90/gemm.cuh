@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cooperative persistent GEMM for sm_90a: a TMA ring feeds one to three consumer warpgroups that
-// share one output tile; output leaves through staging buffers. This file owns roles, start and
-// end; roles: producer.h, consumer.h with split.h, cluster_sums.h, slices.h, and kernels/output.h.
+// share one output tile; output leaves through staging buffers, or from registers. This file owns
+// roles, start and end; roles: producer.h, consumer.h with split.h, cluster_sums.h, slices.h and
+// register_stores.h, and kernels/output.h.
 //
 // Roles                warp 0: producer (1 lane) | warps 1 to 3: output of consumer 0 to 2 (1 lane;
 //                      all where D is stored line by line: line_stores.h)
@@ -9,8 +10,8 @@
 // Pipelines            producer -> consumer    full arrives             empty arrives
 //   operands (stages)  producer -> consumers   1 + TMA bytes, those of  1 lane of each warp of each
 //                                              peers' loads included    CTA that shares A or B
-//   staging (1 or 2    output   -> consumer    1 (+ TMA bytes of C)     1 lane of each warp: 4
-//     per consumer)
+//   staging            output   -> consumer    1 (+ TMA bytes of C)     1 lane of each warp: 4
+//     (staging_depth() per consumer)
 // Timeline, per tile   producer  k: wait empty -> expect bytes -> TMA a, b
 //   (or slice of its   consumer  k: wait full -> wgmma x 4 -> commit -> wait for k-1 -> release k-1
 //   k)                           wait for all -> release the last: the producer runs ahead
@@ -23,6 +24,9 @@
 //
 // takes_turns: both consumers have tiles of their own, every second of the CTA's. One multiplies
 // while the other stores: barriers 1 and 2 pass the tensor cores on. A slot is one consumer's.
+//
+// Stores::from_registers: consumers of narrow tiles in columns store D themselves. The output role
+// has nothing to do then.
 //
 // Output::scattered: operands that start anywhere. All of warpgroup 0 is the producer, and moves
 // what has landed (residue_producer.h). Consumers store D themselves (scatter.h); no output role.
@@ -123,17 +127,17 @@ BWGEMM_DEVICE void store_tiles(const KernelParams& params, const Cta<config>& ct
 
 template <KernelConfig config>
 BWGEMM_DEVICE void run_output(const KernelParams& params, const Cta<config>& cta, int warpgroup) {
+  if (cta.stores_from_registers(params)) return;
   const StagingBuffers staging = cta.staging(warpgroup);
   const auto window = [&](bool has_gate) { return cta.window(warpgroup, params.d_type, has_gate); };
   if constexpr (can_store_lines(config))
-    if (params.d.data != nullptr) {
+    if (params.stores == Stores::by_lines) {
       store_tiles(params, cta, warpgroup, LineStores<config>(params, staging, window(false)));
       return;
     }
   if (!ptx::elect_sync()) return;
   const bool has_gate = can_gate(config) && params.fused.has(operation::gate);
-  const bool reads_c =
-      scaling_of<config>(params).reads_c() && !params.fused.has(operation::loads_c);
+  const bool reads_c = beta_of<config>(params) != 0 && !params.fused.has(operation::loads_c);
   using Role = OutputRole<3, overlaps_slices(config)>;
   store_tiles(params, cta, warpgroup, Role(params, staging, window(has_gate), reads_c));
 }
@@ -143,11 +147,11 @@ BWGEMM_DEVICE void run_output(const KernelParams& params, const Cta<config>& cta
 // outputs need: the first to read a line of them waits for memory.
 template <KernelConfig config>
 BWGEMM_DEVICE void run_warpgroup0(const Params<config>& params, const Cta<config>& cta, int warp) {
+  const auto k_blocks = [&] { return k_blocks_to_run(params, load_scalar(params.alpha)); };
   if constexpr (config.output == Output::scattered) {
-    run_residue_producer(params, cta, warp, k_blocks_to_run(params, load_scaling(params)));
+    run_residue_producer(params, cta, warp, k_blocks());
   } else if (warp == producer_warp) {
-    if (ptx::elect_sync())
-      run_producer(params, cta, k_blocks_to_run(params, scaling_of<config>(params)));
+    if (ptx::elect_sync()) run_producer(params, cta, k_blocks());
   } else if (warp <= consumer_warpgroups(config)) {
     run_output(params, cta, warp - 1);
   }
@@ -173,7 +177,7 @@ BWGEMM_DEVICE void gemm(const Params<config>& params) {
     if constexpr (moves_registers(config)) ptx::setmaxnreg_inc<registers(config).consumer>();
     const Scaling scaling = scaling_of<config>(params);
     run_consumer(params, cta, warp / warps_per_warpgroup - 1, scaling,
-                 k_blocks_to_run(params, scaling));
+                 k_blocks_to_run(params, scaling.alpha));
   }
 }
 

@@ -419,6 +419,10 @@ std::vector<LaunchCase> cases_of(const KernelConfig& row) {
     few.gemm.k = std::int64_t{test::forced_splits(row, problem.slices) + 1} * row.tile.k;
     add(few, {.clusters = 1});
   }
+  // A D that starts anywhere goes with no C, not even with one that beta, in memory, may ask for.
+  if (memory == test::Memory::operand_lines)
+    for (const RowProblem& problem : test::covering_problems(row, test::Memory::units))
+      if (problem.device_scalars) add(problem);
   for (RowProblem problem : test::fused_problems(row)) {
     // Gates have loads of their own, which step along k.
     if (problem.fusing->gate != BWGEMM_GATE_NONE) problem.gemm.k += 2 * row.tile.k;
