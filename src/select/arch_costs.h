@@ -48,6 +48,7 @@ struct ArchCosts {
   double merge_bytes_per_us;      // partial sums that the last one reads back
   double partials_bytes_per_us;   // all partial sums, on their way through L2
   double cluster_merge_us;        // a split tile whose slices are a cluster, its start included
+  double register_stores_us;      // what of it consumers save that store D from registers
   double cluster_bytes_per_us;    // partial sums that its first CTA receives
   DirectStep direct_wide;         // operands that can be read 16 bytes at a time
   DirectStep direct_narrow;       // others
@@ -68,8 +69,8 @@ struct ArchCosts {
 inline constexpr ArchCosts h200_costs = {
     // Fitted 2026-11-22 to 18000 times of 567 problems on an H200, eleven the next day to 193 problems at full
     // clocks (bench/NOTES.md), unless a line says otherwise; to order more than to time (4.5 % off in the median).
-    .launch_us = 2.93,
-    .cluster_us = 0.31,
+    .launch_us = 2.83,                 // by hand, what launches and clusters gained (2026-11-25)
+    .cluster_us = 0.05,                // likewise
     .memory_bytes_per_us = 4.55e6,
     .sm_memory_bytes_per_us = 75e3,    // this and those of clusters: by hand, 202 problems (2026-11-23)
     .unhidden = 0.303,
@@ -102,6 +103,7 @@ inline constexpr ArchCosts h200_costs = {
     .merge_bytes_per_us = 179e3,
     .partials_bytes_per_us = 2.86e6,
     .cluster_merge_us = 0.95,
+    .register_stores_us = 0.33,        // measured, 6 problems (2026-11-25)
     .cluster_bytes_per_us = 60e3,
     .direct_wide = {0.49, 0.29},       // 60 times of sweep-direct.csv, 7 % more by others (2026-11-23)
     .direct_narrow = {0.71, 0.43},
@@ -155,7 +157,8 @@ inline constexpr ArchCosts b200_costs = {
     .merge_slice_us = 0.167,
     .merge_bytes_per_us = 196e3,
     .partials_bytes_per_us = 5.8e6,
-    .cluster_merge_us = 0,             // not used
+    .cluster_merge_us = 0,             // not used, as the next
+    .register_stores_us = 0,
     .cluster_bytes_per_us = 1,         // not used
     .direct_wide = h200_costs.direct_wide,
     .direct_narrow = h200_costs.direct_narrow,

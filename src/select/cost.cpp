@@ -285,11 +285,11 @@ Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConf
   const double fused = is_fused(problem, config) && is_tight(config) ? costs.tight_fused_us : 0;
   const auto wave_us = [&](std::int64_t clusters, std::int64_t blocks) {
     if (clusters == 0) return 0.0;
+    const double moving = moves_lines(config) ? moving_block_us(problem, config) : 0;
     const double each =
-        moves_lines(config)
-            ? moving_block_us(problem, config)
-            : std::max(loading, block_us(costs, config, block, tile_n, pace_of_shape,
-                                         facts.sm_count, clusters * config.cluster.size(), sums));
+        std::max({loading, moving,
+                  block_us(costs, config, block, tile_n, pace_of_shape, facts.sm_count,
+                           clusters * config.cluster.size(), sums)});
     const double products =
         (static_cast<double>(blocks) + partial_block) * each + costs.fill_us + fused;
     if (is_by_lines && whole > resident && !config.takes_turns)
@@ -306,9 +306,10 @@ Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConf
            costs.sm_memory_bytes_per_us;
   };
   const double slice_bytes = cta_outputs * sizeof(float);
+  const double saved = stores_from_registers(problem, config) ? costs.register_stores_us : 0;
   const double merge = splits == 1 ? 0
                        : sums == SliceSums::cluster
-                           ? cluster_merge_us(costs, slice_bytes, splits)
+                           ? cluster_merge_us(costs, slice_bytes, splits) - saved
                            : memory_merge_us(costs, slice_bytes, splits,
                                              static_cast<double>(slices * config.cluster.size()));
   const std::int64_t full_waves = whole / resident, left = whole % resident;
