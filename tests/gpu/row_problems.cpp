@@ -397,8 +397,8 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
   if (sm90::can_store_from_registers(row)) {
     // Where beta may turn out to be zero D leaves through staging buffers, too.
     for (RowProblem problem : std::vector(problems)) {
-      if (problem.gemm.beta != 0 || problem.fusing || problem.device_scalars) continue;
-      problem.device_scalars = true;
+      if (problem.gemm.beta != 0 || problem.device_scalars) continue;
+      problem.device_scalars = true, problem.fusing.reset();
       problems.push_back(problem);
     }
   }

@@ -424,8 +424,9 @@ std::vector<LaunchCase> cases_of(const KernelConfig& row) {
     for (const RowProblem& problem : test::covering_problems(row, test::Memory::units))
       if (problem.device_scalars) add(problem);
   for (RowProblem problem : test::fused_problems(row)) {
-    // Gates have loads of their own, which step along k.
-    if (problem.fusing->gate != BWGEMM_GATE_NONE) problem.gemm.k += 2 * row.tile.k;
+    // Gates have loads of their own, which step along k, and come to slots again.
+    if (problem.fusing->gate != BWGEMM_GATE_NONE)
+      problem.gemm.k += std::int64_t{std::max(row.stages, 2)} * row.tile.k;
     add(problem);
     // Several tiles, so that staging buffers come again.
     if (row.output == Output::scattered || problem.gemm.beta != 2) continue;
