@@ -8,6 +8,7 @@
 #include "core/kernel_config.h"
 #include "core/tiling.h"
 #include "kernels/layout.h"
+#include "kernels/params.h"
 
 namespace bwgemm {
 
@@ -60,6 +61,12 @@ inline bool stores_lines(const Problem& problem, const KernelConfig& config) {
 inline bool stores_from_registers(const Problem& problem, const KernelConfig& config) {
   return sm90::can_store_from_registers(config) && !problem.reads_c() &&
          problem.epilogue.gate == Gate::none && problem.epilogue.aux.data == nullptr;
+}
+
+// How D leaves a kernel that is no stores_by_elements().
+inline Stores stores_of(const Problem& problem, const KernelConfig& config) {
+  if (stores_from_registers(problem, config)) return Stores::from_registers;
+  return stores_lines(problem, config) ? Stores::by_lines : Stores::by_map;
 }
 
 // Whether the kernel does more than alpha*A*B + beta*C with a C like D.

@@ -157,9 +157,7 @@ void fill_maps(const Problem& problem, const KernelConfig& config, const KernelS
     get_maps(origin.b, origin.b_rest, maps, params.b_map, params.b_rest_map);
   }
   if (config.output == Output::scattered) return;
-  params.stores = stores_from_registers(problem, config) ? Stores::from_registers
-                  : stores_lines(problem, config)        ? Stores::by_lines
-                                                         : Stores::by_map;
+  params.stores = stores_of(problem, config);
   if (params.stores != Stores::by_map) {
     params.d = strided(problem.d, true, problem.batch);  // outer: from line to line
     return;

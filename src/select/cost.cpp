@@ -257,7 +257,8 @@ Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConf
                              stored_columns(problem, config, tile_n) /
                              (uses_tensor_memory(config) ? sm100::group_ctas(config) : 1);
   const double output_bytes = cta_outputs * output_bytes_per_element(problem);
-  const bool is_by_lines = stores_lines(problem, config);
+  const Stores stores = stores_of(problem, config);
+  const bool is_by_lines = stores == Stores::by_lines;
   const double epilogue = moves_lines(config) ? cta_outputs / scattered_elements_per_us
                           : is_by_lines       ? output_bytes / line_bytes_per_us(config, costs)
                                               : output_bytes / costs.epilogue_bytes_per_us;
@@ -306,7 +307,7 @@ Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConf
            costs.sm_memory_bytes_per_us;
   };
   const double slice_bytes = cta_outputs * sizeof(float);
-  const double saved = stores_from_registers(problem, config) ? costs.register_stores_us : 0;
+  const double saved = stores == Stores::from_registers ? costs.register_stores_us : 0;
   const double merge = splits == 1 ? 0
                        : sums == SliceSums::cluster
                            ? cluster_merge_us(costs, slice_bytes, splits) - saved

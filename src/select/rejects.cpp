@@ -176,7 +176,7 @@ const char* operands_reject(const Problem& problem, const KernelConfig& config,
 const char* matrix_rejects(const Problem& problem, const KernelConfig& config,
                            const OutputExtent& output, const Texts& texts) {
   if (const char* reason = operands_reject(problem, config, texts)) return reason;
-  if (stores_lines(problem, config) || stores_from_registers(problem, config)) return nullptr;
+  if (stores_of(problem, config) != Stores::by_map) return nullptr;
   if (const char* reason = tma_rejects(problem.d, output.lines, problem.batch, d_texts))
     return reason;
   // TMA stores clip at 16-byte units: they write zeros into what follows a row inside its last unit
