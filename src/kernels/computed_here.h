@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What keeps values of the epilogue out of the registers of the main loop.
+// What keeps the compiler from computing values earlier, or later, than where they are written.
 #pragma once
 
 #include "kernels/params.h"
@@ -7,9 +7,16 @@
 
 namespace bwgemm {
 
-// Hides where a value comes from: what follows from it in a loop is computed there.
+// Hides where a value comes from: what follows from it in a loop is computed there. It is itself
+// computed in front of the volatile statements that follow.
 BWGEMM_DEVICE int computed_here(int value) {
   asm volatile("" : "+r"(value));
+  return value;
+}
+
+template <class Value>
+BWGEMM_DEVICE const Value* computed_here(const Value* value) {
+  asm volatile("" : "+l"(value));
   return value;
 }
 

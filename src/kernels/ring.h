@@ -49,16 +49,10 @@ struct Ring {
 
   BWGEMM_DEVICE void init(std::uint32_t stages, std::uint32_t full_arrivals,
                           std::uint32_t empty_arrivals) const {
-    init_full(stages, full_arrivals);
-    init_empty(stages, empty_arrivals);
-  }
-  BWGEMM_DEVICE void init_full(std::uint32_t stages, std::uint32_t arrivals) const {
-    for (std::uint32_t stage = 0; stage < stages; ++stage)
-      Barrier{full_address + 8 * stage}.init(arrivals);
-  }
-  BWGEMM_DEVICE void init_empty(std::uint32_t stages, std::uint32_t arrivals) const {
-    for (std::uint32_t stage = 0; stage < stages; ++stage)
-      Barrier{empty_address + 8 * stage}.init(arrivals);
+    for (std::uint32_t stage = 0; stage < stages; ++stage) {
+      Barrier{full_address + 8 * stage}.init(full_arrivals);
+      Barrier{empty_address + 8 * stage}.init(empty_arrivals);
+    }
   }
 
   // Producer: waits until the slot's previous contents are consumed. A fresh barrier counts as

@@ -127,6 +127,8 @@ std::vector<RowProblem> gates(const KernelConfig& row) {
     RowProblem& problem =
         problems.emplace_back(one_tile(row, input, to_f32, b, gated_tile(row, b)));
     problem.gemm.m = (problem.gemm.m + 15) / 16 * 16;  // whole groups of x and y
+    if (row.family == Family::cooperative && i == 1)
+      problem.gemm.k = (row.stages + 1) * row.tile.k - 8;  // slots are waited for
     Fusing& fusing = *problem.fusing;
     fusing.gate = to_f32 ? BWGEMM_GATE_STACKED : BWGEMM_GATE_INTERLEAVED;
     fusing.activation = to_f32 || has_vectors ? BWGEMM_ACTIVATION_SILU : BWGEMM_ACTIVATION_RELU;

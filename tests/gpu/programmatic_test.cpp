@@ -77,5 +77,37 @@ TEST_F(Programmatic, CapturedChainsGiveTheSameBits) {
   }
 }
 
+// Alpha and beta, which the roles of a kernel read for themselves, and A are what launches before
+// have written.
+TEST_F(Programmatic, ScalarsAndOperandsOfTheLaunchBefore) {
+  const GemmCase scalar = {.k = 64, .output = Dtype::f32, .ld_multiple = 8, .fill = Fill::integers};
+  for (const GemmCase& gemm : links()) {
+    GemmCase first = gemm;
+    first.output = first.input;
+    GemmCase second = {.m = gemm.m, .n = gemm.n, .k = gemm.n, .ld_multiple = 8};
+    second.fill = Fill::integers;
+    Operands scalars(scalar), before(first), operands(second);
+    std::vector<std::byte> bits[2];
+    for (const int overlaps : {0, 1}) {
+      ASSERT_TRUE(succeeds(bwgemmSetProgrammaticLaunch(handle(), overlaps)));
+      for (Operands* each : {&scalars, &before, &operands}) each->device_c().upload();
+      EXPECT_TRUE(succeeds(call(handle(), scalar, scalars)));
+      ASSERT_TRUE(succeeds(bwgemmSetPointerMode(handle(), BWGEMM_POINTER_MODE_DEVICE)));
+      EXPECT_TRUE(
+          succeeds(call(handle(), first, before, scalars.c_pointer(), scalars.c_pointer())));
+      ASSERT_TRUE(succeeds(bwgemmSetPointerMode(handle(), BWGEMM_POINTER_MODE_HOST)));
+      const bwgemmDataType_t type = c_type(first.input);
+      EXPECT_TRUE(succeeds(bwgemmGemmEx(handle(), BWGEMM_OP_N, BWGEMM_OP_N, second.m, second.n,
+                                        second.k, &second.alpha, before.c_pointer(), type,
+                                        before.c_before().ld(), operands.b_pointer(), type,
+                                        operands.b().ld(), &second.beta, operands.c_pointer(), type,
+                                        operands.c_before().ld(), BWGEMM_COMPUTE_32F, -1)));
+      synchronize();
+      bits[overlaps] = operands.device_c().download().bytes();
+    }
+    EXPECT_EQ(bits[1], bits[0]) << gemm;
+  }
+}
+
 }  // namespace
 }  // namespace bwgemm::test

@@ -342,12 +342,12 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
       if (to_f32) fuse(row, split);
 
       if (row.family != Family::cooperative || row.takes_turns) continue;
-      // Two tiles that are whole, the last wave's in two slices; what is unaligned becomes wider.
-      const std::int64_t one_tile = of.n - (moves_lines(row) ? unit : 0);
+      // Tiles that are whole, the last wave's in slices. (On SMs for three large clusters two fit.)
+      const std::int64_t one_tile = of.n - (moves_lines(row) ? unit : 0);  // as it becomes wider
       RowProblem& tail = add(gemm_of(row, 3 * of.cluster_m - unit, one_tile, 8 * of.k - unit, a, b),
                              input, to_f32, width);
       tail.slices = Slices::in_memory;
-      tail.clusters = 2;
+      tail.clusters = row.cluster.size() > 2 ? 3 : 2;
       add_scalars(tail, 2, beta);
 
       if (!sm90::can_sum_in_cluster(row)) continue;

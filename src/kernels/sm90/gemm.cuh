@@ -4,15 +4,15 @@
 // roles, start and end; roles: producer.h, consumer.h with split.h, cluster_sums.h, slices.h and
 // register_stores.h, and kernels/output.h.
 //
-// Roles                warp 0: producer (1 lane) | warps 1 to 3: output of consumer 0 to 2 (1 lane;
-//                      all where D is stored line by line: line_stores.h)
+// Roles                warp 0: producer (one lane issues) | warps 1 to 3: output of consumer 0 to 2
+//                      (1 lane; all where D is stored line by line: line_stores.h)
 //                      warpgroups 1 to 3: consumers 0 to 2 with 64 or 128 rows of the tile each
 // Pipelines            producer -> consumer    full arrives             empty arrives
 //   operands (stages)  producer -> consumers   1 + TMA bytes, those of  1 lane of each warp of each
 //                                              peers' loads included    CTA that shares A or B
 //   staging            output   -> consumer    1 (+ TMA bytes of C)     1 lane of each warp: 4
 //     (staging_depth() per consumer)
-// Timeline, per tile   producer  k: wait empty -> expect bytes -> TMA a, b
+// Timeline, per tile   producer  k: wait empty, after the first round -> expect bytes -> TMA a, b
 //   (or slice of its   consumer  k: wait full -> wgmma x 4 -> commit -> wait for k-1 -> release k-1
 //   k)                           wait for all -> release the last: the producer runs ahead
 //                                with splits: leave sums -> last to arrive reads all -> tell output
@@ -44,70 +44,78 @@
 
 namespace bwgemm::sm90 {
 
-inline constexpr int producer_warp = 0, staging_warp = 1, prefetching_warp = 2;
+inline constexpr int producer_warp = 0, barrier_warp = 1, prefetching_warp = 2;
 inline constexpr int ring_barrier = 4;  // 1 to 3 are those of turns, or of sums of slices
 
-// The barriers of the ring, made by two warps: one barrier takes 14 clocks. Output::scattered: the
-// producers alone.
+// All barriers, by one lane: each takes 11 clocks, and three times as many where two warps make
+// them at once.
 template <KernelConfig config>
-BWGEMM_DEVICE void init_operands(const Cta<config>& cta, int warp) {
-  constexpr bool is_scattered = config.output == Output::scattered;
-  const Ring ring = cta.operands();
-  if (warp == producer_warp) ring.init_full(config.stages, is_scattered ? warps_per_warpgroup : 1);
-  if (warp == (is_scattered ? producer_warp : staging_warp))
-    ring.init_empty(config.stages, cta.empty_arrivals);
-  if constexpr (is_scattered)
-    if (warp == producer_warp)
-      for (int stage = 0; stage < config.stages; ++stage)
-        Barrier{cta.landed(stage)}.init(warps_per_warpgroup);
-}
-
-// What the second warp makes besides, once the producer need not wait for it.
-template <KernelConfig config>
-BWGEMM_DEVICE void init_staging(const Params<config>& params, const Cta<config>& cta) {
-  if constexpr (config.output != Output::scattered)
+BWGEMM_DEVICE void init_barriers(const KernelParams& params, const Cta<config>& cta) {
+  if (ptx::elect_sync()) {
+    cta.operands().init(config.stages, 1, cta.empty_arrivals);
     cta.all_staging().init(cta.all_staging_buffers, 1, warps_per_warpgroup);
-  if (cta.has_cluster_of_slices(params)) ClusterSums<config>::init(cta);
-  ptx::fence_mbarrier_init();
+    if (cta.has_cluster_of_slices(params)) ClusterSums<config>::init(cta);
+    ptx::fence_mbarrier_init();  // before uses by TMA and, with the cluster barrier, by peers
+  }
+  __syncwarp();  // the elected lane back with its warp, which aligned instructions need
 }
 
-// Leaves barriers initialised for every thread that goes on, and for every peer. The producer, for
-// whom everybody waits, waits for the second warp and its peers alone.
+// Peers of slices wait for each other when they need each other, or before they exit.
 template <KernelConfig config>
-BWGEMM_DEVICE void set_up(const Params<config>& params, const Cta<config>& cta, int warp) {
-  constexpr bool is_scattered = config.output == Output::scattered;
-  if (warp <= staging_warp) {
-    if (ptx::elect_sync()) {
-      init_operands(cta, warp);
-      ptx::fence_mbarrier_init();  // before uses by TMA and, with the cluster barrier, by peers
-    }
-    __syncwarp();  // the elected lane back with its warp, which aligned instructions need
-  }
+BWGEMM_DEVICE void arrive_as_slice(const KernelParams& params, const Cta<config>& cta) {
+  if (cta.has_cluster_of_slices(params)) ptx::barrier_cluster_arrive_relaxed();
+}
+
+// All but the producer's warp: leaves barriers initialised for every thread that goes on, and for
+// every peer.
+template <KernelConfig config>
+BWGEMM_DEVICE void set_up(const KernelParams& params, const Cta<config>& cta, int warp) {
+  if (warp == barrier_warp) init_barriers(params, cta);
   if constexpr (cta.cluster_size > 1) ptx::barrier_cluster_arrive_relaxed();
-  if (warp == staging_warp) {
-    if constexpr (!is_scattered) ptx::barrier_arrive(ring_barrier, 2 * 32);
-    if (ptx::elect_sync()) init_staging(params, cta);
-    __syncwarp();
-  }
+  if (warp == barrier_warp) ptx::barrier_arrive(ring_barrier, 2 * 32);
   if (warp == prefetching_warp) {
-    if constexpr (is_scattered) {
-      prefetch_residue_maps(params);
-    } else if (ptx::elect_sync()) {
+    if (ptx::elect_sync()) {
       prefetch_maps(params);
       prefetch_rest_maps<config>(params);
     }
     __syncwarp();
   }
-  // Consumers wait for their peers when they need them, others before they exit.
-  if (cta.has_cluster_of_slices(params)) ptx::barrier_cluster_arrive_relaxed();
+  arrive_as_slice(params, cta);
+  ptx::barrier_sync(0, threads(config) - 32);
+  if constexpr (cta.cluster_size > 1) ptx::barrier_cluster_wait();  // at once
+}
+
+// Everybody waits for the first loads. So this warp makes no barrier, but finds its first tile
+// meanwhile, and its code lies at the kernel's start: code from elsewhere takes as long as memory.
+template <KernelConfig config>
+BWGEMM_DEVICE void run_producer_warp(const KernelParams& params, const Cta<config>& cta) {
+  if constexpr (cta.cluster_size > 1) ptx::barrier_cluster_arrive_relaxed();
+  ptx::griddepcontrol_wait();  // what grids before this one wrote before anything is read
+  run_producer(params, cta, k_blocks_to_run(params, load_scalar(params.alpha)), [&] {
+    arrive_as_slice(params, cta);  // a branch: earlier, one line of parameters waits for another
+    ptx::barrier_sync(ring_barrier, 2 * 32);
+    if constexpr (cta.cluster_size > 1) ptx::barrier_cluster_wait();  // for peers' barriers
+  });
+}
+
+// Output::scattered: one of the four producer warps makes all barriers.
+template <KernelConfig config>
+requires(config.output == Output::scattered) BWGEMM_DEVICE
+    void set_up(const ResidueParams& params, const Cta<config>& cta, int warp) {
   if (warp == producer_warp) {
-    if constexpr (!is_scattered) ptx::barrier_sync(ring_barrier, 2 * 32);
-    if constexpr (cta.cluster_size > 1) ptx::barrier_cluster_wait();
-    ptx::barrier_arrive(0, threads(config));  // loads start at once
-  } else {
-    ptx::barrier_sync(0, threads(config));
-    if constexpr (cta.cluster_size > 1) ptx::barrier_cluster_wait();  // at once
+    if (ptx::elect_sync()) {
+      cta.operands().init(config.stages, warps_per_warpgroup, cta.empty_arrivals);
+      for (int stage = 0; stage < config.stages; ++stage)
+        Barrier{cta.landed(stage)}.init(warps_per_warpgroup);
+      ptx::fence_mbarrier_init();  // before uses by TMA
+    }
+    __syncwarp();
   }
+  if (warp == prefetching_warp) {
+    prefetch_residue_maps(params);
+    __syncwarp();
+  }
+  ptx::barrier_sync(0, threads(config));
 }
 
 // Where k is split, the consumer says of each slice of k first whether it has the tile's sums. C is
@@ -142,19 +150,48 @@ BWGEMM_DEVICE void run_output(const KernelParams& params, const Cta<config>& cta
   store_tiles(params, cta, warpgroup, Role(params, staging, window(has_gate), reads_c));
 }
 
-// Warpgroup 0: its roles are single threads, but for the producer of operands that are moved and
-// outputs that store lines. Everybody waits for the producer, so it asks for no parameter that only
-// outputs need: the first to read a line of them waits for memory.
+// A warp that did not need its peers waits for them here: that no thread leaves between its arrival
+// and its wait is all that the cluster's barrier promises.
 template <KernelConfig config>
-BWGEMM_DEVICE void run_warpgroup0(const Params<config>& params, const Cta<config>& cta, int warp) {
-  const auto k_blocks = [&] { return k_blocks_to_run(params, load_scalar(params.alpha)); };
-  if constexpr (config.output == Output::scattered) {
-    run_residue_producer(params, cta, warp, k_blocks());
-  } else if (warp == producer_warp) {
-    if (ptx::elect_sync()) run_producer(params, cta, k_blocks());
-  } else if (warp <= consumer_warpgroups(config)) {
-    run_output(params, cta, warp - 1);
+BWGEMM_DEVICE void leave(const KernelParams& params, const Cta<config>& cta) {
+  if (!cta.has_cluster_of_slices(params)) return;
+  __syncwarp();  // single lanes back with their warps, which the aligned barrier needs
+  ptx::barrier_cluster_wait();
+}
+
+// Warpgroup 0: outputs are single threads, but for those that store lines. Everybody waits for the
+// producer, so it asks for no parameter that only outputs need: the first to read a line of them
+// waits for memory. Branches are such that the producer takes none: the compiler lays out first
+// what follows where they are not taken.
+template <KernelConfig config>
+BWGEMM_DEVICE void run_warpgroup0(const KernelParams& params, const Cta<config>& cta, int warp) {
+  if (warp > producer_warp) {
+    set_up(params, cta, warp);
+    ptx::griddepcontrol_wait();
+    if (warp <= consumer_warpgroups(config)) run_output(params, cta, warp - 1);
+    leave(params, cta);
+    return;
   }
+  run_producer_warp(params, cta);
+  leave(params, cta);
+}
+template <KernelConfig config>
+requires(config.output == Output::scattered) BWGEMM_DEVICE
+    void run_warpgroup0(const ResidueParams& params, const Cta<config>& cta, int warp) {
+  set_up(params, cta, warp);
+  ptx::griddepcontrol_wait();
+  run_residue_producer(params, cta, warp, k_blocks_to_run(params, load_scalar(params.alpha)));
+}
+
+template <KernelConfig config>
+BWGEMM_DEVICE void run_consumer_warp(const Params<config>& params, const Cta<config>& cta,
+                                     int warp) {
+  set_up(params, cta, warp);
+  ptx::griddepcontrol_wait();
+  if constexpr (moves_registers(config)) ptx::setmaxnreg_inc<registers(config).consumer>();
+  const Scaling scaling = scaling_of<config>(params);
+  run_consumer(params, cta, warp / warps_per_warpgroup - 1, scaling,
+               k_blocks_to_run(params, scaling.alpha));
 }
 
 template <KernelConfig config>
@@ -164,21 +201,12 @@ BWGEMM_DEVICE void gemm(const Params<config>& params) {
   const Cta<config> cta{static_cast<std::uint32_t>(__cvta_generic_to_shared(shared_memory)),
                         config.cluster.size() == 1 ? 0 : ptx::cluster_ctarank()};
   const int warp = __shfl_sync(0xffffffff, threadIdx.x / 32, 0);  // uniform for the compiler too
-  set_up(params, cta, warp);
-  ptx::griddepcontrol_wait();  // what grids before this one wrote before anything is read
-  if (warp < warps_per_warpgroup) {
-    if constexpr (moves_registers(config)) ptx::setmaxnreg_dec<registers(config).producer>();
-    run_warpgroup0(params, cta, warp);
-    if (cta.has_cluster_of_slices(params)) {
-      __syncwarp();  // single lanes back with their warps, which the aligned barrier needs
-      ptx::barrier_cluster_wait();
-    }
-  } else {
-    if constexpr (moves_registers(config)) ptx::setmaxnreg_inc<registers(config).consumer>();
-    const Scaling scaling = scaling_of<config>(params);
-    run_consumer(params, cta, warp / warps_per_warpgroup - 1, scaling,
-                 k_blocks_to_run(params, scaling.alpha));
+  if (warp >= warps_per_warpgroup) {
+    run_consumer_warp<config>(params, cta, warp);
+    return;
   }
+  if constexpr (moves_registers(config)) ptx::setmaxnreg_dec<registers(config).producer>();
+  run_warpgroup0<config>(params, cta, warp);
 }
 
 }  // namespace bwgemm::sm90

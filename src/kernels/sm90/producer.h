@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The producer role of the cooperative kernel: one thread that keeps the operand ring full. In a
+// The producer role of the cooperative kernel: one thread keeps the operand ring full. In a
 // cluster each CTA loads its part of the operand that CTAs share and multicasts it to all of them.
 //
 // What lies outside of an operand is not asked for: TMA takes longer over a row of zeros than over
@@ -9,6 +9,7 @@
 // empty barrier would then count its release in the round before.
 #pragma once
 
+#include "kernels/computed_here.h"
 #include "kernels/ptx/cp_async_bulk.h"
 #include "kernels/sm90/cta.h"
 #include "kernels/sm90/descriptors.h"
@@ -124,10 +125,13 @@ class OperandLoads {
         rows_of_zeros_(tile.rows_of_zeros(static_cast<int>(extent))) {}
 
   BWGEMM_DEVICE void begin_tile(int mn, int batch) {
-    mn_ = mn;
-    batch_ = batch;
+    mn_ = computed_here(mn);
+    batch_ = computed_here(batch);
     const int inside = tile.inside(mn + part_.first, extent_, tile.part());
     part_.rows = is_gated_ ? tile.part() : inside > 0 ? inside : rows_of_zeros_;
+    const bool has_rest =
+        tile.major == Major::k && left_of(extent_, mn + part_.first) < tile.part();
+    map_ = computed_here(has_rest && !is_gated_ ? &rest_ : &whole_);
   }
   // What arrives for each block of k, from all sharers.
   BWGEMM_DEVICE std::uint32_t bytes() const {
@@ -141,10 +145,9 @@ class OperandLoads {
   template <bool gated>
   BWGEMM_DEVICE void load(std::uint32_t destination, int k, std::uint32_t barrier) const {
     if constexpr (can_gate && gated)
-      return load_gated<tile>(whole_, part_, destination, mn_, k, batch_, barrier);
-    const bool has_rest =
-        tile.major == Major::k && left_of(extent_, mn_ + part_.first) < tile.part();
-    load_operand<tile>(has_rest ? rest_ : whole_, part_, destination, mn_, k, batch_, barrier);
+      load_gated<tile>(*map_, part_, destination, mn_, k, batch_, barrier);
+    else
+      load_operand<tile>(*map_, part_, destination, mn_, k, batch_, barrier);
   }
 
  private:
@@ -153,6 +156,7 @@ class OperandLoads {
   OperandPart part_;
   bool is_gated_;
   int rows_of_zeros_;
+  const TensorMap* map_ = nullptr;
   int mn_ = 0, batch_ = 0;
 };
 
@@ -173,8 +177,43 @@ BWGEMM_DEVICE void prefetch_rest_maps(const KernelParams& params) {
     ptx::prefetch_tensormap(params.b_rest_map);
 }
 
+// The producer's place in the ring, by addresses: an index would have to be multiplied before each
+// load.
 template <KernelConfig config>
-BWGEMM_DEVICE void run_producer(const KernelParams& params, const Cta<config>& cta, int k_blocks) {
+class Slots {
+ public:
+  BWGEMM_DEVICE explicit Slots(const Cta<config>& cta)
+      : slot_(cta.a(0)), full_(cta.operands().full_address) {}
+
+  BWGEMM_DEVICE std::uint32_t a() const { return slot_; }
+  BWGEMM_DEVICE std::uint32_t b() const { return slot_ + offsets.a_bytes; }
+  BWGEMM_DEVICE std::uint32_t full() const { return full_; }
+  BWGEMM_DEVICE void wait_empty() const {
+    const Ring slot{full_, full_ + (offsets.empty - offsets.full)};
+    slot.wait_empty({0, at_.phase});
+  }
+  BWGEMM_DEVICE void advance() {
+    at_.advance(config.stages);
+    slot_ += offsets.stage_bytes;
+    full_ += barrier_bytes;
+    if (at_.stage != 0) return;
+    slot_ -= config.stages * offsets.stage_bytes;
+    full_ -= config.stages * barrier_bytes;
+  }
+
+ private:
+  static constexpr Layout offsets = Cta<config>::offsets;
+  static constexpr int barrier_bytes = 8;
+
+  std::uint32_t slot_, full_;
+  Cursor at_;
+};
+
+// By the whole warp, of which one lane issues: what all lanes compute alike stays in uniform
+// registers, where loads need it. `await_ring` comes when what the first loads need is computed.
+template <KernelConfig config, class AwaitRing>
+BWGEMM_DEVICE void run_producer(const KernelParams& params, const Cta<config>& cta, int k_blocks,
+                                AwaitRing await_ring) {
   constexpr OperandTile a_tile = sm90::a_tile<config>, b_tile = sm90::b_tile<config>;
   OperandLoads<a_tile, gates_rows(config)> a(
       params, params.a_map, params.a_rest_map, params.m,
@@ -184,42 +223,60 @@ BWGEMM_DEVICE void run_producer(const KernelParams& params, const Cta<config>& c
       params, params.b_map, params.b_rest_map, params.n,
       {cta.cluster_m() * b_tile.part(),
        static_cast<std::uint16_t>(b_tile.sharer_mask() << cta.cluster_n() * config.cluster.m), 0});
-  const Ring ring = cta.operands();
-  Trace trace(params, trace_producer, true);
-  Cursor at;
-  // Small tiles are computed as fast as their loads are issued, and a branch takes as long as a
-  // load: whether there is a gate is asked once a tile.
-  const auto load_blocks = [&]<bool gated>(const KSlice& slice, std::uint32_t bytes) {
-    for (int block = slice.first; block < slice.end; ++block) {
-      // The consumers' reads of the slot's last contents, in every CTA that this CTA's loads and
-      // its own expectation concern, before the loads overwrite them.
-      trace(TraceEvent::wait_empty, block);
-      ring.wait_empty(at);
-      trace(TraceEvent::issue, block);
-      const std::uint32_t full = ring.full(at).address;
-      ptx::mbarrier_arrive_expect_tx(full, bytes);
-      a.template load<gated>(cta.a(at.stage), block * k_block, full);
-      b.template load<gated>(cta.b(at.stage), block * k_block, full);
-      at.advance(config.stages);
-    }
-  };
-  for (Tiles tiles = cta.all_tiles(params); tiles.valid(); tiles.advance()) {
+  Slots<config> slots(cta);
+  Tiles tiles = cta.all_tiles(params);
+  KSlice slice{};
+  std::uint32_t bytes = 0;
+  const auto begin_tile = [&] {
     const TileIndex tile = tiles.at(params);
     a.begin_tile(cta.row(tile), tile.batch * params.a_batch_step);
     b.begin_tile(cta.column(tile), tile.batch * params.b_batch_step);
-    const std::uint32_t bytes = a.bytes() + b.bytes();
-    const KSlice slice = k_slice(params, tiles, cta.is_sliced(params, tiles), k_blocks);
+    bytes = computed_here(a.bytes() + b.bytes());
+    slice = k_slice(params, tiles, cta.is_sliced(params, tiles), k_blocks);
+  };
+  if (tiles.valid()) begin_tile();
+  await_ring();
+  Trace trace(params, trace_producer, ptx::laneid() == 0);
+  // Small tiles are computed as fast as their loads are issued, and a branch takes as long as a
+  // load: whether there is a gate is asked once a tile. A wait for a slot takes as long, and the
+  // first round of them needs none.
+  std::uint32_t fresh_slots = config.stages;
+  const auto load_blocks = [&]<bool gated>() {
+    const auto load_block = [&](int block) {
+      trace(TraceEvent::issue, block);
+      if (ptx::elect_sync()) {
+        ptx::mbarrier_arrive_expect_tx(slots.full(), bytes);
+        a.template load<gated>(slots.a(), block * k_block, slots.full());
+        b.template load<gated>(slots.b(), block * k_block, slots.full());
+      }
+      __syncwarp();  // the elected lane back with its warp
+      slots.advance();
+    };
+    int block = slice.first;
+#pragma unroll 1
+    for (; block < slice.end && fresh_slots > 0; ++block, --fresh_slots) load_block(block);
+    for (; block < slice.end; ++block) {
+      // The consumers' reads of the slot's last contents, in every CTA that this CTA's loads and
+      // its own expectation concern, before the loads overwrite them.
+      trace(TraceEvent::wait_empty, block);
+      slots.wait_empty();
+      load_block(block);
+    }
+  };
+  while (tiles.valid()) {
     if (a.is_gated() || b.is_gated())
-      load_blocks.template operator()<true>(slice, bytes);
+      load_blocks.template operator()<true>();
     else
-      load_blocks.template operator()<false>(slice, bytes);
+      load_blocks.template operator()<false>();
+    tiles.advance();
+    if (tiles.valid()) begin_tile();
   }
   ptx::griddepcontrol_launch_dependents();
   // This CTA stays until its sharers' last arrivals on its barriers: all slots are empty again.
   if constexpr (Cta<config>::cluster_size > 1)
     for (int stage = 0; stage < config.stages; ++stage) {
-      ring.wait_empty(at);
-      at.advance(config.stages);
+      slots.wait_empty();
+      slots.advance();
     }
 }
 

@@ -244,7 +244,8 @@ std::optional<LaunchCase> LaunchCase::make(const KernelConfig& row, const RowPro
     made.name_.append(" on ").append(std::to_string(variation.clusters)).append(" clusters");
   made.twice_ = variation.twice;
   GlobalMemory layout;
-  const MatmulArguments arguments = made.add_operands(layout, row, problem);
+  MatmulArguments arguments = made.add_operands(layout, row, problem);
+  if (variation.twice) arguments.c = arguments.d = const_cast<void*>(arguments.a);
   try {
     const Problem valid = validated(
         arguments, problem.device_scalars ? BWGEMM_POINTER_MODE_DEVICE : BWGEMM_POINTER_MODE_HOST);
@@ -437,7 +438,7 @@ std::vector<LaunchCase> cases_of(const KernelConfig& row) {
   if (row.family == Family::direct) add(pointer_arrays(row));
   const std::vector<RowProblem> edges = test::edge_problems(row, memory);
   for (const RowProblem& edge : edges) add(edge);
-  add(edges.front(), {.twice = true});  // of one element: all that two launches need to meet
+  add(edges.front(), {.twice = true});  // of one element, A and D: the second needs the first
   add(many_rounds(row));
   return cases;
 }
