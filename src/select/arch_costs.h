@@ -37,6 +37,7 @@ struct ArchCosts {
   double unshared_bytes_per_us;   // where no two neighbours ask for the same lines
   double block_floor_us;          // handing one ring slot over and back, whatever it holds
   double epilogue_bytes_per_us;   // output (and C) of one SM through its staging buffers
+  double register_bytes_per_us;   // the same from registers, in CTAs of several tiles
   double lines_per_us;            // of one warp that stores output line by line
   double crowded_lines_per_us;    // and while its consumers have nothing to do but write more
   double without_turns;           // of kernels in turn the pace with one tile, over that with more
@@ -69,12 +70,12 @@ struct ArchCosts {
 inline constexpr ArchCosts h200_costs = {
     // Fitted 2026-11-22 to 18000 times of 567 problems on an H200, eleven the next day to 193 problems at full
     // clocks (bench/NOTES.md), unless a line says otherwise; to order more than to time (4.5 % off in the median).
-    .launch_us = 2.83,                 // by hand, what launches and clusters gained (2026-11-25)
+    .launch_us = 2.63,                 // by hand, what launches and clusters gained (2026-11-25, twice)
     .cluster_us = 0.05,                // likewise
     .memory_bytes_per_us = 4.55e6,
     .sm_memory_bytes_per_us = 75e3,    // this and those of clusters: by hand, 202 problems (2026-11-23)
-    .unhidden = 0.303,
-    .fill_us = 0.117,
+    .unhidden = 0.263,                 // this and three likewise: nine sweeps, when first loads came sooner (2026-11-25)
+    .fill_us = 0.217,                  // likewise
     .partial_block = 0.5,              // 993 problems (2026-11-25)
     .sm_flop_per_us = 7.32e6,
     .powered_flop_per_us = 2.57e9,
@@ -92,17 +93,18 @@ inline constexpr ArchCosts h200_costs = {
     .unshared_bytes_per_us = 9.4e6,
     .block_floor_us = 0.061,
     .epilogue_bytes_per_us = 37.8e3,
+    .register_bytes_per_us = 19e3,    // by hand, 2 batches of odd columns (2026-11-25)
     .lines_per_us = 98,               // by hand, 59 problems (2026-11-23)
     .crowded_lines_per_us = 55,       // likewise, 154 problems (2026-11-24)
     .without_turns = 1.3,              // 993 problems (2026-11-25)
     .in_turn = 0.7,                    // a half if nothing but the turn were waited for
     .tight_fused_us = 2.0,             // by hand, 4 problems with a bias (2026-11-25)
     .exposed_epilogue = 1.31,          // two CTAs of an SM do not hide each other's: they are in step
-    .merge_us = 2.02,
+    .merge_us = 1.9,                   // likewise
     .merge_slice_us = 0.110,
     .merge_bytes_per_us = 179e3,
     .partials_bytes_per_us = 2.86e6,
-    .cluster_merge_us = 0.95,
+    .cluster_merge_us = 0.72,          // likewise
     .register_stores_us = 0.33,        // measured, 6 problems (2026-11-25)
     .cluster_bytes_per_us = 60e3,
     .direct_wide = {0.49, 0.29},       // 60 times of sweep-direct.csv, 7 % more by others (2026-11-23)
@@ -147,8 +149,9 @@ inline constexpr ArchCosts b200_costs = {
     .unshared_bytes_per_us = 1,        // not used
     .block_floor_us = 0.06,
     .epilogue_bytes_per_us = 45e3,
-    .lines_per_us = 1,                   // not used
-    .crowded_lines_per_us = 1,           // not used
+    .register_bytes_per_us = 1,          // not used, as the next
+    .lines_per_us = 1,
+    .crowded_lines_per_us = 1,
     .without_turns = 1,                // not used, as the next
     .in_turn = 1,
     .tight_fused_us = 0,               // not used

@@ -259,8 +259,15 @@ Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConf
   const double output_bytes = cta_outputs * output_bytes_per_element(problem);
   const Stores stores = stores_of(problem, config);
   const bool is_by_lines = stores == Stores::by_lines;
+  const TileCounts tiles = tile_counts(problem, tile.m, tile.n);
+  const std::int64_t sliced = sliced_tiles(problem, facts, config, tile_n, splits);
+  const std::int64_t whole = tiles.total() - sliced, slices = sliced * splits;
+  const std::int64_t resident = resident_clusters(facts, config);
+  // What a CTA's only tile stores from registers costs no more than the way through buffers.
+  const bool stores_in_turn = stores == Stores::from_registers && whole > resident;
   const double epilogue = moves_lines(config) ? cta_outputs / scattered_elements_per_us
                           : is_by_lines       ? output_bytes / line_bytes_per_us(config, costs)
+                          : stores_in_turn    ? output_bytes / costs.register_bytes_per_us
                                               : output_bytes / costs.epilogue_bytes_per_us;
   // With two accumulators, or two tiles in turn, the next tile is computed during an epilogue.
   const bool hides_epilogue =
@@ -269,11 +276,7 @@ Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConf
                          : config.ctas_per_sm > 1 ? costs.exposed_epilogue * epilogue
                                                   : epilogue;
   const std::int64_t steps = k_steps(problem, config);
-  const TileCounts tiles = tile_counts(problem, tile.m, tile.n);
   const Block block = block_of(problem, costs, config, tile_n, tiles);
-  const std::int64_t sliced = sliced_tiles(problem, facts, config, tile_n, splits);
-  const std::int64_t whole = tiles.total() - sliced, slices = sliced * splits;
-  const std::int64_t resident = resident_clusters(facts, config);
   const bool straddles_alone =
       config.cluster.size() == 1 && (straddles(problem.a) || straddles(problem.b));
   const double pace_of_shape = config.takes_turns && whole <= resident
