@@ -13,6 +13,7 @@ struct DeviceFacts {
   int cc_major = 0, cc_minor = 0;
   int sm_count = 0;  // of the context (a MIG slice or green context has fewer than the chip)
   std::int64_t l2_bytes = 0;
+  double memory_bytes_per_us = 0;  // device memory's peak; 0: not known
   // CTAs that may share an SM, however many fit. One where a call may not occupy all SMs: CTAs are
   // spread over SMs before they share any.
   int ctas_per_sm = 32;
@@ -32,7 +33,14 @@ constexpr bool is_supported(const DeviceFacts& facts) {
   return (facts.cc_major == 9 && facts.cc_minor == 0) || facts.cc_major == 10;
 }
 
-inline constexpr DeviceFacts nominal_h200{9, 0, 132, 60 << 20};
-inline constexpr DeviceFacts nominal_b200{10, 0, 148, 126 << 20};
+// Memory of double rate: two transfers a clock, of as many bits as the bus is wide.
+constexpr double peak_memory_bytes_per_us(int clock_khz, int bus_bits) {
+  return 2.0 * clock_khz * bus_bits / (8 * 1000);
+}
+
+inline constexpr DeviceFacts nominal_h200{9, 0, 132, 60 << 20,
+                                          peak_memory_bytes_per_us(3201000, 6016)};
+inline constexpr DeviceFacts nominal_b200{10, 0, 148, 126 << 20,
+                                          peak_memory_bytes_per_us(3996000, 8192)};
 
 }  // namespace bwgemm

@@ -12,6 +12,7 @@
 #include <cstdint>
 
 #include "core/kernel_config.h"
+#include "kernels/dot/tiles.h"
 
 namespace bwgemm {
 
@@ -328,8 +329,12 @@ inline constexpr int warps = 8;
 inline constexpr int threads = 32 * warps;
 inline constexpr int activation_bytes = 8 * (2 * 4224 + 64);  // eight rows, 4096 of k and some more
 
+// CTAs that are the slices of one unit, in a cluster.
+inline constexpr int most_cluster_slices = 16;
+
 // Steps of k that a warp reads in one round.
 constexpr int warp_positions(const KernelConfig& config) {
+  if (is_of_vectors(config)) return 32 * 8;
   return config.b == Major::k ? 128 : 32;
 }
 // The warps that share the k of a unit are a team, and each team of a CTA works on its own units.
@@ -352,27 +357,38 @@ constexpr int activation_positions(const KernelConfig& config, int rows) {
   return (team_activation_bytes(config) / rows - activation_pad(config)) / 2 / 128 * 128;
 }
 
-// A warp's sums are tile.m rows of f32.
+// A warp's sums are tile.m rows of f32; of vectors one for each lane.
 constexpr int sums_pitch(const KernelConfig& config) {
   return config.tile.n + 4;
 }
 constexpr int sums_bytes(const KernelConfig& config) {
-  return config.tile.m * sums_pitch(config) * 4;
+  return is_of_vectors(config) ? 32 * 4 : config.tile.m * sums_pitch(config) * 4;
 }
 
 struct Layout {
-  int sums;  // [warp]; activations lie before them
+  int sums;              // [warp]; activations lie before them
+  int received, slices;  // of vectors: a barrier, and 16 bytes for each sum of a slice
   int bytes;
 };
 
 constexpr Layout layout(const KernelConfig& config) {
-  return {activation_bytes, activation_bytes + warps * sums_bytes(config)};
+  if (!is_of_vectors(config)) {
+    const int end = activation_bytes + warps * sums_bytes(config);
+    return {activation_bytes, end, end, end};
+  }
+  const int received = warps * sums_bytes(config), slices = received + 16;
+  return {0, received, slices, slices + 16 * config.tile.n * most_cluster_slices};
 }
 
 constexpr const char* invalid_because(const KernelConfig& config) {
   if (config.b == Major::any) return "B is read in its own direction: say k or mn";
-  if (config.tile.m != 8 || config.tile.n != (config.b == Major::k ? 16 : 64))
-    return "tile must be 8x16 (B contiguous along k) or 8x64";
+  if (is_of_vectors(config)) {
+    if (config.b != Major::k || config.tile.n > 8 || (config.tile.n & (config.tile.n - 1)) != 0)
+      return "one row: 1, 2, 4 or 8 columns that lie along k";
+    if (team_warps(config) != warps) return "one row: tile.k must be 2048";
+  } else if (config.tile.m != 8 || config.tile.n != (config.b == Major::k ? 16 : 64)) {
+    return "tile must be 8x16 (B contiguous along k) or 8x64, or of one row";
+  }
   if (team_warps(config) != 1 && team_warps(config) != warps)
     return "tile.k must be what one warp reads in a round (128 or, B contiguous along n, 32), or "
            "eight";

@@ -52,6 +52,9 @@ DeviceFacts device_facts(const Driver& driver, CUcontext context) {
                      facts.cc_major, ".", facts.cc_minor, "; bwgemm serves 9.0 and 10.x"));
   add_multiprocessors(driver, device, context, facts);
   facts.l2_bytes = attribute(driver, device, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
+  facts.memory_bytes_per_us = peak_memory_bytes_per_us(
+      attribute(driver, device, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE),
+      attribute(driver, device, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH));
   return facts;
 }
 

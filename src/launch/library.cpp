@@ -32,8 +32,7 @@ KernelShape largest_shape(const KernelConfig& config) {
 
 LaunchedKernel kernel_of(int row) {
   const KernelConfig& config = kernel_rows[static_cast<std::size_t>(row)];
-  const bool has_large_clusters =
-      config.family == Family::cooperative && sm90::can_sum_in_cluster(config);
+  const bool has_large_clusters = most_cluster_slices(config) > 1;
   return {kernel_name(config), largest_shape(config), config.cluster.size(), has_large_clusters};
 }
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // ArchCosts: the constants of the cost model (cost.h) for each architecture, with where they are
-// from.
+// from. Other chips of an architecture differ from these in their multiprocessors and memory, which
+// the device tells.
 #pragma once
 
+#include "core/device_facts.h"
 #include "core/kernel_config.h"
 
 namespace bwgemm {
@@ -10,6 +12,11 @@ namespace bwgemm {
 // A step of k of one direct CTA: alone on its SM, and where CTAs take turns.
 struct DirectStep {
   double latency_us, us;
+};
+
+// Slices of k of one tile, added: at all, and each.
+struct SliceCost {
+  double us, each_us;
 };
 
 struct ArchCosts {
@@ -34,36 +41,44 @@ struct ArchCosts {
   double l2_straddling_lines;
   double straddling_pace;    // the least of lone CTAs then: neighbours share less of their lines
   double chip_bytes_per_us;  // operand delivery to all SMs together
-  double unshared_bytes_per_us;   // where no two neighbours ask for the same lines
-  double block_floor_us;          // handing one ring slot over and back, whatever it holds
-  double epilogue_bytes_per_us;   // output (and C) of one SM through its staging buffers
-  double register_bytes_per_us;   // the same from registers, in CTAs of several tiles
-  double lines_per_us;            // of one warp that stores output line by line
-  double crowded_lines_per_us;    // and while its consumers have nothing to do but write more
-  double without_turns;           // of kernels in turn the pace with one tile, over that with more
-  double in_turn;                 // and the least of products and epilogue that each tile takes
-  double tight_fused_us;          // a fused epilogue that has few registers takes a tile longer
-  double exposed_epilogue;        // part of it that another CTA of the same SM does not hide
-  double merge_us;                // a split tile: partial sums out, arrival, the last one goes on
-  double merge_slice_us;          // each slice that the last one reads back
-  double merge_bytes_per_us;      // partial sums that the last one reads back
-  double partials_bytes_per_us;   // all partial sums, on their way through L2
-  double cluster_merge_us;        // a split tile whose slices are a cluster, its start included
-  double register_stores_us;      // what of it consumers save that store D from registers
-  double cluster_bytes_per_us;    // partial sums that its first CTA receives
-  DirectStep direct_wide;         // operands that can be read 16 bytes at a time
-  DirectStep direct_narrow;       // others
-  double direct_tile_us;          // output of a direct CTA
-  double direct_merge_us;         // adding one slice of one tile
-  double unmapped_launch_us;      // launch and first loads of kernels without tensor maps
-  double dot_bytes_per_us;        // what dot kernels stream, whole chip
-  double dot_cta_bytes_per_us;    // weights that the loads in flight of one CTA bring
-  double dot_output_us;           // one output of each thread of a team
-  double dot_batch_us;            // CTA that is a team: the activations of another batch
-  double dot_restaging;           // team that is a warp: more time where its activations do not fit
-  double copying_launch_us;       // a kernel more, in front of the product
-  double copied_bytes_per_us;     // of operands, read and written, whole chip
-  double sm_copied_bytes_per_us;  // and one SM
+  double unshared_bytes_per_us;  // where no two neighbours ask for the same lines
+  double line_request_us;        // of L2 for one line that all ask for
+  double block_floor_us;         // handing one ring slot over and back, whatever it holds
+  double epilogue_bytes_per_us;  // output (and C) of one SM through its staging buffers
+  double register_bytes_per_us;  // the same from registers, in CTAs of several tiles
+  double lines_per_us;           // of one warp that stores output line by line
+  double crowded_lines_per_us;   // and while its consumers have nothing to do but write more
+  double without_turns;          // of kernels in turn the pace with one tile, over that with more
+  double in_turn;                // and the least of products and epilogue that each tile takes
+  double tight_fused_us;         // a fused epilogue that has few registers takes a tile longer
+  double exposed_epilogue;       // part of it that another CTA of the same SM does not hide
+  double merge_us;               // a split tile: partial sums out, arrival, the last one goes on
+  double merge_slice_us;         // each slice that the last one reads back
+  double merge_bytes_per_us;     // partial sums that the last one reads back
+  double partials_bytes_per_us;  // all partial sums, on their way through L2
+  double cluster_merge_us;       // a split tile whose slices are a cluster, its start included
+  double register_stores_us;     // what of it consumers save that store D from registers
+  double cluster_bytes_per_us;   // partial sums that its first CTA receives
+  DirectStep direct_wide;        // operands that can be read 16 bytes at a time
+  DirectStep direct_narrow;      // others
+  double direct_tile_us;         // output of a direct CTA
+  double direct_merge_us;        // adding one slice of one tile
+  double unmapped_launch_us;     // launch and first loads of kernels without tensor maps
+  double dot_bytes_per_us;       // what dot kernels stream, whole chip
+  double dot_cta_bytes_per_us;   // weights that the loads in flight of one CTA bring
+  double dot_output_us;          // one output of each thread of a team
+  double dot_batch_us;           // CTA that is a team: the activations of another batch
+  double dot_restaging;          // team that is a warp: more time where its activations do not fit
+  double vector_launch_us;       // launch and first loads of the kernel that multiplies vectors
+  double vector_spread_us;       // more of it where all CTAs that fit begin together
+  double vector_unit_us;         // each further unit of a CTA, until its loads arrive
+  double vector_column_us;       // each column of a unit: adding what the threads have
+  double vector_cta_bytes_per_us;  // vectors that the loads in flight of one CTA bring
+  double loose_vectors;            // more time where they are loaded element by element
+  SliceCost vectors_in_cluster, vectors_in_memory;  // adding the slices of a unit
+  double copying_launch_us;                         // a kernel more, in front of the product
+  double copied_bytes_per_us;                       // of operands, read and written, whole chip
+  double sm_copied_bytes_per_us;                    // and one SM
 };
 
 // clang-format off
@@ -91,6 +106,7 @@ inline constexpr ArchCosts h200_costs = {
     .straddling_pace = 0.95,           // likewise
     .chip_bytes_per_us = 13.7e6,
     .unshared_bytes_per_us = 9.4e6,
+    .line_request_us = 0.6e-3,         // a clock of L2: 10240x16x8192 of three sweeps (2026-11-25)
     .block_floor_us = 0.061,
     .epilogue_bytes_per_us = 37.8e3,
     .register_bytes_per_us = 19e3,     // by hand, 2 batches of odd columns (2026-11-25)
@@ -117,6 +133,14 @@ inline constexpr ArchCosts h200_costs = {
     .dot_output_us = 0.22,             // by hand, of short batches (bench/NOTES.md, 2026-11-23)
     .dot_batch_us = 1.0,               // likewise
     .dot_restaging = 1.2,              // likewise
+    .vector_launch_us = 1.85,          // this to vectors_in_memory: 100 problems on an H100 (2026-11-25)
+    .vector_spread_us = 0.75,
+    .vector_unit_us = 1.0,
+    .vector_column_us = 0.05,
+    .vector_cta_bytes_per_us = 53e3,
+    .loose_vectors = 4,                // predicted
+    .vectors_in_cluster = {0.35, 0.045},
+    .vectors_in_memory = {1.2, 0.009},
     .copying_launch_us = 3.3,          // this and its rate: 55 random problems (2026-11-24)
     .copied_bytes_per_us = 5.0e6,
     .sm_copied_bytes_per_us = 60e3,    // predicted
@@ -147,6 +171,7 @@ inline constexpr ArchCosts b200_costs = {
     .straddling_pace = 1,              // as all paces
     .chip_bytes_per_us = 23e6,         // 21.3 fitted; more where rows straddle lines
     .unshared_bytes_per_us = 1,        // not used
+    .line_request_us = 0,              // not used
     .block_floor_us = 0.06,
     .epilogue_bytes_per_us = 45e3,
     .register_bytes_per_us = 1,          // not used, as the next
@@ -173,6 +198,14 @@ inline constexpr ArchCosts b200_costs = {
     .dot_output_us = h200_costs.dot_output_us,
     .dot_batch_us = h200_costs.dot_batch_us,
     .dot_restaging = h200_costs.dot_restaging,
+    .vector_launch_us = 0,             // not used, as all of vectors: no such kernel
+    .vector_spread_us = 0,
+    .vector_unit_us = 0,
+    .vector_column_us = 0,
+    .vector_cta_bytes_per_us = 1,
+    .loose_vectors = 1,
+    .vectors_in_cluster = {0, 0},
+    .vectors_in_memory = {0, 0},
     .copying_launch_us = h200_costs.copying_launch_us,
     .copied_bytes_per_us = 7.7e6,      // as much more than memory_bytes_per_us as on H200
     .sm_copied_bytes_per_us = h200_costs.sm_copied_bytes_per_us,
@@ -181,6 +214,13 @@ inline constexpr ArchCosts b200_costs = {
 
 constexpr const ArchCosts& costs_of(Arch arch) {
   return arch == Arch::sm90 ? h200_costs : b200_costs;
+}
+
+// How fast the memory of a device is, beside that of the chip whose costs stand for it.
+constexpr double memory_pace(const DeviceFacts& facts) {
+  const DeviceFacts& costed = facts.arch() == Arch::sm90 ? nominal_h200 : nominal_b200;
+  if (facts.memory_bytes_per_us == 0) return 1;
+  return facts.memory_bytes_per_us / costed.memory_bytes_per_us;
 }
 
 }  // namespace bwgemm

@@ -109,8 +109,8 @@ double copying_us(const Copies& copies, const DeviceFacts& facts) {
   double bytes = 0;
   for (const auto* copied : {&copies.a, &copies.b})
     if (*copied) bytes += moved_bytes(**copied);
-  return costs.copying_launch_us +
-         bytes / std::min(costs.copied_bytes_per_us, facts.sm_count * costs.sm_copied_bytes_per_us);
+  return costs.copying_launch_us + bytes / std::min(costs.copied_bytes_per_us * memory_pace(facts),
+                                                    facts.sm_count * costs.sm_copied_bytes_per_us);
 }
 
 }  // namespace bwgemm

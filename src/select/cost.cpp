@@ -42,7 +42,17 @@ struct Block {
   double sm_bytes;      // the same by the time that it takes an SM
   double memory_bytes;  // of bytes, its share of what comes from memory
   double l2_bytes;      // and L2, which what CTAs of a cluster, or neighbours, share leaves once
+  double line_requests = 0;  // for one line of L2, at about the same time, where that is many
 };
+
+// An operand along m or n with so few of them that a line of L2 holds rows of several k: all CTAs
+// ask for each of these rows.
+double requests_for_a_line(const Matrix& matrix, Major major, std::int64_t readers) {
+  constexpr int line_bytes = 128;
+  const auto row_bytes = static_cast<double>(matrix.ld * size_bytes(matrix.type));
+  if (major == Major::k || row_bytes >= line_bytes) return 0;
+  return static_cast<double>(readers) * line_bytes / row_bytes;
+}
 
 // Rows of an operand that a CTA loads for its tile: what is outside of the operand is not asked
 // for, but where a gate reorders it. The fullest tile is the slowest, all together weigh on L2.
@@ -114,7 +124,9 @@ Block block_of(const Problem& problem, const ArchCosts& costs, const KernelConfi
       .sm_bytes = sm_bytes(a.most, b.most) + unused_bytes(config.a, a) + unused_bytes(config.b, b),
       .memory_bytes = depth * (a.most / static_cast<double>(tiles.n * config.cluster.n) +
                                b.most / static_cast<double>(tiles.m * config.cluster.m)),
-      .l2_bytes = l2_bytes(a.mean / config.cluster.n, b.mean / config.cluster.m)};
+      .l2_bytes = l2_bytes(a.mean / config.cluster.n, b.mean / config.cluster.m),
+      .line_requests = std::max(requests_for_a_line(problem.a, config.a, tiles.n),
+                                requests_for_a_line(problem.b, config.b, tiles.m))};
 }
 
 double mma_us(const ArchCosts& costs, const KernelConfig& config, const Block& block, int tile_n) {
@@ -139,9 +151,10 @@ double block_us(const ArchCosts& costs, const KernelConfig& config, const Block&
                                    active * block.l2_bytes / costs.chip_bytes_per_us);
   const double mma = sharing * mma_us(costs, config, block, tile_n);
   // No pace is beyond the tensor cores' own.
-  const double us = std::max(
-      mma, pace_of_shape *
-               std::max({mma, delivery, active * power_us(costs, block), costs.block_floor_us}));
+  const double us =
+      std::max(mma, pace_of_shape * std::max({mma, delivery, active * power_us(costs, block),
+                                              costs.block_floor_us,
+                                              block.line_requests * costs.line_request_us}));
   // In clusters of slices neighbours are of one tile and share no lines.
   return sums == SliceSums::memory
              ? us
@@ -156,7 +169,7 @@ double output_bytes_per_element(const Problem& problem) {
          (aux.data != nullptr ? size_bytes(aux.type) : 0);
 }
 
-double memory_us(const Problem& problem, const ArchCosts& costs) {
+double memory_us(const Problem& problem, const DeviceFacts& facts, const ArchCosts& costs) {
   const auto m = static_cast<double>(problem.m), n = static_cast<double>(problem.n);
   const auto k = static_cast<double>(problem.scale_only() ? 0 : problem.k);
   const auto batch = static_cast<double>(problem.batch);
@@ -164,7 +177,7 @@ double memory_us(const Problem& problem, const ArchCosts& costs) {
   const double b_batch = problem.b.batch_stride == 0 ? 1 : batch;
   const double bytes = (a_batch * m * k + b_batch * k * n) * size_bytes(problem.a.type) +
                        batch * m * n * output_bytes_per_element(problem);
-  return bytes / costs.memory_bytes_per_us;
+  return bytes / (costs.memory_bytes_per_us * memory_pace(facts));
 }
 
 // Whether an operand can be read 16 bytes at a time.
@@ -378,8 +391,8 @@ double dot_compute_us(const Problem& problem, const DeviceFacts& facts, const Ke
   const double unit_us =
       costs.dot_output_us * outputs_per_thread + (waits ? costs.dot_batch_us : 0);
   const auto wave_us = [&](std::int64_t teams) {
-    const double rate =
-        std::min(costs.dot_bytes_per_us, static_cast<double>(teams) * team_bytes_per_us);
+    const double rate = std::min(costs.dot_bytes_per_us * memory_pace(facts),
+                                 static_cast<double>(teams) * team_bytes_per_us);
     return static_cast<double>(teams) * unit_bytes / rate + unit_us;
   };
   const std::int64_t full_waves = units / resident, left = units % resident;
@@ -388,6 +401,34 @@ double dot_compute_us(const Problem& problem, const DeviceFacts& facts, const Ke
                   : costs.merge_us + splits * outputs * sizeof(float) / costs.merge_bytes_per_us;
   return static_cast<double>(full_waves) * wave_us(resident) + (left > 0 ? wave_us(left) : 0) +
          merge;
+}
+
+// Launch included. Loads of a CTA's first unit are part of that, longer the more CTAs ask at once;
+// each further unit waits for its own.
+double vectors_us(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
+                  int splits, SliceSums sums, const ArchCosts& costs) {
+  const std::int64_t units = cluster_tiles(problem, config, config.tile.n).total() * splits;
+  const std::int64_t resident = resident_clusters(facts, config);
+  const bool is_loose = !is_wide(problem.b) || !is_wide(problem.a) || a_major(problem) != Major::k;
+  const std::int64_t unit_k =
+      std::min(problem.k, ceil_div(k_steps(problem, config), splits) * config.tile.k);
+  const double columns = static_cast<double>(std::min<std::int64_t>(problem.n, config.tile.n));
+  const double column_bytes =
+      static_cast<double>(unit_k) * size_bytes(problem.a.type) + output_bytes_per_element(problem);
+  const double unit_us = columns * costs.vector_column_us +
+                         (columns + 1) * column_bytes * (is_loose ? costs.loose_vectors : 1) /
+                             costs.vector_cta_bytes_per_us;
+  const auto waves = static_cast<double>(ceil_div(units, resident));
+  const double work_us = waves * unit_us + (waves - 1) * costs.vector_unit_us;
+  const double memory_us = static_cast<double>(units) * columns * column_bytes /
+                           (costs.dot_bytes_per_us * memory_pace(facts));
+  const double spread =
+      std::sqrt(std::min(1.0, static_cast<double>(units) / static_cast<double>(resident)));
+  const SliceCost& slice =
+      sums == SliceSums::cluster ? costs.vectors_in_cluster : costs.vectors_in_memory;
+  return costs.vector_launch_us + costs.vector_spread_us * spread +
+         together_us(costs, work_us, memory_us) +
+         (splits > 1 ? slice.us + splits * slice.each_us : 0);
 }
 
 }  // namespace
@@ -413,13 +454,16 @@ double predicted_us(const Problem& problem, const DeviceFacts& facts, const Kern
                     int tile_n, int splits, SliceSums sums) {
   const ArchCosts& costs = costs_of(config.arch);
   if (config.family == Family::dot)
-    return costs.unmapped_launch_us + dot_compute_us(problem, facts, config, splits, costs);
+    return dot::is_of_vectors(config)
+               ? vectors_us(problem, facts, config, splits, sums, costs)
+               : costs.unmapped_launch_us + dot_compute_us(problem, facts, config, splits, costs);
   const bool is_direct = config.family == Family::direct;
   const Time time = is_direct ? Time{direct_compute_us(problem, facts, config, splits, costs), 0, 0}
                               : tma_time(problem, facts, config, tile_n, splits, sums, costs);
   const double launch = is_direct ? costs.unmapped_launch_us : costs.launch_us;
   return launch + (config.cluster.size() > 1 ? costs.cluster_us : 0) +
-         together_us(costs, time.compute_us, std::max(memory_us(problem, costs), time.stream_us)) +
+         together_us(costs, time.compute_us,
+                     std::max(memory_us(problem, facts, costs), time.stream_us)) +
          time.merge_us;
 }
 

@@ -31,6 +31,10 @@
 // Direct kernels take a step of k at a time, at a rate that depends on alignment alone; dot kernels
 // stream their operands at the rate of the memory or of the loads that their teams have in flight.
 // Both have launch, waves, epilogue or output, and merge of their own kind, as a part of compute.
+// Of products of vectors a CTA takes one unit after the other, each as long as its loads take.
+//
+// Rates of device memory are those of the chip that was measured, times what the device's memory is
+// faster or slower by clock and width.
 #pragma once
 
 #include <cstddef>

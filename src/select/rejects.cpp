@@ -289,7 +289,9 @@ const char* direct_rejects(const Problem& problem, const KernelConfig& config) {
 
 const char* dot_rejects(const Problem& problem, const KernelConfig& config, const Texts& texts) {
   constexpr std::int64_t longest = std::int64_t{1} << 30;  // some 32-bit sums reach beyond k
-  if (problem.m > config.tile.m) return "more than 8 rows and columns";
+  if (problem.m > config.tile.m)
+    return dot::is_of_vectors(config) ? "D has more rows and more columns than one"
+                                      : "more than 8 rows and columns";
   if (problem.is_pointer_array) return "takes no arrays of pointers";
   if (problem.epilogue.gate != Gate::none) return "has no gate";
   if (problem.k > longest) return "k is too large for 32-bit positions";

@@ -32,18 +32,11 @@ std::int64_t clusters_that_fit(int sm_count, int ctas) {
   return std::int64_t{clusters} * sm_count / all;
 }
 
-constexpr int most_cluster_ctas = 16;
-
 // The most slices of so many tiles that can be the CTAs of clusters; 1: none can.
 int most_in_cluster(const KernelConfig& config, int sm_count, std::int64_t tiles) {
-  int ctas = most_cluster_ctas;
-  while (ctas > 1 && (clusters_that_fit(sm_count, ctas) < tiles || !sm90::sums_fit(config, ctas)))
-    --ctas;
+  int ctas = most_cluster_slices(config);
+  while (ctas > 1 && clusters_that_fit(sm_count, ctas) < tiles) --ctas;
   return ctas;
-}
-
-bool has_cluster_sums(const KernelConfig& config) {
-  return config.family == Family::cooperative && sm90::can_sum_in_cluster(config);
 }
 
 }  // namespace
@@ -102,8 +95,7 @@ Splits splits_to_try(const Problem& problem, const DeviceFacts& facts, const Ker
     if (ceil_div(steps, wanted) > most_steps) break;
     splits.add(normalized(wanted));
   }
-  if (!has_cluster_sums(config) || sliced != cluster_tiles(problem, config, tile_n).total())
-    return splits;
+  if (sliced != cluster_tiles(problem, config, tile_n).total()) return splits;
   const std::int64_t in_cluster =
       std::min<std::int64_t>(most, most_in_cluster(config, facts.sm_count, sliced));
   if (in_cluster > 1 && ceil_div(steps, in_cluster) <= most_steps)
@@ -113,9 +105,9 @@ Splits splits_to_try(const Problem& problem, const DeviceFacts& facts, const Ker
 
 bool can_sum_in_cluster(const Problem& problem, const DeviceFacts& facts,
                         const KernelConfig& config, int tile_n, int splits) {
-  if (!has_cluster_sums(config) || splits < 2 || splits > most_cluster_ctas) return false;
+  if (splits < 2 || splits > most_cluster_slices(config)) return false;
   const std::int64_t tiles = cluster_tiles(problem, config, tile_n).total();
-  return sm90::sums_fit(config, splits) && tiles <= clusters_that_fit(facts.sm_count, splits);
+  return tiles <= clusters_that_fit(facts.sm_count, splits);
 }
 
 }  // namespace bwgemm

@@ -118,7 +118,7 @@ GemmArguments problem_of(const KernelConfig& row) {
   const Major a = is_exchanged ? row.b : row.a, b = is_exchanged ? row.a : row.b;
   gemm.transa = b == Major::mn ? BWGEMM_OP_N : BWGEMM_OP_T;
   gemm.transb = a == Major::mn ? BWGEMM_OP_T : BWGEMM_OP_N;
-  if (row.family == Family::dot) gemm.n = 8;
+  if (row.family == Family::dot) gemm.n = row.tile.m;
   return gemm;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dot kernels, forced: few rows of D (or few columns) over every alignment of the weights, both
-// of their majors and both of the activations', several slabs of activations, slices of k, batches.
-// What lies beside the operands is NaN: an element too many would show.
+// The dot kernels but those of vectors, forced: few rows of D (or few columns) over every alignment
+// of the weights, both of their majors and both of the activations', several slabs of activations,
+// slices of k, batches. What lies beside the operands is NaN: an element too many would show.
 #include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
@@ -31,8 +31,8 @@ class Dot : public GpuTest, public ::testing::WithParamInterface<DotKind> {
                           ? Arch::sm90
                           : Arch::sm100;
     for (const KernelConfig& row : kernel_rows)
-      if (row.arch == arch && row.family == Family::dot && row.b == GetParam().weights &&
-          (dot::team_warps(row) == 1) == GetParam().is_of_warps)
+      if (row.arch == arch && row.family == Family::dot && !dot::is_of_vectors(row) &&
+          row.b == GetParam().weights && (dot::team_warps(row) == 1) == GetParam().is_of_warps)
         row_ = &row;
     ASSERT_NE(row_, nullptr);
     whole_ = forced("1");

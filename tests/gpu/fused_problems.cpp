@@ -179,7 +179,7 @@ std::vector<RowProblem> fused_problems(const KernelConfig& row) {
     for (const RowProblem& problem : operations(row, input)) problems.push_back(problem);
     if (row.family != Family::dot) continue;
     RowProblem& tall = problems.emplace_back(one_tile(row, input, false));  // seen transposed
-    tall.gemm.m = 3, tall.gemm.n = 40;
+    tall.gemm.m = std::min(3, row.tile.m), tall.gemm.n = 40;
     tall.gemm.transa = BWGEMM_OP_N;
     tall.gemm.transb = row.b == Major::k ? BWGEMM_OP_N : BWGEMM_OP_T;
     tall.fusing->row_scale = tall.fusing->column_scale = true;

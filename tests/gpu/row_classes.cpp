@@ -35,7 +35,9 @@ bool same_class(const KernelConfig& row, const KernelConfig& other) {
   alike.tile = other.tile;
   alike.stages = other.stages;
   alike.ctas_per_sm = other.ctas_per_sm;
-  if (row.family == Family::dot && dot::team_warps(row) != dot::team_warps(other)) return false;
+  if (row.family == Family::dot && (dot::team_warps(row) != dot::team_warps(other) ||
+                                    dot::is_of_vectors(row) != dot::is_of_vectors(other)))
+    return false;
   // A tile or a ring that the launch chooses is other code.
   return alike == other && (row.tile.n == 0) == (other.tile.n == 0) &&
          (row.stages == 0) == (other.stages == 0) &&

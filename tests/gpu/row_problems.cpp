@@ -32,8 +32,9 @@ Measures measures(const KernelConfig& row, std::int64_t runtime_n) {
   const int tile_n = row.tile.n != 0 ? row.tile.n : static_cast<int>(runtime_n);
   const KernelShape shape = kernel_shape(row, tile_n, inputs(row.input).front());
   const std::int64_t k = row.tile.k;
-  const std::int64_t staged = row.family == Family::dot ? dot::activation_positions(row, row.tile.m)
-                                                        : k * (shape.stages > 0 ? shape.stages : 4);
+  const bool stages_activations = row.family == Family::dot && !dot::is_of_vectors(row);
+  const std::int64_t staged = stages_activations ? dot::activation_positions(row, row.tile.m)
+                                                 : k * (shape.stages > 0 ? shape.stages : 4);
   return {row.tile.m,
           tile_n,
           k,
@@ -264,7 +265,7 @@ std::vector<Dtype> inputs(Input declared) {
 int forced_splits(const KernelConfig& row, Slices slices) {
   constexpr int several_slices = 9, in_flight = 96;  // sums of one thread, see sm90/split.h
   if (slices == Slices::none) return 0;
-  if (slices == Slices::in_cluster) return sm90::sums_fit(row, 3) ? 3 : 2;
+  if (slices == Slices::in_cluster) return std::min(most_cluster_slices(row), 3);
   if (row.family == Family::dot)
     return 25;  // one more than in flight of a lone thread, see dot/output.h
   if (row.family != Family::cooperative) return several_slices;
@@ -341,6 +342,13 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
       add_scalars(split, 2, beta);
       if (to_f32) fuse(row, split);
 
+      if (row.family == Family::dot && most_cluster_slices(row) > 1) {
+        const int slices = forced_splits(row, Slices::in_cluster);
+        RowProblem& clusters =
+            add(gemm_of(row, of.m, 2, slices * of.k - unit - 1, a, b), input, to_f32, width);
+        clusters.slices = Slices::in_cluster;
+        add_scalars(clusters, 2, beta);
+      }
       if (row.family != Family::cooperative || row.takes_turns) continue;
       // Tiles that are whole, the last wave's in slices. (On SMs for three large clusters two fit.)
       const std::int64_t one_tile = of.n - (moves_lines(row) ? unit : 0);  // as it becomes wider

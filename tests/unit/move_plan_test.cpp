@@ -19,7 +19,7 @@ namespace {
 Problem problem_for(const KernelConfig& row) {
   const test::Majors majors{row.a != Major::mn, row.b != Major::mn};
   // Of no whole number of tiles: the last rows have maps of their own.
-  const std::int64_t m = row.family == Family::dot ? 8 : 264;
+  const std::int64_t m = row.family == Family::dot ? row.tile.m : 264;
   Problem problem = test::problem_of(m, 520, 768, majors);
   problem.beta.value = sm90::takes_matrices(row) ? 1 : 0;
   // Kernels of columns see the transpose of what they are given.

@@ -17,6 +17,7 @@
 #include "kernels/dot/k_major.h"
 #include "kernels/dot/n_major.h"
 #include "kernels/dot/output.h"
+#include "kernels/dot/vectors.h"
 
 namespace bwgemm::dot {
 
@@ -55,10 +56,7 @@ BWGEMM_DEVICE void finish(const KernelParams& params, const Scaling& scaling, co
 }
 
 template <KernelConfig config>
-BWGEMM_DEVICE void gemm(const KernelParams& params) {
-  static_assert(invalid_because(config) == nullptr);
-  extern __shared__ __align__(128) std::uint8_t shared_memory[];
-  const auto shared = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared_memory));
+BWGEMM_DEVICE void multiply_rows(const KernelParams& params, std::uint32_t shared) {
   using Team = Team<config>;
   const std::uint32_t sums_at =
       shared + layout(config).sums + Team::number() * Team::warps * sums_bytes(config);
@@ -119,6 +117,17 @@ BWGEMM_DEVICE void gemm(const KernelParams& params) {
     finish<config>(params, scaling, unit, weights, sums_at, splits);
     unit = unit_at(params, next_index, splits);  // found twice: to keep it costs registers
   }
+}
+
+template <KernelConfig config>
+BWGEMM_DEVICE void gemm(const KernelParams& params) {
+  static_assert(invalid_because(config) == nullptr);
+  extern __shared__ __align__(128) std::uint8_t shared_memory[];
+  const auto shared = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared_memory));
+  if constexpr (is_of_vectors(config))
+    multiply_vectors<config>(params, shared);
+  else
+    multiply_rows<config>(params, shared);
 }
 
 }  // namespace bwgemm::dot

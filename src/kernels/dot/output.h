@@ -76,6 +76,14 @@ BWGEMM_DEVICE void write_element(const KernelParams& params, const Scaling& scal
     ptx::st_global_u16(d, pack(type, {value, 0}));
 }
 
+// Slices of k are added in runs of as many as this, in their order, and the runs in theirs.
+BWGEMM_DEVICE int log2_runs(int splits, int most) {
+  return min(31 - __clz(most), 32 - __clz((splits - 1) / 8));
+}
+BWGEMM_DEVICE int run_length(int splits, int log2_runs) {
+  return (splits + (1 << log2_runs) - 1) >> log2_runs;
+}
+
 // The outputs of a unit, dealt to the threads: number i is column i % tile.n of row i / tile.n.
 template <KernelConfig config>
 class OutputTile {
@@ -120,11 +128,10 @@ class OutputTile {
   // there are runs of eight slices, each a run of one output; then each the runs of one.
   BWGEMM_DEVICE void add_slices(std::uint32_t sums) const {
     constexpr int log2_columns = std::countr_zero(static_cast<unsigned>(config.tile.n));
-    constexpr int log2_threads = std::countr_zero(static_cast<unsigned>(Team<config>::threads));
     const int log2_outputs = log2_columns + 32 - __clz(static_cast<int>(params_.m) - 1);
     const int log2_runs =
-        min(max(0, log2_threads - log2_outputs), 32 - __clz((params_.splits - 1) / 8));
-    const int length = (params_.splits + (1 << log2_runs) - 1) >> log2_runs;
+        dot::log2_runs(params_.splits, max(1, Team<config>::threads >> log2_outputs));
+    const int length = run_length(params_.splits, log2_runs);
 #pragma unroll 1
     for (int i = Team<config>::thread(); i < 1 << (log2_outputs + log2_runs);
          i += Team<config>::threads) {

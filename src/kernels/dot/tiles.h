@@ -13,6 +13,11 @@ namespace bwgemm::dot {
 
 inline constexpr int unit_elements = 8;  // 16-bit elements in 16 bytes
 
+// Products of one row, by a kernel of their own (vectors.h), whose lines may all start differently.
+constexpr bool is_of_vectors(const KernelConfig& config) {
+  return config.tile.m == 1;
+}
+
 // Classes of lines that are `ld` elements apart: 1, 2, 4 or 8.
 constexpr int line_classes(std::int64_t ld) {
   return (ld & 1) != 0 ? 8 : (ld & 2) != 0 ? 4 : (ld & 4) != 0 ? 2 : 1;
@@ -32,6 +37,7 @@ constexpr bool is_aligned(std::uintptr_t address, std::int64_t ld, std::int64_t 
 constexpr std::int64_t tiles_along_n(const KernelConfig& config, std::int64_t n,
                                      std::uintptr_t address, std::int64_t ld,
                                      std::int64_t batch_stride) {
+  if (is_of_vectors(config)) return (n + config.tile.n - 1) / config.tile.n;
   if (config.b == Major::k) {
     const int classes = line_classes(ld);
     const std::int64_t rows = (n + classes - 1) / classes;
