@@ -83,7 +83,7 @@ class Bench(unittest.TestCase):
         for dtype in ("bf16", "f16"):
             for transa in "NT":
                 for transb in "NT":
-                    for m in (8, 512):
+                    for m in (1, 8, 512):
                         problem = f"m={m},n=512,k=512,dtype={dtype},transa={transa},transb={transb}"
                         swept = self.swept("--problem", problem)
                         serving |= {name for name, text in swept.items() if "predicted" in text}

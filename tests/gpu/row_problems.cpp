@@ -32,9 +32,9 @@ Measures measures(const KernelConfig& row, std::int64_t runtime_n) {
   const int tile_n = row.tile.n != 0 ? row.tile.n : static_cast<int>(runtime_n);
   const KernelShape shape = kernel_shape(row, tile_n, inputs(row.input).front());
   const std::int64_t k = row.tile.k;
-  const bool stages_activations = row.family == Family::dot && !dot::is_of_vectors(row);
-  const std::int64_t staged = stages_activations ? dot::activation_positions(row, row.tile.m)
-                                                 : k * (shape.stages > 0 ? shape.stages : 4);
+  const bool stages_a = row.family == Family::dot && !dot::is_of_vectors(row);
+  const std::int64_t staged = stages_a ? dot::activation_positions(row, row.tile.m)
+                                       : k * (shape.stages > 0 ? shape.stages : 4);
   return {row.tile.m,
           tile_n,
           k,
@@ -341,24 +341,16 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
       split.slices = Slices::in_memory;
       add_scalars(split, 2, beta);
       if (to_f32) fuse(row, split);
-
-      if (row.family == Family::dot && most_cluster_slices(row) > 1) {
-        const int slices = forced_splits(row, Slices::in_cluster);
-        RowProblem& clusters =
-            add(gemm_of(row, of.m, 2, slices * of.k - unit - 1, a, b), input, to_f32, width);
-        clusters.slices = Slices::in_cluster;
-        add_scalars(clusters, 2, beta);
+      if (row.family == Family::cooperative && !row.takes_turns) {
+        // Whole tiles, the last wave's in slices. (On SMs for three large clusters two fit.)
+        const std::int64_t one_tile = of.n - (moves_lines(row) ? unit : 0);  // as it becomes wider
+        const auto of_tail = gemm_of(row, 3 * of.cluster_m - unit, one_tile, 8 * of.k - unit, a, b);
+        RowProblem& tail = add(of_tail, input, to_f32, width);
+        tail.slices = Slices::in_memory;
+        tail.clusters = row.cluster.size() > 2 ? 3 : 2;
+        add_scalars(tail, 2, beta);
       }
-      if (row.family != Family::cooperative || row.takes_turns) continue;
-      // Tiles that are whole, the last wave's in slices. (On SMs for three large clusters two fit.)
-      const std::int64_t one_tile = of.n - (moves_lines(row) ? unit : 0);  // as it becomes wider
-      RowProblem& tail = add(gemm_of(row, 3 * of.cluster_m - unit, one_tile, 8 * of.k - unit, a, b),
-                             input, to_f32, width);
-      tail.slices = Slices::in_memory;
-      tail.clusters = row.cluster.size() > 2 ? 3 : 2;
-      add_scalars(tail, 2, beta);
-
-      if (!sm90::can_sum_in_cluster(row)) continue;
+      if (most_cluster_slices(row) == 1) continue;
       // Slices that leave the ring's last slots empty, and longer ones.
       const int slices = forced_splits(row, Slices::in_cluster);
       const int depth = slices * (to_f32 ? row.stages + 1 : 4);

@@ -130,6 +130,12 @@ TEST_P(Vectors, BatchesInTurn) {
   }
 }
 
+TEST_P(Vectors, BatchesInClusters) {
+  GemmCase gemm = problem(GetParam() + 1, 2 * step() - 10);
+  gemm.batch = 3;
+  run(forced(2, "cluster")->get(), gemm);
+}
+
 TEST_P(Vectors, ScalarsThatAreNoNumbersOrNothing) {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   for (const int slices : {1, 2}) {

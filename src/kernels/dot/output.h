@@ -153,7 +153,8 @@ class OutputTile {
  private:
   // Zero where there is no such output.
   BWGEMM_DEVICE float sum_of_slices(int number, int first, int end) const {
-    constexpr int group = 24;  // loads in flight
+    // Loads in flight. Of vectors there are threads for runs that are no longer.
+    constexpr int group = is_of_vectors(config) ? 8 : 24;
     if (number % config.tile.n >= columns_ || number / config.tile.n >= params_.m) end = first;
     float sum = 0;
 #pragma unroll 1
