@@ -68,6 +68,7 @@ class Gpu {
   std::size_t l2_bytes() const { return l2_bytes_; }
   int sm_count() const { return sm_count_; }
   int compute_capability_major() const { return compute_capability_major_; }
+  double memory_bytes_per_us() const { return memory_bytes_per_us_; }  // the peak
   std::size_t free_bytes() const;
 
   // Milliseconds that the stream spends on what `work` submits.
@@ -88,6 +89,7 @@ class Gpu {
   std::string name_, pci_address_;
   std::size_t l2_bytes_ = 0;
   int sm_count_ = 0, compute_capability_major_ = 0;
+  double memory_bytes_per_us_ = 0;
 };
 
 class DeviceBuffer {

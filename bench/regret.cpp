@@ -115,8 +115,8 @@ void add_worst(std::string& text, std::span<const ProblemRegret> regrets, std::s
 
 }  // namespace
 
-Judgement judge(const BenchProblem& problem, std::span<const Variant> variants) {
-  const NominalDevice device = device_of(variants.front().kernel);
+Judgement judge(const BenchProblem& problem, NominalDevice device,
+                std::span<const Variant> variants) {
   return {predictions(problem, device, variants), chosen(problem, device)};
 }
 
@@ -126,7 +126,7 @@ std::vector<ProblemRegret> regrets(std::span<const SweepRow> rows, const Judge& 
   for (const SweepRow& row : rows) {
     if (!(row.us > 0)) continue;
     const auto [place, is_new] = places.try_emplace(row.problem.name, all.size());
-    if (is_new) all.push_back({.problem = row.problem, .timed = {}, .choice = {}});
+    if (is_new) all.push_back({.problem = row.problem, .device = row.device, .timed = {}, .choice = {}});
     add_time(all[place->second], row);
   }
   for (ProblemRegret& one : all) {
@@ -134,7 +134,7 @@ std::vector<ProblemRegret> regrets(std::span<const SweepRow> rows, const Judge& 
                      [](const Timed& a, const Timed& b) { return a.us < b.us; });
     std::vector<Variant> variants;
     for (const Timed& timed : one.timed) variants.push_back(timed.variant);
-    const Judgement said = judge(one.problem, variants);
+    const Judgement said = judge(one.problem, one.device, variants);
     for (std::size_t i = 0; i < one.timed.size(); ++i)
       if (said.predictions[i].rejected.empty()) one.timed[i].predicted_us = said.predictions[i].us;
     one.choice = said.choice;

@@ -21,6 +21,7 @@ struct Timed {
 
 struct ProblemRegret {
   BenchProblem problem;
+  NominalDevice device = NominalDevice::h200;
   std::vector<Timed> timed;  // fastest first
   Prediction choice;         // of now
   // Index of the choice in `timed`, of other splits, or sums elsewhere, if it was timed with those
@@ -37,8 +38,10 @@ struct Judgement {
   Prediction choice;
 };
 using Judge =
-    std::function<Judgement(const BenchProblem& problem, std::span<const Variant> variants)>;
-Judgement judge(const BenchProblem& problem, std::span<const Variant> variants);
+    std::function<Judgement(const BenchProblem& problem, NominalDevice device,
+                            std::span<const Variant> variants)>;
+Judgement judge(const BenchProblem& problem, NominalDevice device,
+                std::span<const Variant> variants);
 
 // In the order in which the problems first appear.
 std::vector<ProblemRegret> regrets(std::span<const SweepRow> rows, const Judge& judge);

@@ -24,7 +24,12 @@ constexpr SelectOptions options{
     .forced_kernel = {}, .sm_count_target = 0, .workspace_bytes = ScratchPool::max_partials_bytes};
 
 const DeviceFacts& facts_of(NominalDevice device) {
-  return device == NominalDevice::h200 ? nominal_h200 : nominal_b200;
+  switch (device) {
+    case NominalDevice::h100: return nominal_h100;
+    case NominalDevice::h200: return nominal_h200;
+    case NominalDevice::b200: return nominal_b200;
+  }
+  throw std::logic_error("no such device");
 }
 
 Problem library_problem(const BenchProblem& p) {
@@ -97,6 +102,22 @@ void add_predictions(const Source& source, const DeviceFacts& usable, const Kern
 }
 
 }  // namespace
+
+std::string_view name(NominalDevice device) {
+  switch (device) {
+    case NominalDevice::h100: return "h100";
+    case NominalDevice::h200: return "h200";
+    case NominalDevice::b200: return "b200";
+  }
+  return "?";
+}
+
+NominalDevice nearest_device(int compute_capability_major, double memory_bytes_per_us) {
+  if (compute_capability_major != 9) return NominalDevice::b200;
+  const double between =
+      (nominal_h100.memory_bytes_per_us + nominal_h200.memory_bytes_per_us) / 2;
+  return memory_bytes_per_us < between ? NominalDevice::h100 : NominalDevice::h200;
+}
 
 NominalDevice device_of(const std::string& kernel) {
   return kernel.starts_with("bwgemm_sm90_") ? NominalDevice::h200 : NominalDevice::b200;

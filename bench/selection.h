@@ -4,8 +4,10 @@
 // model can be judged against recorded times where there is no GPU.
 #pragma once
 
+#include <initializer_list>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "problem.h"
@@ -29,10 +31,15 @@ struct Prediction {
   std::string rejected;  // why it cannot serve; then the rest but the kernel means nothing
 };
 
-enum class NominalDevice { h200, b200 };
+enum class NominalDevice { h100, h200, b200 };
+inline constexpr std::initializer_list<NominalDevice> all_nominal_devices = {
+    NominalDevice::h100, NominalDevice::h200, NominalDevice::b200};
+std::string_view name(NominalDevice device);
 
-// By the architecture in a kernel's name.
+// By the architecture in a kernel's name, of the chips of sm90 the one whose costs are known.
 NominalDevice device_of(const std::string& kernel);
+// The one whose memory is most like a GPU's.
+NominalDevice nearest_device(int compute_capability_major, double memory_bytes_per_us);
 
 // For each kernel of the table, in its order, one for each number of splits that selection would
 // consider, each place where their sums can be added, and operands in place or copied, all or one;

@@ -92,7 +92,7 @@ class Handles {
 
 SweepRow timed(const Gpu& gpu, const Sensors& sensors, const Operands& operands,
                bwgemmHandle_t handle, const BenchProblem& problem, const Prediction& prediction,
-               const SweepOptions& options) {
+               NominalDevice device, const SweepOptions& options) {
   const auto series = make_short_series(gpu, operands, options.graph_ms, [&](int set) {
     run_bwgemm(handle, problem, operands.pointers(set));
   });
@@ -104,6 +104,7 @@ SweepRow timed(const Gpu& gpu, const Sensors& sensors, const Operands& operands,
   });
   return {.problem = problem,
           .variant = prediction.variant,
+          .device = device,
           .us = ms * 1e3 / series->calls,
           .predicted_us = prediction.us,
           .sm_mhz = reading.sm_mhz,
@@ -117,7 +118,7 @@ class Sweep {
       : gpu_(gpu),
         sensors_(sensors),
         options_(options),
-        device_(gpu.compute_capability_major() == 9 ? NominalDevice::h200 : NominalDevice::b200),
+        device_(nearest_device(gpu.compute_capability_major(), gpu.memory_bytes_per_us())),
         file_(options.csv, options.resume),
         handles_(gpu) {}
 
@@ -170,7 +171,7 @@ class Sweep {
     const Variant& variant = timing.prediction.variant;
     try {
       const SweepRow row = timed(gpu_, sensors_, operands, handles_.of(problem, variant), problem,
-                                 timing.prediction, options_);
+                                 timing.prediction, device_, options_);
       if (!timing.row || row.us < timing.row->us) timing.row = row;
     } catch (const std::exception& error) {
       timing.row.reset();

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sweep_file.h"
 
+#include <optional>
+#include <stdexcept>
+
+#include "core/named.h"
 #include "row.h"
 
 namespace bwgemm::bench {
@@ -18,6 +22,7 @@ std::vector<Cell> cells_of(const SweepRow& row) {
       {"splits", std::to_string(variant.splits)},
       {"sums", variant.sums_in_cluster ? "cluster" : "memory"},
       {"operands", variant.operands},
+      {"device", std::string(name(row.device))},
       {"us", fixed(row.us, 3)},
       {"predicted_us", fixed(row.predicted_us, 3)},
       {"sm_mhz", std::to_string(row.sm_mhz)},
@@ -52,19 +57,28 @@ std::string name_today(std::string kernel) {
   return kernel;
 }
 
+NominalDevice device_named(const std::string& text) {
+  const std::optional<NominalDevice> device = named(text, all_nominal_devices);
+  if (!device) throw std::runtime_error("device: no such device as " + text);
+  return *device;
+}
+
 std::vector<SweepRow> sweep_of(const Table& table) {
   std::vector<SweepRow> rows;
   // Older files have sums in memory and operands in place only.
-  const bool has_sums = table.has("sums"), has_operands = table.has("operands");
+  const bool has_sums = table.has("sums"), has_operands = table.has("operands"),
+             has_device = table.has("device");
   for (std::size_t i = 0; i < table.rows(); ++i) {
+    const std::string kernel = name_today(table.text(i, "kernel"));
     const auto whole = [&](const char* column) {
       return static_cast<int>(whole_number(column, table.text(i, column)));
     };
     rows.push_back({.problem = problem_of_result(table, i),
-                    .variant = {name_today(table.text(i, "kernel")), whole("tile_m"),
+                    .variant = {kernel, whole("tile_m"),
                                 whole("tile_n"), whole("tile_k"), whole("splits"),
                                 has_sums && table.text(i, "sums") == "cluster",
                                 has_operands ? table.text(i, "operands") : "in_place"},
+                    .device = has_device ? device_named(table.text(i, "device")) : device_of(kernel),
                     .us = table.number(i, "us"),
                     .predicted_us = table.number(i, "predicted_us"),
                     .sm_mhz = static_cast<unsigned>(whole("sm_mhz")),

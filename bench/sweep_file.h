@@ -14,6 +14,7 @@ namespace bwgemm::bench {
 struct SweepRow {
   BenchProblem problem;
   Variant variant;
+  NominalDevice device = NominalDevice::h200;  // like the one that it was timed on
   double us = 0, predicted_us = 0;
   unsigned sm_mhz = 0;
   double watts = 0;

@@ -20,7 +20,7 @@ namespace {
 // Where the build leaves it: beside the library.
 std::string traced_file(const std::string& kernel) {
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe");
-  const std::string target = device_of(kernel) == NominalDevice::h200 ? "sm_90a" : "sm_100a";
+  const std::string target = device_of(kernel) == NominalDevice::b200 ? "sm_100a" : "sm_90a";
   const std::filesystem::path file =
       program.parent_path().parent_path() / "lib" / "trace" / (kernel + "." + target + ".fatbin");
   if (!std::filesystem::exists(file))
@@ -90,7 +90,7 @@ Traced run_traced(const Gpu& gpu, const Sensors& sensors, const BenchProblem& pr
   std::vector<TraceStamp> host(count);
   check(driver().cuMemcpyDtoH(host.data(), stamps.address(), stamps.bytes()), "cuMemcpyDtoH");
   Traced traced{.kernel = like.name, .tracks = tracks_of(host, per_track), .shares = {}};
-  const bool is_hopper = device_of(like.name) == NominalDevice::h200;
+  const bool is_hopper = device_of(like.name) != NominalDevice::b200;
   traced.shares =
       shares_of(traced.tracks, stage_clocks(like.name, problem), is_hopper ? reading.sm_mhz : 0);
   return traced;

@@ -38,6 +38,8 @@ constexpr double peak_memory_bytes_per_us(int clock_khz, int bus_bits) {
   return 2.0 * clock_khz * bus_bits / (8 * 1000);
 }
 
+inline constexpr DeviceFacts nominal_h100{9, 0, 132, 50 << 20,
+                                          peak_memory_bytes_per_us(2619000, 5120)};
 inline constexpr DeviceFacts nominal_h200{9, 0, 132, 60 << 20,
                                           peak_memory_bytes_per_us(3201000, 6016)};
 inline constexpr DeviceFacts nominal_b200{10, 0, 148, 126 << 20,

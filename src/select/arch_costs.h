@@ -42,6 +42,9 @@ struct ArchCosts {
   double straddling_pace;    // the least of lone CTAs then: neighbours share less of their lines
   double chip_bytes_per_us;  // operand delivery to all SMs together
   double unshared_bytes_per_us;  // where no two neighbours ask for the same lines
+  double distant_rows;           // what CTAs far apart share, beside what neighbours share
+  double drift_after_us;         // CTAs have drifted apart then, and memory gives again
+  double drifted_share;          // this part of what operands L2 delivers
   double line_request_us;        // of L2 for one line that all ask for
   double block_floor_us;         // handing one ring slot over and back, whatever it holds
   double epilogue_bytes_per_us;  // output (and C) of one SM through its staging buffers
@@ -106,6 +109,9 @@ inline constexpr ArchCosts h200_costs = {
     .straddling_pace = 0.95,           // likewise
     .chip_bytes_per_us = 13.7e6,
     .unshared_bytes_per_us = 9.4e6,
+    .distant_rows = 2,                 // this and the next two: 14 problems on an H100 (2026-11-26)
+    .drift_after_us = 1000,
+    .drifted_share = 0.34,
     .line_request_us = 0.6e-3,         // a clock of L2: 10240x16x8192 of three sweeps (2026-11-25)
     .block_floor_us = 0.061,
     .epilogue_bytes_per_us = 37.8e3,
@@ -171,6 +177,9 @@ inline constexpr ArchCosts b200_costs = {
     .straddling_pace = 1,              // as all paces
     .chip_bytes_per_us = 23e6,         // 21.3 fitted; more where rows straddle lines
     .unshared_bytes_per_us = 1,        // not used
+    .distant_rows = 1,                 // not known, as the next two
+    .drift_after_us = 0,
+    .drifted_share = 0,
     .line_request_us = 0,              // not used
     .block_floor_us = 0.06,
     .epilogue_bytes_per_us = 45e3,

@@ -262,6 +262,18 @@ double cluster_merge_us(const ArchCosts& costs, double slice_bytes, int splits) 
   return costs.cluster_merge_us + (splits - 1) * slice_bytes / costs.cluster_bytes_per_us;
 }
 
+// CTAs that share rows or columns begin together and drift apart as they go. What one asks for long
+// after another is no longer in L2, and a memory that is too slow for it holds all of them up.
+double drifted_us(const DeviceFacts& facts, const ArchCosts& costs, double compute_us,
+                  double delivered_bytes) {
+  if (compute_us <= costs.drift_after_us) return compute_us;
+  const double rest_us = compute_us - costs.drift_after_us;
+  const double rest_bytes = delivered_bytes * rest_us / compute_us;
+  return costs.drift_after_us +
+         std::max(rest_us, costs.drifted_share * rest_bytes /
+                               (costs.memory_bytes_per_us * memory_pace(facts)));
+}
+
 Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
               int given_tile_n, int splits, SliceSums sums, const ArchCosts& costs) {
   const ClusterTile tile = cluster_tile(config, given_tile_n);
@@ -331,9 +343,12 @@ Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConf
                                              static_cast<double>(slices * config.cluster.size()));
   const std::int64_t full_waves = whole / resident, left = whole % resident;
   const std::int64_t slice_steps = ceil_div(steps, splits);
-  return {static_cast<double>(full_waves) * wave_us(resident, steps) + wave_us(left, steps) +
-              wave_us(slices, slice_steps) + (hides_epilogue ? epilogue : 0),
-          merge,
+  const double delivered_bytes = static_cast<double>(whole * steps + slices * slice_steps) *
+                                 config.cluster.size() * block.l2_bytes;
+  const double compute_us = static_cast<double>(full_waves) * wave_us(resident, steps) +
+                            wave_us(left, steps) + wave_us(slices, slice_steps) +
+                            (hides_epilogue ? epilogue : 0);
+  return {drifted_us(facts, costs, compute_us, delivered_bytes), merge,
           static_cast<double>(full_waves) * stream_us(resident, steps) + stream_us(left, steps) +
               stream_us(slices, slice_steps)};
 }
@@ -434,7 +449,9 @@ double vectors_us(const Problem& problem, const DeviceFacts& facts, const Kernel
 }  // namespace
 
 // A wave of R tiles that is g tiles high and R/g wide reads g * tile_m rows of A and R/g * tile_n
-// columns of B: least in sum for g = sqrt(R * tile_n / tile_m). Bands are then made equally high.
+// columns of B. Columns are shared by neighbours, who keep in step, rows by CTAs far apart, who do
+// not, and count w times: the sum is least for g = sqrt(R * tile_n / (w * tile_m)). Bands are then
+// made equally high.
 // Where a wave spans all of n, bands of one tile give it the same operands, and the CTAs that share
 // the rows of A, the longer operand, are neighbours: their loads leave memory once.
 int raster_group(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
@@ -442,7 +459,8 @@ int raster_group(const Problem& problem, const DeviceFacts& facts, const KernelC
   const ClusterTile tile = cluster_tile(config, tile_n);
   const TileCounts tiles = tile_counts(problem, tile.m, tile.n);
   const std::int64_t wave = std::min(resident_clusters(facts, config), tiles.m * tiles.n);
-  const double best = std::sqrt(static_cast<double>(wave) * tile.n / tile.m);
+  const double rows_count = costs_of(config.arch).distant_rows;
+  const double best = std::sqrt(static_cast<double>(wave) * tile.n / (rows_count * tile.m));
   const bool is_narrow = static_cast<double>(tiles.n) * best <= static_cast<double>(wave);
   if (problem.m > problem.n && is_narrow) return 1;
   const std::int64_t rows = std::clamp<std::int64_t>(std::llround(best), 1, tiles.m);

@@ -27,7 +27,7 @@ SweepRow row(const std::string& problem, const std::string& kernel, int splits, 
 
 // A selection that always chooses `kernel` with `splits`, and predicts 10 us for everything.
 Judge chooses(const std::string& kernel, int splits) {
-  return [=](const BenchProblem&, std::span<const Variant> variants) {
+  return [=](const BenchProblem&, NominalDevice, std::span<const Variant> variants) {
     Judgement judgement;
     for (const Variant& variant : variants) {
       judgement.choice.variant = variant;
@@ -145,6 +145,7 @@ TEST(BenchSweepFile, GivesBackWhatWasWritten) {
       "alignb=2,scalars=device,name=odd",
       true);
   written.predicted_us = 11.25;
+  written.device = NominalDevice::h100;
   written.sm_mhz = 1755;
   written.launches = 9;
   const std::string text = sweep_header() + "\n" + sweep_line(written) + "\n";
@@ -155,6 +156,35 @@ TEST(BenchSweepFile, GivesBackWhatWasWritten) {
   EXPECT_EQ(rows[0].problem.beta, 1e-20f);
   EXPECT_EQ(rows[0].problem.b.displace, 2);
   EXPECT_EQ(rows[0].variant, written.variant);
+  EXPECT_EQ(rows[0].device, NominalDevice::h100);
+}
+
+TEST(BenchSweepFile, TellsTheDeviceOfOlderFilesByTheKernel) {
+  const auto without_device = [](std::string text) {
+    return text.replace(text.find("device"), 6, "before");
+  };
+  const std::string header = without_device(sweep_header()) + "\n";
+  const auto device = [&](const std::string& kernel) {
+    const std::string text = header + sweep_line(row("p", kernel, 1, 20)) + "\n";
+    return sweep_of(Table::parse(text, "sweep.csv"))[0].device;
+  };
+  EXPECT_EQ(device(narrow), NominalDevice::h200);
+  EXPECT_EQ(device("bwgemm_sm100_b16_128xNx64_single"), NominalDevice::b200);
+}
+
+TEST(BenchSweepFile, RefusesADeviceThatItDoesNotKnow) {
+  std::string line = sweep_line(row("p", narrow, 1, 20));
+  line.replace(line.find("h200"), 4, "h300");
+  EXPECT_THROW(sweep_of(Table::parse(sweep_header() + "\n" + line + "\n", "sweep.csv")),
+               std::runtime_error);
+}
+
+TEST(BenchSelection, KnowsHopperChipsByTheirMemory) {
+  EXPECT_EQ(nearest_device(9, 3.35e6), NominalDevice::h100);
+  EXPECT_EQ(nearest_device(9, 4.9e6), NominalDevice::h200);
+  EXPECT_EQ(nearest_device(10, 8e6), NominalDevice::b200);
+  const BenchProblem weights = parse_problem("m=8,n=16384,k=8192,transb=T", false);
+  EXPECT_GT(chosen(weights, NominalDevice::h100).us, 1.2 * chosen(weights, NominalDevice::h200).us);
 }
 
 TEST(BenchSweepFile, DropsARowThatWasCutOff) {
