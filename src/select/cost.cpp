@@ -78,23 +78,32 @@ LoadedRows loaded_rows(Major major, std::int64_t extent, int tile, std::int64_t 
           static_cast<double>(all) / static_cast<double>(ctas), unused};
 }
 
+// Whether every second tile of an operand along m or n does.
+bool begins_inside_lines(Major major, int tile_rows) {
+  constexpr int line_elements = 64;
+  return major == Major::mn && tile_rows % line_elements != 0;
+}
+
 Block block_of(const Problem& problem, const ArchCosts& costs, const KernelConfig& config,
                int tile_n, const TileCounts& tiles) {
   const double depth = 2.0 * config.tile.k;  // bytes of a row
   const double flop = 2.0 * config.tile.m * tile_n * config.tile.k;
-  const auto of_sm = [&](const Matrix& matrix) {
-    if (!straddles(matrix)) return 1.0;
-    return has_whole_sectors(matrix) ? costs.sm_straddling_sectors : costs.sm_straddling_lines;
+  // More for rows that are pieces of lines, or that begin inside of lines, all or every second tile.
+  const auto work = [&](const Matrix& matrix, Major major, int tile_rows, double sectors,
+                        double lines) {
+    const double rows = major == Major::mn ? costs.scattered_rows : 1;
+    if (straddles(matrix)) return rows * (has_whole_sectors(matrix) ? sectors : lines);
+    return rows * (begins_inside_lines(major, tile_rows) ? (1 + sectors) / 2 : 1);
   };
-  const auto of_l2 = [&](const Matrix& matrix) {
-    if (!straddles(matrix)) return 1.0;
-    return has_whole_sectors(matrix) ? costs.l2_straddling_sectors : costs.l2_straddling_lines;
+  const auto bytes_of = [&](double a, double b, double sectors, double lines) {
+    return depth * (a * work(problem.a, config.a, config.tile.m, sectors, lines) +
+                    b * work(problem.b, config.b, tile_n, sectors, lines));
   };
   const auto sm_bytes = [&](double a, double b) {
-    return depth * (a * of_sm(problem.a) + b * of_sm(problem.b));
+    return bytes_of(a, b, costs.sm_straddling_sectors, costs.sm_straddling_lines);
   };
   const auto l2_bytes = [&](double a, double b) {
-    return depth * (a * of_l2(problem.a) + b * of_l2(problem.b));
+    return bytes_of(a, b, costs.l2_straddling_sectors, costs.l2_straddling_lines);
   };
   if (uses_tensor_memory(config)) {
     const double a = static_cast<double>(config.tile.m) / sm100::group_ctas(config);
