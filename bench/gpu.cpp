@@ -113,9 +113,9 @@ Gpu::Gpu() {
   pci_address_ = pci_address_of(device);
   l2_bytes_ = static_cast<std::size_t>(attribute(device, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE));
   sm_count_ = attribute(device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
-  memory_bytes_per_us_ = peak_memory_bytes_per_us(
-      attribute(device, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE),
-      attribute(device, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH));
+  memory_bytes_per_us_ =
+      peak_memory_bytes_per_us(attribute(device, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE),
+                               attribute(device, CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH));
   compute_capability_major_ = attribute(device, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
   CUcontext context = nullptr;
   check(api.cuDevicePrimaryCtxRetain(&context, device), "cuDevicePrimaryCtxRetain");

@@ -126,7 +126,8 @@ std::vector<ProblemRegret> regrets(std::span<const SweepRow> rows, const Judge& 
   for (const SweepRow& row : rows) {
     if (!(row.us > 0)) continue;
     const auto [place, is_new] = places.try_emplace(row.problem.name, all.size());
-    if (is_new) all.push_back({.problem = row.problem, .device = row.device, .timed = {}, .choice = {}});
+    if (is_new)
+      all.push_back({.problem = row.problem, .device = row.device, .timed = {}, .choice = {}});
     add_time(all[place->second], row);
   }
   for (ProblemRegret& one : all) {

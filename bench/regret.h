@@ -37,9 +37,8 @@ struct Judgement {
   std::vector<Prediction> predictions;  // one for each of the variants asked for, in their order
   Prediction choice;
 };
-using Judge =
-    std::function<Judgement(const BenchProblem& problem, NominalDevice device,
-                            std::span<const Variant> variants)>;
+using Judge = std::function<Judgement(const BenchProblem& problem, NominalDevice device,
+                                      std::span<const Variant> variants)>;
 Judgement judge(const BenchProblem& problem, NominalDevice device,
                 std::span<const Variant> variants);
 

@@ -65,20 +65,21 @@ NominalDevice device_named(const std::string& text) {
 
 std::vector<SweepRow> sweep_of(const Table& table) {
   std::vector<SweepRow> rows;
-  // Older files have sums in memory and operands in place only.
+  // Older files have sums in memory and operands in place only, and name no device.
   const bool has_sums = table.has("sums"), has_operands = table.has("operands"),
              has_device = table.has("device");
   for (std::size_t i = 0; i < table.rows(); ++i) {
     const std::string kernel = name_today(table.text(i, "kernel"));
+    const NominalDevice device =
+        has_device ? device_named(table.text(i, "device")) : device_of(kernel);
     const auto whole = [&](const char* column) {
       return static_cast<int>(whole_number(column, table.text(i, column)));
     };
     rows.push_back({.problem = problem_of_result(table, i),
-                    .variant = {kernel, whole("tile_m"),
-                                whole("tile_n"), whole("tile_k"), whole("splits"),
-                                has_sums && table.text(i, "sums") == "cluster",
+                    .variant = {kernel, whole("tile_m"), whole("tile_n"), whole("tile_k"),
+                                whole("splits"), has_sums && table.text(i, "sums") == "cluster",
                                 has_operands ? table.text(i, "operands") : "in_place"},
-                    .device = has_device ? device_named(table.text(i, "device")) : device_of(kernel),
+                    .device = device,
                     .us = table.number(i, "us"),
                     .predicted_us = table.number(i, "predicted_us"),
                     .sm_mhz = static_cast<unsigned>(whole("sm_mhz")),

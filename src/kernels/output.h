@@ -106,12 +106,13 @@ class OutputRole {
     trace_(TraceEvent::store);
     if constexpr (may_overlap)
       if (slice.is_last_of_line()) ptx::cp_async_bulk_wait_group<0>();
+    const std::uint64_t policy = ptx::l2_policy(params.d_streams_by);
     if constexpr (map_rank == 3)
       ptx::cp_async_bulk_tensor_3d_store(params.d_map, slice.inner(), slice.outer(), slice.batch(),
-                                         staging_.buffer(storing_));
+                                         staging_.buffer(storing_), policy);
     else
       ptx::cp_async_bulk_tensor_2d_store(params.d_map, slice.inner(), slice.outer(),
-                                         staging_.buffer(storing_));
+                                         staging_.buffer(storing_), policy);
     ptx::cp_async_bulk_commit_group();
     storing_.advance(staging_.count);
   }

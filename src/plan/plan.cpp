@@ -133,8 +133,15 @@ void get_maps(const TensorMapKey& key, std::uint32_t rest, TensorMapCache& maps,
   map = whole;
 }
 
+// Whether D passes through L2: of half of L2 a reader to come may hope to find much.
+bool streams_by(const Problem& problem, std::int64_t l2_bytes) {
+  const std::int64_t bytes =
+      problem.batch * d_rows(problem) * d_columns(problem) * size_bytes(problem.d.type);
+  return bytes > l2_bytes / 2;
+}
+
 void fill_maps(const Problem& problem, const KernelConfig& config, const KernelShape& shape,
-               TensorMapCache& maps, KernelParams& params, Origin& origin) {
+               std::int64_t l2_bytes, TensorMapCache& maps, KernelParams& params, Origin& origin) {
   const TileCounts tiles = cluster_tiles(problem, config, shape.tile_n);
   const bool reorders = problem.epilogue.gate != Gate::none && !uses_tensor_memory(config);
   const auto key = [&](const Matrix& matrix, Major major, std::int64_t lines, int box_rows,
@@ -168,6 +175,7 @@ void fill_maps(const Problem& problem, const KernelConfig& config, const KernelS
   };
   origin.d = output_key(problem.d);
   params.d_map = maps.get(origin.d);
+  params.d_streams_by = streams_by(problem, l2_bytes);
   const bool has_map = has_c_apart(problem) && stages_c(problem, config);
   params.c_map = has_map ? maps.get(output_key(problem.c)) : params.d_map;
 }
@@ -264,7 +272,8 @@ Plan make_plan(const Problem& given, const KernelConfig& config, const Choice& c
   if (has_residues(config))
     fill_residues(problem, config, *context.maps, plan.params);
   else if (config.family != Family::direct && config.family != Family::dot)
-    fill_maps(problem, config, plan.shape, *context.maps, plan.params, from);
+    fill_maps(problem, config, plan.shape, context.facts.l2_bytes, *context.maps, plan.params,
+              from);
 
   const std::int64_t allowed = allowed_clusters(config, context);
   if (allowed < 1)

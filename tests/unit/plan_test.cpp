@@ -120,6 +120,21 @@ TEST_F(PlanTest, PromotesWhatManyTilesReadInWholeLines) {
   EXPECT_EQ(test::fake_map(straddling.params.b_map).promotion, none);
 }
 
+// Half of an H200's 60 MiB are 3840 rows of 4096 columns of 16 bits.
+TEST_F(PlanTest, OutputsThatL2CannotKeepStreamBy) {
+  EXPECT_FALSE(planned(problem_of(3840, 4096, 512, kk), small_kk).params.d_streams_by);
+  EXPECT_TRUE(planned(problem_of(3841, 4096, 512, kk), small_kk).params.d_streams_by);
+  Problem wide = problem_of(3840, 4096, 512, kk);
+  wide.d.type = wide.c.type = Dtype::f32;
+  EXPECT_TRUE(planned(wide, small_kk).params.d_streams_by);
+  Problem gated = problem_of(3840, 8192, 512, kk);
+  gated.epilogue.gate = Gate::interleaved;
+  EXPECT_FALSE(planned(gated, small_kk).params.d_streams_by);
+  Problem batched = problem_of(1280, 4096, 512, kk);
+  batched.batch = 4;
+  EXPECT_TRUE(planned(batched, small_kk).params.d_streams_by);
+}
+
 TEST_F(PlanTest, MnMajorMaps) {
   const Plan plan = planned(problem_of(4096, 8192, 512, mn), big_mn);
   const test::FakeMap a = test::fake_map(plan.params.a_map);

@@ -102,19 +102,38 @@ BWGEMM_DEVICE void cp_async_bulk_tensor_3d_cta_group_2_multicast(std::uint32_t d
       : "memory");
 }
 
-BWGEMM_DEVICE void cp_async_bulk_tensor_2d_store(const TensorMap& map, int c0, int c1,
-                                                 std::uint32_t source) {
+// How long L2 keeps lines: as others, or, of what streams by, no longer than it must.
+BWGEMM_DEVICE std::uint64_t l2_policy(bool streams_by) {
+  std::uint64_t policy;
   asm volatile(
-      "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(&map),
-      "r"(c0), "r"(c1), "r"(source)
+      "{\n"
+      " .reg .pred streams;\n"
+      " .reg .b64 first, normal;\n"
+      " setp.ne.b32 streams, %1, 0;\n"
+      " createpolicy.fractional.L2::evict_first.b64 first, 1.0;\n"
+      " createpolicy.fractional.L2::evict_normal.b64 normal, 1.0;\n"
+      " selp.b64 %0, first, normal, streams;\n"
+      "}"
+      : "=l"(policy)
+      : "r"(static_cast<int>(streams_by)));
+  return policy;
+}
+
+BWGEMM_DEVICE void cp_async_bulk_tensor_2d_store(const TensorMap& map, int c0, int c1,
+                                                 std::uint32_t source, std::uint64_t policy) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group.L2::cache_hint "
+      "[%0, {%1, %2}], [%3], %4;" ::"l"(&map),
+      "r"(c0), "r"(c1), "r"(source), "l"(policy)
       : "memory");
 }
 
 BWGEMM_DEVICE void cp_async_bulk_tensor_3d_store(const TensorMap& map, int c0, int c1, int c2,
-                                                 std::uint32_t source) {
+                                                 std::uint32_t source, std::uint64_t policy) {
   asm volatile(
-      "cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%1, %2, %3}], [%4];" ::"l"(&map),
-      "r"(c0), "r"(c1), "r"(c2), "r"(source)
+      "cp.async.bulk.tensor.3d.global.shared::cta.bulk_group.L2::cache_hint "
+      "[%0, {%1, %2, %3}], [%4], %5;" ::"l"(&map),
+      "r"(c0), "r"(c1), "r"(c2), "r"(source), "l"(policy)
       : "memory");
 }
 

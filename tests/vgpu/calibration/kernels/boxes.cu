@@ -63,7 +63,7 @@ extern "C" __global__ void __launch_bounds__(128, 1)
   if (adds != 0)
     calibration::cp_reduce_async_bulk_tensor_3d_add(map, c0, c1, c2, image);
   else
-    ptx::cp_async_bulk_tensor_3d_store(map, c0, c1, c2, image);
+    ptx::cp_async_bulk_tensor_3d_store(map, c0, c1, c2, image, ptx::l2_policy(false));
   ptx::cp_async_bulk_commit_group();
   calibration::cp_async_bulk_wait_group_all();
 }
