@@ -235,9 +235,4 @@ constexpr double memory_pace(const DeviceFacts& facts) {
   return facts.memory_bytes_per_us / costed.memory_bytes_per_us;
 }
 
-// And how fast an L2 delivers that is filled by it: by hand, 130 problems on an H100 (2026-11-26).
-constexpr double delivery_pace(const DeviceFacts& facts) {
-  return (1 + memory_pace(facts)) / 2;
-}
-
 }  // namespace bwgemm

@@ -153,14 +153,12 @@ double power_us(const ArchCosts& costs, const Block& block) {
 }
 
 // One k block of every CTA at work; CTAs that share an SM take turns.
-double block_us(const ArchCosts& costs, const DeviceFacts& facts, const KernelConfig& config,
-                const Block& block, int tile_n, double pace_of_shape, std::int64_t active_ctas,
-                SliceSums sums) {
+double block_us(const ArchCosts& costs, const KernelConfig& config, const Block& block, int tile_n,
+                double pace_of_shape, int sm_count, std::int64_t active_ctas, SliceSums sums) {
   const auto active = static_cast<double>(active_ctas);
-  const double sharing = std::max(1.0, active / facts.sm_count);
-  const double chip_bytes_per_us = costs.chip_bytes_per_us * delivery_pace(facts);
+  const double sharing = std::max(1.0, active / sm_count);
   const double delivery = std::max(sharing * block.sm_bytes / costs.sm_bytes_per_us,
-                                   active * block.l2_bytes / chip_bytes_per_us);
+                                   active * block.l2_bytes / costs.chip_bytes_per_us);
   const double mma = sharing * mma_us(costs, config, block, tile_n);
   // No pace is beyond the tensor cores' own.
   const double us =
@@ -327,9 +325,10 @@ Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConf
   const auto wave_us = [&](std::int64_t clusters, std::int64_t blocks) {
     if (clusters == 0) return 0.0;
     const double moving = moves_lines(config) ? moving_block_us(problem, config) : 0;
-    const double each = std::max({loading, moving,
-                                  block_us(costs, facts, config, block, tile_n, pace_of_shape,
-                                           clusters * config.cluster.size(), sums)});
+    const double each =
+        std::max({loading, moving,
+                  block_us(costs, config, block, tile_n, pace_of_shape, facts.sm_count,
+                           clusters * config.cluster.size(), sums)});
     const double products =
         (static_cast<double>(blocks) + partial_block) * each + costs.fill_us + fused;
     if (is_by_lines && whole > resident && !config.takes_turns)

@@ -104,19 +104,10 @@ BWGEMM_DEVICE void cp_async_bulk_tensor_3d_cta_group_2_multicast(std::uint32_t d
 
 // How long L2 keeps lines: as others, or, of what streams by, no longer than it must.
 BWGEMM_DEVICE std::uint64_t l2_policy(bool streams_by) {
-  std::uint64_t policy;
-  asm volatile(
-      "{\n"
-      " .reg .pred streams;\n"
-      " .reg .b64 first, normal;\n"
-      " setp.ne.b32 streams, %1, 0;\n"
-      " createpolicy.fractional.L2::evict_first.b64 first, 1.0;\n"
-      " createpolicy.fractional.L2::evict_normal.b64 normal, 1.0;\n"
-      " selp.b64 %0, first, normal, streams;\n"
-      "}"
-      : "=l"(policy)
-      : "r"(static_cast<int>(streams_by)));
-  return policy;
+  std::uint64_t first, normal;
+  asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(first));
+  asm volatile("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(normal));
+  return streams_by ? first : normal;
 }
 
 BWGEMM_DEVICE void cp_async_bulk_tensor_2d_store(const TensorMap& map, int c0, int c1,
