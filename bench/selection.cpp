@@ -115,7 +115,8 @@ std::string_view name(NominalDevice device) {
 NominalDevice nearest_device(int compute_capability_major, double memory_bytes_per_us) {
   if (compute_capability_major != 9) return NominalDevice::b200;
   const double between = (nominal_h100.memory_bytes_per_us + nominal_h200.memory_bytes_per_us) / 2;
-  return memory_bytes_per_us < between ? NominalDevice::h100 : NominalDevice::h200;
+  const bool is_known = memory_bytes_per_us > 0;
+  return is_known && memory_bytes_per_us < between ? NominalDevice::h100 : NominalDevice::h200;
 }
 
 NominalDevice device_of(const std::string& kernel) {

@@ -25,9 +25,13 @@ namespace {
 // The file that is continued or begun.
 class SweepFile {
  public:
-  SweepFile(const std::string& path, bool resume) {
+  SweepFile(const std::string& path, bool resume, NominalDevice device) {
     if (path.empty()) return;
     if (resume && std::filesystem::exists(path)) rows_ = read_sweep(path);
+    for (const SweepRow& row : rows_)
+      if (row.device != device)
+        throw std::runtime_error(
+            path + " holds times of another device: " + std::string(name(row.device)));
     file_ = std::fopen(path.c_str(), "w");
     if (file_ == nullptr) throw std::runtime_error("cannot write " + path);
     std::fprintf(file_, "%s\n", sweep_header().c_str());
@@ -119,7 +123,7 @@ class Sweep {
         sensors_(sensors),
         options_(options),
         device_(nearest_device(gpu.compute_capability_major(), gpu.memory_bytes_per_us())),
-        file_(options.csv, options.resume),
+        file_(options.csv, options.resume, device_),
         handles_(gpu) {}
 
   double seconds() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }

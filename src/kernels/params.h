@@ -53,8 +53,8 @@ struct KernelParams {
   // neither partials nor arrivals. No tile is whole then.
   bool sums_in_cluster;
   Stores stores;
-  // TMA families: D is more than L2 could keep for whoever reads it, and should not drive out of L2
-  // what other CTAs are about to load.
+  // Stores::by_map: D is more than L2 could keep for whoever reads it, and should not drive out of
+  // L2 what other CTAs are about to load.
   bool d_streams_by;
 
   std::int32_t tile_n, stages;  // TMA families, where the config leaves them to the launch

@@ -133,8 +133,10 @@ void get_maps(const TensorMapKey& key, std::uint32_t rest, TensorMapCache& maps,
   map = whole;
 }
 
-// Whether D passes through L2: of half of L2 a reader to come may hope to find much.
+// Whether D passes through L2: of half of L2 a reader to come may hope to find much. The kernel
+// that sums D comes at once.
 bool streams_by(const Problem& problem, std::int64_t l2_bytes) {
+  if (problem.sums.of == Summed::d) return false;
   const std::int64_t bytes =
       problem.batch * d_rows(problem) * d_columns(problem) * size_bytes(problem.d.type);
   return bytes > l2_bytes / 2;

@@ -39,8 +39,8 @@ struct ArchCosts {
   double sm_straddling_lines;    // of 32 bytes, or others
   double l2_straddling_sectors;  // and L2's
   double l2_straddling_lines;
-  double scattered_rows;     // both: what operands along m or n take, whose lines are far apart
   double straddling_pace;    // the least of lone CTAs then: neighbours share less of their lines
+  double scattered_rows;     // both: what operands along m or n take, whose lines are far apart
   double chip_bytes_per_us;  // operand delivery to all SMs together
   double unshared_bytes_per_us;  // where no two neighbours ask for the same lines
   double distant_rows;           // what CTAs far apart share, beside what neighbours share
@@ -107,13 +107,13 @@ inline constexpr ArchCosts h200_costs = {
     .sm_straddling_lines = 1.6,        // likewise
     .l2_straddling_sectors = 1.2,      // likewise
     .l2_straddling_lines = 2.12,
-    .scattered_rows = 1.1,             // by hand, 300 problems of ten sweeps, 130 of an H100 (2026-11-26)
-    .straddling_pace = 0.95,           // likewise
+    .straddling_pace = 0.95,           // as sm_straddling_sectors
+    .scattered_rows = 1.1,             // by hand, 617 problems of ten sweeps, 130 of an H100 (2026-11-26)
     .chip_bytes_per_us = 13.7e6,
     .unshared_bytes_per_us = 9.4e6,
     .distant_rows = 2,                 // this and the next two: 14 problems on an H100 (2026-11-26)
     .drift_after_us = 1000,
-    .drifted_share = 0.34,
+    .drifted_share = 0.32,
     .line_request_us = 0.6e-3,         // a clock of L2: 10240x16x8192 of three sweeps (2026-11-25)
     .block_floor_us = 0.061,
     .epilogue_bytes_per_us = 37.8e3,
@@ -176,8 +176,8 @@ inline constexpr ArchCosts b200_costs = {
     .sm_straddling_lines = 1.54,
     .l2_straddling_sectors = h200_costs.l2_straddling_lines,
     .l2_straddling_lines = h200_costs.l2_straddling_lines,
-    .scattered_rows = 1,               // not known
     .straddling_pace = 1,              // as all paces
+    .scattered_rows = 1,               // not used
     .chip_bytes_per_us = 23e6,         // 21.3 fitted; more where rows straddle lines
     .unshared_bytes_per_us = 1,        // not used
     .distant_rows = 1,                 // not known, as the next two

@@ -41,7 +41,8 @@ struct Block {
   double bytes;         // of operands that arrive in shared memory, multicast ones included
   double sm_bytes;      // the same by the time that it takes an SM
   double memory_bytes;  // of bytes, its share of what comes from memory
-  double l2_bytes;      // and L2, which what CTAs of a cluster, or neighbours, share leaves once
+  double l2_bytes;      // the same by L2's time; what CTAs of a cluster, or neighbours, share once
+  double l2_delivers;   // and as bytes
   double line_requests = 0;  // for one line of L2, at about the same time, where that is many
 };
 
@@ -78,27 +79,26 @@ LoadedRows loaded_rows(Major major, std::int64_t extent, int tile, std::int64_t 
           static_cast<double>(all) / static_cast<double>(ctas), unused};
 }
 
-// Whether every second tile of an operand along m or n does.
-bool begins_inside_lines(Major major, int tile_rows) {
+// Whether many tiles of an operand along m or n begin in the middle of a line.
+bool begins_inside_lines(Major major, std::int64_t extent, int tile_rows) {
   constexpr int line_elements = 64;
-  return major == Major::mn && tile_rows % line_elements != 0;
+  return major == Major::mn && tile_rows % line_elements != 0 && extent > tile_rows;
 }
 
 Block block_of(const Problem& problem, const ArchCosts& costs, const KernelConfig& config,
                int tile_n, const TileCounts& tiles) {
   const double depth = 2.0 * config.tile.k;  // bytes of a row
   const double flop = 2.0 * config.tile.m * tile_n * config.tile.k;
-  // More for rows that are pieces of lines, or that begin inside of lines, all or every second
-  // tile.
-  const auto work = [&](const Matrix& matrix, Major major, int tile_rows, double sectors,
-                        double lines) {
+  // More for rows that are pieces of lines, or that begin inside of lines, all or many tiles'.
+  const auto work = [&](const Matrix& matrix, Major major, std::int64_t extent, int tile_rows,
+                        double sectors, double lines) {
     const double rows = major == Major::mn ? costs.scattered_rows : 1;
     if (straddles(matrix)) return rows * (has_whole_sectors(matrix) ? sectors : lines);
-    return rows * (begins_inside_lines(major, tile_rows) ? (1 + sectors) / 2 : 1);
+    return rows * (begins_inside_lines(major, extent, tile_rows) ? (1 + sectors) / 2 : 1);
   };
   const auto bytes_of = [&](double a, double b, double sectors, double lines) {
-    return depth * (a * work(problem.a, config.a, config.tile.m, sectors, lines) +
-                    b * work(problem.b, config.b, tile_n, sectors, lines));
+    return depth * (a * work(problem.a, config.a, problem.m, config.tile.m, sectors, lines) +
+                    b * work(problem.b, config.b, problem.n, tile_n, sectors, lines));
   };
   const auto sm_bytes = [&](double a, double b) {
     return bytes_of(a, b, costs.sm_straddling_sectors, costs.sm_straddling_lines);
@@ -117,7 +117,8 @@ Block block_of(const Problem& problem, const ArchCosts& costs, const KernelConfi
             .bytes = depth * (a + b),
             .sm_bytes = sm_bytes(a, b),
             .memory_bytes = 0,  // no limit
-            .l2_bytes = l2_bytes(a, b / b_shared_by)};
+            .l2_bytes = l2_bytes(a, b / b_shared_by),
+            .l2_delivers = depth * (a + b / b_shared_by)};
   }
   const bool has_gate = problem.epilogue.gate != Gate::none;
   const LoadedRows a = loaded_rows(config.a, problem.m, config.tile.m, tiles.m * config.cluster.m,
@@ -135,6 +136,7 @@ Block block_of(const Problem& problem, const ArchCosts& costs, const KernelConfi
       .memory_bytes = depth * (a.most / static_cast<double>(tiles.n * config.cluster.n) +
                                b.most / static_cast<double>(tiles.m * config.cluster.m)),
       .l2_bytes = l2_bytes(a.mean / config.cluster.n, b.mean / config.cluster.m),
+      .l2_delivers = depth * (a.mean / config.cluster.n + b.mean / config.cluster.m),
       .line_requests = std::max(requests_for_a_line(problem.a, config.a, tiles.n),
                                 requests_for_a_line(problem.b, config.b, tiles.m))};
 }
@@ -273,10 +275,14 @@ double cluster_merge_us(const ArchCosts& costs, double slice_bytes, int splits) 
 }
 
 // CTAs that share rows or columns begin together and drift apart as they go. What one asks for long
-// after another is no longer in L2, and a memory that is too slow for it holds all of them up.
-double drifted_us(const DeviceFacts& facts, const ArchCosts& costs, double compute_us,
-                  double delivered_bytes) {
-  if (compute_us <= costs.drift_after_us) return compute_us;
+// after another is no longer in L2, if not all operands are, and a memory that is too slow for it
+// holds all of them up.
+double drifted_us(const Problem& problem, const DeviceFacts& facts, const ArchCosts& costs,
+                  double compute_us, double delivered_bytes) {
+  const double operand_bytes = static_cast<double>(problem.m + problem.n) *
+                               static_cast<double>(problem.k) * size_bytes(problem.a.type);
+  const bool fit_l2 = operand_bytes <= static_cast<double>(facts.l2_bytes);
+  if (fit_l2 || compute_us <= costs.drift_after_us) return compute_us;
   const double rest_us = compute_us - costs.drift_after_us;
   const double rest_bytes = delivered_bytes * rest_us / compute_us;
   return costs.drift_after_us +
@@ -354,11 +360,11 @@ Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConf
   const std::int64_t full_waves = whole / resident, left = whole % resident;
   const std::int64_t slice_steps = ceil_div(steps, splits);
   const double delivered_bytes = static_cast<double>(whole * steps + slices * slice_steps) *
-                                 config.cluster.size() * block.l2_bytes;
+                                 config.cluster.size() * block.l2_delivers;
   const double compute_us = static_cast<double>(full_waves) * wave_us(resident, steps) +
                             wave_us(left, steps) + wave_us(slices, slice_steps) +
                             (hides_epilogue ? epilogue : 0);
-  return {drifted_us(facts, costs, compute_us, delivered_bytes), merge,
+  return {drifted_us(problem, facts, costs, compute_us, delivered_bytes), merge,
           static_cast<double>(full_waves) * stream_us(resident, steps) + stream_us(left, steps) +
               stream_us(slices, slice_steps)};
 }

@@ -10,12 +10,13 @@
 #include "kernels/rows.h"
 #include "kernels/shape.h"
 #include "problems.h"
+#include "rows.h"
 #include "select/rejects.h"
 
 namespace bwgemm {
 namespace {
 
-using test::problem_of;
+using test::problem_of, test::row_named;
 
 double us(const KernelConfig& config, const Problem& problem, int sm_count = 0, int splits = 1) {
   DeviceFacts facts = config.arch == Arch::sm90 ? nominal_h200 : nominal_b200;
@@ -134,10 +135,7 @@ TEST(CostScale, SplittingALongKHelpsUntilMergingCosts) {
 // ---- orders that an H200 was timed to have (bench/NOTES.md, 2026-11-23) ----
 
 double h200_us(std::string_view kernel, const Problem& problem, int splits = 1) {
-  for (const KernelConfig& config : kernel_rows)
-    if (kernel_name(config).view() == kernel) return us(config, problem, 0, splits);
-  ADD_FAILURE() << "no row is called " << kernel;
-  return 0;
+  return us(row_named(kernel), problem, 0, splits);
 }
 
 TEST(CostOrder, MemoryDoesNotHideMerging) {
@@ -178,6 +176,51 @@ TEST(CostOrder, FusedEpiloguesAskForRegisters) {
   EXPECT_LT(h200_us(tight, problem), h200_us(roomy, problem));
   problem.epilogue.column_bias.data = test::address(0x700000000);
   EXPECT_GT(h200_us(tight, problem), 1.1 * h200_us(roomy, problem));
+}
+
+TEST(CostOrder, WhatDriftsApartWaitsForASlowMemory) {
+  const auto narrow_over_wide = [](const DeviceFacts& facts, const Problem& problem) {
+    const auto time = [&](std::string_view kernel, int tile_n) {
+      return predicted_us(problem, facts, row_named(kernel), tile_n, 1);
+    };
+    return time("bwgemm_sm90_b16_kk_128x128x64_s6_pp_coop", 128) /
+           time("bwgemm_sm90_b16_kk_128x192x64_s4_pp_coop", 192);
+  };
+  const Problem large = problem_of(8192, 4096, 28672);
+  EXPECT_GT(narrow_over_wide(nominal_h100, large), 1.1 * narrow_over_wide(nominal_h200, large));
+  // A memory that is known to be an H200's, or not at all, is fast enough.
+  DeviceFacts unknown = nominal_h100;
+  unknown.memory_bytes_per_us = 0;
+  EXPECT_DOUBLE_EQ(narrow_over_wide(unknown, large), narrow_over_wide(nominal_h200, large));
+  const Problem batch = problem_of(512, 512, 512, test::kk, {}, 8192);  // operands stay in L2
+  DeviceFacts small_cache = nominal_h100;
+  small_cache.l2_bytes = 1 << 18;
+  EXPECT_GT(narrow_over_wide(small_cache, batch), narrow_over_wide(nominal_h100, batch));
+}
+
+TEST(CostOrder, TilesThatBeginInsideOfLinesTakeLonger) {
+  const auto odd_over_whole = [](const char* odd, const char* whole, const Problem& problem) {
+    return h200_us(odd, problem) / h200_us(whole, problem);
+  };
+  const double along_n = odd_over_whole("bwgemm_sm90_b16_mn_128x96x64_s6_coop",
+                                        "bwgemm_sm90_b16_mn_128x128x64_s6_coop",
+                                        problem_of(4096, 4224, 4096, test::mn));
+  const double along_k = odd_over_whole("bwgemm_sm90_b16_kk_128x96x64_s7_coop",
+                                        "bwgemm_sm90_b16_kk_128x128x64_s6_coop",
+                                        problem_of(4096, 4224, 4096, test::kk));
+  EXPECT_GT(along_n, 1.02 * along_k);
+}
+
+// Rows of tiles are shared by CTAs far apart, and drift; columns by neighbours.
+TEST(CostRaster, BandsAreLow) {
+  const auto band = [](std::string_view kernel, std::int64_t m, std::int64_t n) {
+    const KernelConfig& config = row_named(kernel);
+    return raster_group(problem_of(m, n, 4096), nominal_h200, config, config.tile.n);
+  };
+  EXPECT_EQ(band("bwgemm_sm90_b16_kk_128x128x64_s6_pp_coop", 8192, 8192), 8);
+  EXPECT_EQ(band("bwgemm_sm90_b16_kk_128x256x64_s4_coop", 8192, 8192), 11);
+  EXPECT_EQ(band("bwgemm_sm90_b16_kk_128x128x64_s6_pp_coop", 512, 8192), 4);  // all there are
+  EXPECT_EQ(band("bwgemm_sm90_b16_kk_128x128x64_s6_pp_coop", 65536, 512), 1);
 }
 
 TEST(CostOrder, ALastBlockThatIsNotFullTakesLonger) {

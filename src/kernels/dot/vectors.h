@@ -176,6 +176,7 @@ struct SlicesOfCluster {
   // By all threads, of which the first have the slice's sums: true in those of the first slice,
   // which then have the sums of all: runs of them as OutputTile adds them, and so to the same bits.
   BWGEMM_DEVICE bool add(int slice, float& sum) const {
+    __syncwarp();                 // which the aligned barrier needs
     ptx::barrier_cluster_wait();  // every peer has begun
     if (threadIdx.x >= columns) return false;
     if (slice > 0) {
