@@ -15,21 +15,6 @@
 namespace bwgemm {
 namespace {
 
-// Clocks between two tcgen05.mma of a CTA pair with 256 rows and 16 of k: published measurements on
-// a GB300 at 64, 128 and 256 columns, joined by straight lines. Below 64 columns nothing is gained.
-double pair_mma_clocks(int tile_n) {
-  if (tile_n <= 64) return 52;
-  if (tile_n <= 128) return 52 + (70 - 52) * (tile_n - 64) / 64.0;
-  return 70 + (134 - 70) * (tile_n - 128) / 128.0;
-}
-
-// The same for one CTA with 128 rows.
-double single_mma_clocks(int tile_n) {
-  if (tile_n <= 64) return 56;
-  if (tile_n <= 128) return 56 + (79 - 56) * (tile_n - 64) / 64.0;
-  return 79 + (140 - 79) * (tile_n - 128) / 128.0;
-}
-
 double mma_clocks(const KernelConfig& config, int tile_n) {
   return config.family == Family::pair ? sm100::row_blocks(config) * pair_mma_clocks(tile_n)
                                        : single_mma_clocks(tile_n);
