@@ -133,6 +133,8 @@ TEST_F(PlanTest, OutputsThatL2CannotKeepStreamBy) {
   Problem batched = problem_of(1280, 4096, 512, kk);
   batched.batch = 4;
   EXPECT_TRUE(planned(batched, small_kk).params.d_streams_by);
+  batched.sums.of = Summed::d;  // the kernel that sums D reads it at once
+  EXPECT_FALSE(planned(batched, small_kk).params.d_streams_by);
 }
 
 TEST_F(PlanTest, MnMajorMaps) {
