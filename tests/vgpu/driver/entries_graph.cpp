@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "vgpu/driver/driver.h"
+#include "vgpu/driver/launch.h"
 
 using namespace bwgemm::vgpu::driver;
 
@@ -55,6 +56,16 @@ void list(const std::vector<Element>& all, Element* into, std::size_t* count) {
   if (into != nullptr)
     for (std::size_t i = 0; i < *count; ++i) into[i] = i < all.size() ? all[i] : nullptr;
   *count = into != nullptr ? std::min(*count, all.size()) : all.size();
+}
+
+const Node& node_of(Driver& driver, CUgraphNode handle) {
+  const Node* found = nullptr;
+  driver.graphs.for_each([&](const Graph& graph) {
+    for (const auto& node : graph.nodes)
+      if (node->handle() == handle) found = node.get();
+  });
+  require_value(found != nullptr);
+  return *found;
 }
 
 CUresult instantiate(CUgraphExec* exec, CUgraph handle, unsigned long long flags) {
@@ -179,13 +190,23 @@ CUresult cuGraphGetEdges(CUgraph graph, CUgraphNode* from, CUgraphNode* to, CUgr
 CUresult cuGraphNodeGetType(CUgraphNode handle, CUgraphNodeType* type) {
   return call(Needs::driver, [&](Driver& driver) {
     require_value(type != nullptr);
-    const Node* found = nullptr;
-    driver.graphs.for_each([&](const Graph& graph) {
-      for (const auto& node : graph.nodes)
-        if (node->handle() == handle) found = node.get();
-    });
-    require_value(found != nullptr);
-    *type = found->type;
+    *type = node_of(driver, handle).type;
+  });
+}
+
+// The arguments live as long as the node.
+CUresult cuGraphKernelNodeGetParams(CUgraphNode handle, CUDA_KERNEL_NODE_PARAMS* params) {
+  return call(Needs::driver, [&](Driver& driver) {
+    require_value(params != nullptr);
+    const auto& kernel = node_of(driver, handle).work.kernel;
+    require_value(kernel != nullptr);
+    const bwgemm::vgpu::Dim3 &grid = kernel->request.grid, &block = kernel->request.block;
+    *params = {};
+    params->func = kernel->function;
+    params->gridDimX = grid.x, params->gridDimY = grid.y, params->gridDimZ = grid.z;
+    params->blockDimX = block.x, params->blockDimY = block.y, params->blockDimZ = block.z;
+    params->sharedMemBytes = kernel->request.dynamic_shared_bytes;
+    params->kernelParams = const_cast<void**>(kernel->arguments.data());
   });
 }
 

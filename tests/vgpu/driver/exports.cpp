@@ -76,6 +76,7 @@ const std::vector<Export>& exports() {
       plain<&cuGraphGetRootNodes>("cuGraphGetRootNodes", 10000),
       plain<&cuGraphGetEdges>("cuGraphGetEdges", 12030),
       plain<&cuGraphNodeGetType>("cuGraphNodeGetType", 10000),
+      plain<&cuGraphKernelNodeGetParams>("cuGraphKernelNodeGetParams", 12000),
       plain<&cuGraphInstantiateWithFlags>("cuGraphInstantiateWithFlags", 11040),
       plain<&cuGraphInstantiateWithFlags>("cuGraphInstantiate", 12000),
       plain<&cuGraphExecDestroy>("cuGraphExecDestroy", 10000),

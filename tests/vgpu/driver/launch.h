@@ -4,6 +4,7 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "vgpu/driver/api.h"
 #include "vgpu/driver/kernel.h"
@@ -23,6 +24,8 @@ struct Launch {
 
 struct KernelWork {
   vgpu::LaunchRequest request;
+  CUfunction function;
+  std::vector<void*> arguments;  // one by one, in the request's parameters
   bool is_programmatic;
   std::uint32_t ctas_per_sm;
 };

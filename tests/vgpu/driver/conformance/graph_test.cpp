@@ -223,6 +223,33 @@ TEST_F(Graphs, ArgumentsAreCopiedByTheCapture) {
   EXPECT_OK(CU(cuGraphDestroy)(graph));
 }
 
+TEST_F(Graphs, NodesTellWhatTheyLaunch) {
+  int value = 4;
+  void* arguments[] = {&a_, &value};
+  begin(one_);
+  EXPECT_OK(CU(cuLaunchKernel)(function("write"), 3, 2, 1, 32, 1, 1, 64, one_, arguments, nullptr));
+  EXPECT_OK(CU(cuMemsetD32Async)(b_, 3, 4, one_));
+  const CUgraph graph = end(one_);
+  CUgraphNode nodes[2] = {};
+  std::size_t count = 2;
+  EXPECT_OK(CU(cuGraphGetNodes)(graph, nodes, &count));
+  CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
+  EXPECT_OK(CU(cuGraphNodeGetType)(nodes[0], &type));
+  if (type != CU_GRAPH_NODE_TYPE_KERNEL) std::swap(nodes[0], nodes[1]);
+  CUDA_KERNEL_NODE_PARAMS params{};
+  ASSERT_OK(CU(cuGraphKernelNodeGetParams)(nodes[0], &params));
+  const char* name = nullptr;
+  EXPECT_OK(CU(cuFuncGetName)(&name, params.func));
+  EXPECT_STREQ(name, "write");
+  EXPECT_EQ(params.gridDimX * 100 + params.gridDimY * 10 + params.gridDimZ, 321u);
+  EXPECT_EQ(params.blockDimX * 100 + params.blockDimY * 10 + params.blockDimZ, 3211u);
+  EXPECT_EQ(params.sharedMemBytes, 64u);
+  EXPECT_EQ(*static_cast<CUdeviceptr*>(params.kernelParams[0]), a_);
+  EXPECT_EQ(*static_cast<int*>(params.kernelParams[1]), 4);
+  EXPECT_INVALID_VALUE(CU(cuGraphKernelNodeGetParams)(nodes[1], &params));
+  EXPECT_OK(CU(cuGraphDestroy)(graph));
+}
+
 TEST_F(Graphs, HostMemoryIsReadByTheLaunch) {
   std::vector<unsigned> host(32, 6);
   begin(one_);
