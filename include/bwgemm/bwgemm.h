@@ -225,8 +225,8 @@ BWGEMM_API bwgemmStatus_t bwgemmGetWorkspace(bwgemmHandle_t handle, void** works
 BWGEMM_API bwgemmStatus_t bwgemmSetPointerMode(bwgemmHandle_t handle, bwgemmPointerMode_t mode);
 BWGEMM_API bwgemmStatus_t bwgemmGetPointerMode(bwgemmHandle_t handle, bwgemmPointerMode_t* mode);
 
-/* Number of multiprocessors a call may occupy; 0 (new handles) means all of the context's.
- * Negative: INVALID_VALUE; more than there are means all. */
+/* Number of multiprocessors a call may occupy; 0 (new handles) or more than there are: all of the
+ * context's. Negative: INVALID_VALUE. With fewer no kernel overlaps another of its own call. */
 BWGEMM_API bwgemmStatus_t bwgemmSetSmCountTarget(bwgemmHandle_t handle, int smCount);
 BWGEMM_API bwgemmStatus_t bwgemmGetSmCountTarget(bwgemmHandle_t handle, int* smCount);
 

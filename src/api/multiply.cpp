@@ -35,13 +35,15 @@ void trace(const CopiesPlan& plan) {
                          copies::threads, " threads"));
 }
 
-// What one call launches, one kernel after the other.
+// What a call, or a part of one, launches, one kernel after the other.
 struct Launches {
   CopiesPlan copies;
   Plan plan;
   SumsPlan sums;
+  bool are_of_parts;  // of a call, which may have others in front of these
 
-  explicit Launches(const KnownPlan& known) : plan(known.plan) {
+  explicit Launches(const KnownPlan& known)
+      : plan(known.plan), are_of_parts(known.choice.division.parts > 1) {
     if (known.copies.any()) copies = known.copies;
     if (known.sums.any()) sums = known.sums;
   }
@@ -92,22 +94,24 @@ void launch_all(Handle& handle, Launches& launches, const Scratch& scratch) {
   const LoadedKernel* const sums = launches.sums.any() ? &handle.kernels.get_sums() : nullptr;
   const LoadedKernel& product = handle.kernels.get(launches.plan.row);
   const CUstream stream = handle.stream.stream();
-  const bool overlaps = handle.programmatic_launch != 0;
+  // Kernels of one call may overlap if there are multiprocessors for both.
+  const bool is_limited = usable_sms(handle.facts, handle.sm_count_target) < handle.facts.sm_count;
+  const bool overlaps_own = handle.programmatic_launch != 0 && !is_limited;
+  const bool overlaps_first =
+      launches.are_of_parts ? overlaps_own : handle.programmatic_launch != 0;
   const std::unique_lock lock = enqueuing(scratch);
   give(scratch, launches);
   if (copy != nullptr) {
     launches.copies.params.alpha = launches.plan.params.alpha.device;
     if (logs(Level::trace)) trace(launches.copies);
-    launch(handle.driver, *copy, launches.copies, stream, overlaps);
+    launch(handle.driver, *copy, launches.copies, stream, overlaps_first);
   }
   if (logs(Level::trace)) trace(launches.plan);
-  // A product may overlap the library's own kernel in front of it, if there are multiprocessors for
-  // both.
-  const bool overlaps_copy = copy != nullptr && handle.sm_count_target == 0;
-  launch(handle.driver, product, launches.plan, stream, overlaps || overlaps_copy);
+  launch(handle.driver, product, launches.plan, stream,
+         copy != nullptr ? !is_limited : overlaps_first);
   if (sums == nullptr) return;
   if (logs(Level::trace)) trace(launches.sums);
-  launch(handle.driver, *sums, launches.sums, stream, overlaps);
+  launch(handle.driver, *sums, launches.sums, stream, overlaps_own);
 }
 
 void set_scalar(Scalar& scalar, const void* argument) {
