@@ -94,7 +94,8 @@ void run_trace(const Options& options, const Gpu& gpu, const Sensors& sensors,
                const BenchProblem& problem) {
   constexpr int detailed_ctas = 16;
   if (!options.kernel.empty()) force_kernel(options.kernel);
-  const Traced traced = run_traced(gpu, sensors, problem, options.measure.warm_ms);
+  const Traced traced =
+      run_traced(gpu, sensors, problem, options.sm_count, options.measure.warm_ms);
   std::printf("%s\n%s", traced.kernel.c_str(), shares_text(traced.shares).c_str());
   write_file(options.output,
              trace_json(traced.tracks, problem.name + ", " + traced.kernel, detailed_ctas));

@@ -103,6 +103,8 @@ Values values_of(Options& options) {
          set_mode(options, Mode::trace);
          options.output = t;
        }},
+      {"--sm-count",
+       [&](const std::string& t) { options.sm_count = within("--sm-count", t, 1, 1 << 20); }},
       {"--random-problems",
        [&](const std::string& t) {
          set_mode(options, Mode::random_problems);
@@ -131,6 +133,8 @@ void check_problems(const Options& options) {
 void check_together(const Options& options) {
   if (!options.from.empty() && options.mode != Mode::regret)
     throw std::runtime_error("--from belongs to --regret");
+  if (options.sm_count != 0 && options.mode != Mode::trace)
+    throw std::runtime_error("--sm-count belongs to --trace");
   check_problems(options);
   if (options.mode == Mode::sweep && !options.kernel.empty())
     throw std::runtime_error("--sweep and --kernel exclude each other");
@@ -166,7 +170,9 @@ std::string usage() {
          "  --batch-invariant   what batch invariance costs: times with it over times without\n"
          "  --epilogue-price    what epilogues cost, checked: times of the fused call over those\n"
          "                      of the plain GEMM\n"
-         "  --trace FILE.json   timeline of one problem (chrome://tracing, Perfetto)\n"
+         "  --trace FILE.json   timeline of one problem (chrome://tracing, Perfetto); prints on "
+         "how\n"
+         "                      many multiprocessors it was, with --sm-count N at most N\n"
          "  --explain           run nothing: what would be chosen on an H200 and a B200, and why\n"
          "  --csv FILE          write one row a measurement; --json FILE likewise\n"
          "  --resume            skip measurements that the CSV already holds\n"

@@ -43,10 +43,11 @@ double stage_clocks(const std::string& kernel, const BenchProblem& problem) {
 
 }  // namespace
 
-Traced run_traced(const Gpu& gpu, const Sensors& sensors, const BenchProblem& problem,
+Traced run_traced(const Gpu& gpu, const Sensors& sensors, const BenchProblem& problem, int sm_count,
                   double warm_ms) {
   const Operands operands(gpu, problem);
   const Handle handle(gpu.stream(), problem.device_scalars);
+  bwgemmSetSmCountTarget(handle.get(), sm_count);
   const auto call = [&](int set) { run_bwgemm(handle.get(), problem, operands.pointers(set)); };
   const auto load = make_short_series(gpu, operands, 5, call);
   std::vector<std::unique_ptr<Graph>> graphs;

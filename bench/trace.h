@@ -18,9 +18,9 @@ struct Traced {
   TraceShares shares;
 };
 
-// After `warm_ms` of load by the same call. Throws std::runtime_error; where the kernel has no
-// traced build, with the way to make one.
-Traced run_traced(const Gpu& gpu, const Sensors& sensors, const BenchProblem& problem,
+// On at most `sm_count` multiprocessors (0: all), after `warm_ms` of load by the same call. Throws
+// std::runtime_error; where the kernel has no traced build, with the way to make one.
+Traced run_traced(const Gpu& gpu, const Sensors& sensors, const BenchProblem& problem, int sm_count,
                   double warm_ms);
 
 }  // namespace bwgemm::bench
