@@ -86,7 +86,7 @@ void add_predictions(const Source& source, const DeviceFacts& usable, const Kern
                    best.rejected});
     return;
   }
-  const Problem seen = seen_by(config, source.problem);
+  const Problem& seen = source.seen_by(config);
   const Splits splits = splits_to_try(seen, usable, config, source.workspace_bytes,
                                       allowed_splits(source, options), best.tile_n);
   for (int i = 0; i < splits.count; ++i)
@@ -146,7 +146,7 @@ std::vector<Prediction> predictions(const BenchProblem& problem, NominalDevice d
     const Source source = *Sources(canonical, usable, forced).begin();
     for (const KernelConfig& config : kernel_rows) {
       if (kernel_name(config).view() != variant.kernel) continue;
-      const Problem seen = seen_by(config, source.problem);
+      const Problem& seen = source.seen_by(config);
       const char* rejected = row_rejects(source, usable, config, forced);
       if (rejected == nullptr && name(source.operands) != variant.operands)
         rejected = "its operands cannot be copied so";

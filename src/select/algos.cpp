@@ -51,7 +51,7 @@ void add_row(const Source& source, const DeviceFacts& usable, std::span<const Ke
              int row, const SelectOptions& options, std::vector<Algo>& all) {
   const KernelConfig& config = rows[static_cast<std::size_t>(row)];
   if (row_rejects(source, usable, config, options) != nullptr) return;
-  const Problem problem = seen_by(config, source.problem);
+  const Problem& problem = source.seen_by(config);
   const bool adds_alike = batch_invariance_rejects(source.problem, config) == nullptr;
   const std::size_t copied = options.workspace_bytes - source.workspace_bytes;
   for_each_tile_n(config, problem, [&](int tile_n) {

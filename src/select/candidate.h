@@ -27,10 +27,15 @@ struct Candidate {
 struct Source {
   Operands operands;
   Problem problem;
+  Problem exchanged;            // the same, transposed, which some rows see it as
   std::size_t workspace_bytes;  // less what copies take
   double copying_us = 0;
   Division division = {};
   Problem last = {};  // its last part, where it is divided
+
+  const Problem& seen_by(const KernelConfig& config) const {
+    return sees_transposed(config, problem) ? exchanged : problem;
+  }
 
   // Of all parts, which are taken to be alike.
   double whole_us(double part_us) const { return division.parts * (copying_us + part_us); }
@@ -70,11 +75,8 @@ Candidate judged(const Problem& problem, const DeviceFacts& usable, const Kernel
 Candidate picked(const Problem& problem, const DeviceFacts& usable,
                  std::span<const KernelConfig> rows, const SelectOptions& options);
 
-// Null, or why the row is no candidate of the call; its tiles and splits are not looked at.
-const char* row_rejects(const Problem& problem, const DeviceFacts& usable,
-                        const KernelConfig& config, const SelectOptions& options);
-
-// Of all parts.
+// Null, or why the row is no candidate of the call, or of one of its parts; its tiles and splits
+// are not looked at.
 const char* row_rejects(const Source& source, const DeviceFacts& usable, const KernelConfig& config,
                         const SelectOptions& options);
 

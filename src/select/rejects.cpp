@@ -119,7 +119,7 @@ const char* type_rejects(const Problem& problem, const KernelConfig& config) {
   return nullptr;
 }
 
-// Of the problem as it is given: most rows go here, and need no transposed copy of it.
+// Of the problem as it is given: most rows go here.
 const char* major_rejects(const Problem& given, const KernelConfig& config, const Texts& texts) {
   const bool is_transposed = sees_transposed(config, given);
   const Major a = is_transposed ? b_major(given) : a_major(given);
@@ -307,17 +307,21 @@ const char* dot_rejects(const Problem& problem, const KernelConfig& config, cons
 }  // namespace
 
 const char* rejects(const Problem& given, const DeviceFacts& facts, const KernelConfig& config) {
+  return rejects(given, seen_by(config, given), facts, config);
+}
+
+const char* rejects(const Problem& given, const Problem& seen, const DeviceFacts& facts,
+                    const KernelConfig& config) {
   if (const char* reason = device_rejects(facts, config)) return reason;
   if (const char* reason = type_rejects(given, config)) return reason;
   const Texts& texts = sees_transposed(config, given) ? exchanged : as_given;
   const bool is_by_tma = config.family != Family::direct && config.family != Family::dot;
   if (is_by_tma && given.scale_only()) return "k or alpha is zero: A and B are not to be touched";
   if (const char* reason = major_rejects(given, config, texts)) return reason;
-  const Problem problem = seen_by(config, given);
   switch (config.family) {
-    case Family::direct: return direct_rejects(problem, config);
-    case Family::dot: return dot_rejects(problem, config, texts);
-    default: return tma_kernel_rejects(problem, config, texts);
+    case Family::direct: return direct_rejects(seen, config);
+    case Family::dot: return dot_rejects(seen, config, texts);
+    default: return tma_kernel_rejects(seen, config, texts);
   }
 }
 

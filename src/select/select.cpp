@@ -13,6 +13,7 @@
 #include "kernels/shape.h"
 #include "select/candidate.h"
 #include "select/cost.h"
+#include "select/glance.h"
 #include "select/rejects.h"
 
 namespace bwgemm {
@@ -20,21 +21,28 @@ namespace {
 
 // A prediction as it counts against those of other sources. In place it counts less: a kernel and a
 // place in the workspace more are not worth a little.
-double weighed_us(Operands operands, double predicted_us) {
+double weighed_us(const Candidate& candidate) {
   constexpr double needed_part_of_copies = 0.95;
-  return operands == Operands::in_place ? needed_part_of_copies * predicted_us : predicted_us;
+  const bool is_in_place = candidate.operands == Operands::in_place;
+  return is_in_place ? needed_part_of_copies * candidate.predicted_us : candidate.predicted_us;
 }
 
 // Nothing if operands cannot be copied so.
 std::optional<Source> source_of(const Problem& problem, Operands operands,
                                 const DeviceFacts& usable, const SelectOptions& options) {
-  if (operands == Operands::in_place) return Source{operands, problem, options.workspace_bytes};
+  if (operands == Operands::in_place)
+    return Source{operands, problem, transposed(problem), options.workspace_bytes};
   const auto division = division_of(problem, operands, options.workspace_bytes);
   if (!division) return std::nullopt;
   const Problem part = part_of(problem, *division, 0);
   const Copies copies = copies_of(part, operands);
-  Source source{operands, with_copies(part, copies), options.workspace_bytes - copies.bytes(),
-                copying_us(copies, usable), *division};
+  const Problem copied = with_copies(part, copies);
+  Source source{operands,
+                copied,
+                transposed(copied),
+                options.workspace_bytes - copies.bytes(),
+                copying_us(copies, usable),
+                *division};
   if (division->parts > 1) {
     const Problem last = part_of(problem, *division, division->parts - 1);
     source.last = with_copies(last, copies_of(last, operands));
@@ -119,6 +127,37 @@ double needed_part(Arch arch) {
   return arch == Arch::sm100 ? 0.97 : 1;
 }
 
+const char* row_rejects(const Problem& given, const Problem& seen, const DeviceFacts& usable,
+                        const KernelConfig& config, const SelectOptions& options) {
+  if (const char* reason = rejects(given, seen, usable, config)) return reason;
+  if (const char* reason = target_rejects(config, usable)) return reason;
+  if (options.batch_invariant)
+    if (const char* reason = batch_invariance_rejects(given, config)) return reason;
+  return only_when_forced(config, options);
+}
+
+struct BestRow {
+  int row;
+  Candidate candidate;
+};
+
+// Of one source.
+std::optional<BestRow> best_row(const Source& source, const DeviceFacts& usable,
+                                std::span<const KernelConfig> rows, const SelectOptions& options) {
+  const Glance glance(source.problem, usable);
+  std::optional<BestRow> best;
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    if (!glance.may_serve(rows[row])) continue;
+    const Candidate candidate = judged(source, usable, rows[row], options);
+    if (candidate.rejected != nullptr) continue;
+    if (best &&
+        candidate.predicted_us >= needed_part(rows[row].arch) * best->candidate.predicted_us)
+      continue;
+    best = {static_cast<int>(row), candidate};
+  }
+  return best;
+}
+
 }  // namespace
 
 DeviceFacts limited(const DeviceFacts& facts, const SelectOptions& options) {
@@ -135,20 +174,12 @@ const char* batch_invariance_rejects(const Problem& problem, const KernelConfig&
   return nullptr;
 }
 
-const char* row_rejects(const Problem& problem, const DeviceFacts& usable,
-                        const KernelConfig& config, const SelectOptions& options) {
-  if (const char* reason = rejects(problem, usable, config)) return reason;
-  if (const char* reason = target_rejects(config, usable)) return reason;
-  if (options.batch_invariant)
-    if (const char* reason = batch_invariance_rejects(problem, config)) return reason;
-  return only_when_forced(config, options);
-}
-
 const char* row_rejects(const Source& source, const DeviceFacts& usable, const KernelConfig& config,
                         const SelectOptions& options) {
-  const char* const reason = row_rejects(source.problem, usable, config, options);
+  const char* const reason =
+      row_rejects(source.problem, source.seen_by(config), usable, config, options);
   if (reason != nullptr || source.division.parts == 1) return reason;
-  return row_rejects(source.last, usable, config, options);
+  return row_rejects(source.last, seen_by(config, source.last), usable, config, options);
 }
 
 Candidate with_sums(const Problem& seen, const DeviceFacts& usable, const KernelConfig& config,
@@ -179,7 +210,7 @@ Candidate judged(const Source& source, const DeviceFacts& usable, const KernelCo
                  const SelectOptions& options) {
   Candidate best{row_rejects(source, usable, config, options), config.tile.n, 1, 0};
   if (best.rejected != nullptr) return best;
-  const Problem problem = seen_by(config, source.problem);
+  const Problem& problem = source.seen_by(config);
   best.predicted_us = std::numeric_limits<double>::infinity();
   // Forced slices go before what has none, where a width of tile can have them.
   const auto is_better = [&](const Candidate& candidate) {
@@ -217,9 +248,8 @@ Candidate judged(const Problem& problem, const DeviceFacts& usable, const Kernel
   std::optional<Candidate> best;
   for (const Source& source : Sources(problem, usable, options)) {
     const Candidate candidate = judged(source, usable, config, options);
-    const bool is_better = best && candidate.rejected == nullptr &&
-                           weighed_us(candidate.operands, candidate.predicted_us) <
-                               weighed_us(best->operands, best->predicted_us);
+    const bool is_better =
+        best && candidate.rejected == nullptr && weighed_us(candidate) < weighed_us(*best);
     if (!best || best->rejected != nullptr || is_better) best = candidate;
   }
   return *best;
@@ -240,7 +270,7 @@ Candidate picked(const Problem& given, const DeviceFacts& usable,
   }
   candidate.rejected = row_rejects(*source, usable, config, options);
   if (candidate.rejected != nullptr) return candidate;
-  const Problem problem = seen_by(config, source->problem);
+  const Problem& problem = source->seen_by(config);
   bool is_tile = false;
   for_each_tile_n(config, problem, [&](int tile_n) { is_tile |= pick.tile_n == tile_n; });
   const auto can_split = [&](std::size_t bytes) {
@@ -273,37 +303,19 @@ int forced_row(std::span<const KernelConfig> rows, std::string_view name) {
   throw Error(BWGEMM_STATUS_INVALID_VALUE, text("no kernel has the forced name \"", name, "\""));
 }
 
-std::optional<Choice> best_choice(const Problem& problem, const Source& source,
-                                  const DeviceFacts& usable, std::span<const KernelConfig> rows,
-                                  const SelectOptions& options) {
-  int best_row = -1;
-  Candidate best{};
-  for (std::size_t row = 0; row < rows.size(); ++row) {
-    const Candidate candidate = judged(source, usable, rows[row], options);
-    if (candidate.rejected != nullptr) continue;
-    const double needed = needed_part(rows[row].arch) * best.predicted_us;
-    if (best_row >= 0 && candidate.predicted_us >= needed) continue;
-    best_row = static_cast<int>(row);
-    best = candidate;
-  }
-  if (best_row < 0) return std::nullopt;
-  return choice_of(problem, usable, rows, options, best_row, best);
-}
-
 Choice select(const Problem& problem, const DeviceFacts& facts, std::span<const KernelConfig> rows,
               const SelectOptions& options) {
   const DeviceFacts usable = limited(facts, options);
   if (options.has_pick_for(problem)) return picked_choice(problem, usable, rows, options);
   if (!options.forced_kernel.empty()) return forced_choice(problem, usable, rows, options);
-  std::optional<Choice> best;
+  std::optional<BestRow> best;
   for (const Source& source : Sources(problem, usable, options)) {
-    const std::optional<Choice> choice = best_choice(problem, source, usable, rows, options);
-    if (choice && (!best || weighed_us(choice->operands, choice->predicted_us) <
-                                weighed_us(best->operands, best->predicted_us)))
-      best = choice;
+    const std::optional<BestRow> of_source = best_row(source, usable, rows, options);
+    if (of_source && (!best || weighed_us(of_source->candidate) < weighed_us(best->candidate)))
+      best = of_source;
   }
   if (!best) throw_nothing_serves(problem, usable, rows, options);
-  return *best;
+  return choice_of(problem, usable, rows, options, best->row, best->candidate);
 }
 
 bool can_serve(const Problem& problem, const DeviceFacts& facts, std::span<const KernelConfig> rows,
