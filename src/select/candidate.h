@@ -10,6 +10,7 @@
 #include "core/problem.h"
 #include "core/tiling.h"
 #include "kernels/shape.h"
+#include "select/cost.h"
 #include "select/select.h"
 
 namespace bwgemm {
@@ -83,7 +84,8 @@ const char* row_rejects(const Source& source, const DeviceFacts& usable, const K
 // The number of slices judged, whose sums are added where it takes less time. The problem is as the
 // kernel sees it.
 Candidate with_sums(const Problem& seen, const DeviceFacts& usable, const KernelConfig& config,
-                    const SelectOptions& options, int tile_n, int splits);
+                    const SelectOptions& options, int tile_n, int splits,
+                    const WithoutSlices& known);
 
 // Calls body(tile_n) for the config's tile, or for every run-time one that B allows. The problem is
 // as the kernel sees it.

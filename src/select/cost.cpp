@@ -20,17 +20,6 @@ double mma_clocks(const KernelConfig& config, int tile_n) {
                                        : single_mma_clocks(tile_n);
 }
 
-// What one k block of one CTA asks for.
-struct Block {
-  double flop;
-  double bytes;         // of operands that arrive in shared memory, multicast ones included
-  double sm_bytes;      // the same by the time that it takes an SM
-  double memory_bytes;  // of bytes, its share of what comes from memory
-  double l2_bytes;      // the same by L2's time; what CTAs of a cluster, or neighbours, share once
-  double l2_delivers;   // and as bytes
-  double line_requests = 0;  // for one line of L2, at about the same time, where that is many
-};
-
 // An operand along m or n with so few of them that a line of L2 holds rows of several k: all CTAs
 // ask for each of these rows.
 double requests_for_a_line(const Matrix& matrix, Major major, std::int64_t readers) {
@@ -276,7 +265,8 @@ double drifted_us(const Problem& problem, const DeviceFacts& facts, const ArchCo
 }
 
 Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
-              int given_tile_n, int splits, SliceSums sums, const ArchCosts& costs) {
+              int given_tile_n, int splits, SliceSums sums, const ArchCosts& costs,
+              const WithoutSlices& known) {
   const ClusterTile tile = cluster_tile(config, given_tile_n);
   const int tile_n = tile.n / config.cluster.n;
   const double cta_outputs = static_cast<double>(config.tile.m) *
@@ -302,13 +292,13 @@ Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConf
                          : config.ctas_per_sm > 1 ? costs.exposed_epilogue * epilogue
                                                   : epilogue;
   const std::int64_t steps = k_steps(problem, config);
-  const Block block = block_of(problem, costs, config, tile_n, tiles);
+  const Block& block = known.block;
   const bool straddles_alone =
       config.cluster.size() == 1 && (straddles(problem.a) || straddles(problem.b));
   const double pace_of_shape = config.takes_turns && whole <= resident
-                                   ? costs.without_turns * pace(config)
-                               : straddles_alone ? std::max(pace(config), costs.straddling_pace)
-                                                 : pace(config);
+                                   ? costs.without_turns * known.pace
+                               : straddles_alone ? std::max(known.pace, costs.straddling_pace)
+                                                 : known.pace;
   const double loading = loading_block_us(problem, config, tile_n);
   const bool ends_inside = problem.k % config.tile.k != 0 && !moves_lines(config);
   const double partial_block = ends_inside ? costs.partial_block : 0;
@@ -469,16 +459,32 @@ int raster_group(const Problem& problem, const DeviceFacts& facts, const KernelC
   return static_cast<int>(ceil_div(tiles.m, bands));
 }
 
+WithoutSlices without_slices(const Problem& problem, const KernelConfig& config, int tile_n) {
+  if (config.family == Family::dot || config.family == Family::direct) return {};
+  const ClusterTile tile = cluster_tile(config, tile_n);
+  const bool has_pace = config.family == Family::cooperative;  // of the others all are 1
+  return {has_pace ? pace(config) : 1,
+          block_of(problem, costs_of(config.arch), config, tile.n / config.cluster.n,
+                   tile_counts(problem, tile.m, tile.n))};
+}
+
 double predicted_us(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
                     int tile_n, int splits, SliceSums sums) {
+  return predicted_us(problem, facts, config, tile_n, splits, sums,
+                      without_slices(problem, config, tile_n));
+}
+
+double predicted_us(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
+                    int tile_n, int splits, SliceSums sums, const WithoutSlices& known) {
   const ArchCosts& costs = costs_of(config.arch);
   if (config.family == Family::dot)
     return dot::is_of_vectors(config)
                ? vectors_us(problem, facts, config, splits, sums, costs)
                : costs.unmapped_launch_us + dot_compute_us(problem, facts, config, splits, costs);
   const bool is_direct = config.family == Family::direct;
-  const Time time = is_direct ? Time{direct_compute_us(problem, facts, config, splits, costs), 0, 0}
-                              : tma_time(problem, facts, config, tile_n, splits, sums, costs);
+  const Time time = is_direct
+                        ? Time{direct_compute_us(problem, facts, config, splits, costs), 0, 0}
+                        : tma_time(problem, facts, config, tile_n, splits, sums, costs, known);
   const double launch = is_direct ? costs.unmapped_launch_us : costs.launch_us;
   return launch + (config.cluster.size() > 1 ? costs.cluster_us : 0) +
          together_us(costs, time.compute_us,

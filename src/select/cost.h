@@ -53,6 +53,27 @@ namespace bwgemm {
 double predicted_us(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
                     int tile_n, int splits, SliceSums sums = SliceSums::memory);
 
+// What one k block of one CTA asks for.
+struct Block {
+  double flop;
+  double bytes;         // of operands that arrive in shared memory, multicast ones included
+  double sm_bytes;      // the same by the time that it takes an SM
+  double memory_bytes;  // of bytes, its share of what comes from memory
+  double l2_bytes;      // the same by L2's time; what CTAs of a cluster, or neighbours, share once
+  double l2_delivers;   // and as bytes
+  double line_requests = 0;  // for one line of L2, at about the same time, where that is many
+};
+
+// What predictions for a tile have in common, however many slices there are: a good part of the
+// work. Empty for kernels without tensor maps.
+struct WithoutSlices {
+  double pace = 0;
+  Block block = {};
+};
+WithoutSlices without_slices(const Problem& problem, const KernelConfig& config, int tile_n);
+double predicted_us(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
+                    int tile_n, int splits, SliceSums sums, const WithoutSlices& known);
+
 // Tile rows that are walked together, see kernels/raster.h.
 int raster_group(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
                  int tile_n);

@@ -183,9 +183,10 @@ const char* row_rejects(const Source& source, const DeviceFacts& usable, const K
 }
 
 Candidate with_sums(const Problem& seen, const DeviceFacts& usable, const KernelConfig& config,
-                    const SelectOptions& options, int tile_n, int splits) {
+                    const SelectOptions& options, int tile_n, int splits,
+                    const WithoutSlices& known) {
   const auto predicted = [&](SliceSums sums) {
-    return predicted_us(seen, usable, config, tile_n, splits, sums);
+    return predicted_us(seen, usable, config, tile_n, splits, sums, known);
   };
   Candidate candidate{nullptr, tile_n, splits, predicted(SliceSums::memory)};
   if (options.forced_sums == SliceSums::memory ||
@@ -221,9 +222,10 @@ Candidate judged(const Source& source, const DeviceFacts& usable, const KernelCo
   const auto consider = [&](int tile_n) {
     const Splits splits = splits_to_try(problem, usable, config, source.workspace_bytes,
                                         allowed_splits(source, options), tile_n);
+    const WithoutSlices known = without_slices(problem, config, tile_n);
     for (int i = 0; i < splits.count; ++i) {
       const Candidate candidate =
-          with_sums(problem, usable, config, options, tile_n, splits.number[i]);
+          with_sums(problem, usable, config, options, tile_n, splits.number[i], known);
       if (is_better(candidate)) best = candidate;
     }
   };
@@ -290,7 +292,8 @@ Candidate picked(const Problem& given, const DeviceFacts& usable,
   else if (!can_split(source->workspace_bytes))
     candidate.rejected = "its slices of k need more workspace than the call may use";
   else
-    candidate = with_sums(problem, usable, config, options, pick.tile_n, pick.splits);
+    candidate = with_sums(problem, usable, config, options, pick.tile_n, pick.splits,
+                          without_slices(problem, config, pick.tile_n));
   candidate.operands = source->operands;
   candidate.division = source->division;
   candidate.predicted_us = source->whole_us(candidate.predicted_us);
