@@ -7,6 +7,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -119,6 +120,8 @@ class FakeDriver {
   CUstreamCaptureMode& capture_mode();  // of the calling thread
   void release_all_of(FakeContext* context);
   bool any_capture(const FakeContext* context) const;
+
+  static inline constinit std::atomic<bool> is_quick{false};  // see fake_cuda.h
 
   std::recursive_mutex mutex;
   const FakeDevice* device = nullptr;  // null: there is none

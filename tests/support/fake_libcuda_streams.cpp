@@ -333,6 +333,10 @@ FAKE_CUDA_ENTRY CUresult cuStreamGetId(CUstream handle, unsigned long long* id) 
 // ---- capture and graphs -------------------------------------------------------------------------
 
 FAKE_CUDA_ENTRY CUresult cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus* status) {
+  if (FakeDriver::is_quick) {
+    *status = CU_STREAM_CAPTURE_STATUS_NONE;
+    return CUDA_SUCCESS;
+  }
   const FakeDriver::Call call("cuStreamIsCapturing");
   if (call.fault() != CUDA_SUCCESS) return call.fault();
   FakeDriver& fake = FakeDriver::get();
