@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <cstring>
 #include <type_traits>
 
@@ -61,7 +62,7 @@ std::optional<GemmKey> plan_key(const GemmArguments& arguments, bwgemmPointerMod
 
 std::optional<MatmulKey> plan_key(const MatmulArguments& arguments,
                                   bwgemmPointerMode_t pointer_mode, int part) {
-  bwgemmMatmulDesc_t desc = arguments.desc;
+  const bwgemmMatmulDesc_t& desc = arguments.desc;
   if (desc.m <= 0 || desc.n <= 0 || desc.batchCount <= 0) return std::nullopt;
   const auto alpha = scalar_traits(arguments.alpha, pointer_mode);
   // Null is a zero in either mode.
@@ -76,11 +77,14 @@ std::optional<MatmulKey> plan_key(const MatmulArguments& arguments,
   const std::uint64_t fused = traits(desc.bias) | traits(desc.rowScale) << 5 |
                               traits(desc.columnScale) << 10 | traits(desc.aux) << 15 |
                               traits(desc.workspace) << 20 | traits(desc.biasGradient) << 25;
-  desc.bias = desc.rowScale = desc.columnScale = nullptr;
-  desc.aux = desc.workspace = desc.biasGradient = nullptr;
   static_assert(std::has_unique_object_representations_v<bwgemmMatmulDesc_t>);
-  MatmulKey key;
+  MatmulKey key;  // a copy of something as long is a tenth of a warm call: there is none beside it
   std::memcpy(key.words.data(), &desc, sizeof desc);
+  for (const std::size_t address :
+       {offsetof(bwgemmMatmulDesc_t, bias), offsetof(bwgemmMatmulDesc_t, rowScale),
+        offsetof(bwgemmMatmulDesc_t, columnScale), offsetof(bwgemmMatmulDesc_t, aux),
+        offsetof(bwgemmMatmulDesc_t, workspace), offsetof(bwgemmMatmulDesc_t, biasGradient)})
+    key.words[address / sizeof(std::uint64_t)] = 0;
   key.words.back() = operands | fused << 32;
   return key;
 }
