@@ -113,16 +113,9 @@ void run_bwgemm(bwgemmHandle_t handle, const BenchProblem& p, const Pointers& at
 
 std::string explain(bwgemmHandle_t handle, const BenchProblem& p, const Pointers& at) {
   std::string text(1 << 16, '\0');
-  if (p.epilogue.any()) {
-    const MatmulCall call = matmul_call(p, at);
-    require(bwgemmMatmulExplain(handle, &call.desc, at.alpha, at.a, at.b, call.beta, call.c, at.c,
-                                text.data(), text.size()));
-    text.resize(text.find('\0'));
-    return text;
-  }
-  require(bwgemmExplain(handle, operation(p.transa), operation(p.transb), p.m, p.n, p.k, at.alpha,
-                        at.a, p.a.type, p.a.ld, at.b, p.b.type, p.b.ld, at.beta, at.c, p.c.type,
-                        p.c.ld, BWGEMM_COMPUTE_32F, -1, text.data(), text.size()));
+  const MatmulCall call = matmul_call(p, at);
+  require(bwgemmMatmulExplain(handle, &call.desc, at.alpha, at.a, at.b, call.beta, call.c, at.c,
+                              text.data(), text.size()));
   text.resize(text.find('\0'));
   return text;
 }
