@@ -151,15 +151,16 @@ void Graph::abandon() const {
   if (unfinished != nullptr) driver().cuGraphDestroy(unfinished);
 }
 
-std::optional<Graph::Kernel> Graph::first_kernel(const std::string& prefix) const {
+std::vector<Graph::Kernel> Graph::kernels(const std::string& prefix) const {
   const DriverApi& api = driver();
   if (api.cuGraphGetNodes == nullptr || api.cuGraphNodeGetType == nullptr ||
       api.cuGraphKernelNodeGetParams == nullptr || api.cuFuncGetName == nullptr)
-    return std::nullopt;
+    return {};
   std::size_t count = 0;
-  if (api.cuGraphGetNodes(graph_, nullptr, &count) != CUDA_SUCCESS) return std::nullopt;
+  if (api.cuGraphGetNodes(graph_, nullptr, &count) != CUDA_SUCCESS) return {};
   std::vector<CUgraphNode> nodes(count);
-  if (api.cuGraphGetNodes(graph_, nodes.data(), &count) != CUDA_SUCCESS) return std::nullopt;
+  if (api.cuGraphGetNodes(graph_, nodes.data(), &count) != CUDA_SUCCESS) return {};
+  std::vector<Kernel> found;
   for (const CUgraphNode node : nodes) {
     CUgraphNodeType type{};
     CUDA_KERNEL_NODE_PARAMS params{};
@@ -167,10 +168,20 @@ std::optional<Graph::Kernel> Graph::first_kernel(const std::string& prefix) cons
     if (api.cuGraphNodeGetType(node, &type) == CUDA_SUCCESS && type == CU_GRAPH_NODE_TYPE_KERNEL &&
         api.cuGraphKernelNodeGetParams(node, &params) == CUDA_SUCCESS && params.func != nullptr &&
         api.cuFuncGetName(&name, params.func) == CUDA_SUCCESS && name != nullptr &&
-        std::string(name).starts_with(prefix) && !std::string(name).ends_with("_copy"))
-      return Kernel{node, params, name};
+        std::string(name).starts_with(prefix))
+      found.push_back({node, params, name});
   }
+  return found;
+}
+
+std::optional<Graph::Kernel> Graph::first_kernel(const std::string& prefix) const {
+  for (const Kernel& kernel : kernels(prefix))
+    if (!kernel.name.ends_with("_copy")) return kernel;
   return std::nullopt;
+}
+
+int Graph::launches(const std::string& prefix) const {
+  return static_cast<int>(kernels(prefix).size());
 }
 
 std::string Graph::kernel(const std::string& prefix) const {

@@ -7,6 +7,7 @@
 #include <cuda.h>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace bwgemm::bench {
 
@@ -141,12 +142,17 @@ class Graph {
   // The first kernel whose name begins with `prefix`; "" if there is none or the driver cannot say.
   std::string kernel(const std::string& prefix) const;
 
+  // How many kernels have such names, copies of operands included; 0 also if the driver cannot say.
+  int launches(const std::string& prefix) const;
+
  private:
   struct Kernel {
     CUgraphNode node;
     CUDA_KERNEL_NODE_PARAMS params;
     std::string name;
   };
+  // Whose names begin with `prefix`, in the order of the graph's nodes.
+  std::vector<Kernel> kernels(const std::string& prefix) const;
   // That is no copy of operands.
   std::optional<Kernel> first_kernel(const std::string& prefix) const;
   void finish();

@@ -126,7 +126,8 @@ HostPath measure_host_path(const Gpu& gpu, const CublasLt* cublaslt, const Bench
   call();  // loads the kernel
   check(driver().cuStreamSynchronize(gpu.stream()), "cuStreamSynchronize");
   const Graph graph(gpu, call);
-  const Graph::KernelLaunch like = graph.kernel_launch("bwgemm_");
+  constexpr const char* prefix = "bwgemm_";
+  const Graph::KernelLaunch like = graph.kernel_launch(prefix);
   EmptyLaunch empty(gpu, like);
 
   Contest contest(gpu);
@@ -136,18 +137,19 @@ HostPath measure_host_path(const Gpu& gpu, const CublasLt* cublaslt, const Bench
   if (cublaslt != nullptr && problem.k > 0) lt.emplace(*cublaslt, gpu, problem);
   if (lt && lt->algorithms() > 0) contest.add([&] { lt->run(0, at); });
   const std::vector<HostTimes> times = contest.run();
-  return {problem, like.name, times[0], times[1], times.size() > 2 ? times[2] : HostTimes{}};
+  return {problem,  like.name, graph.launches(prefix),
+          times[0], times[1],  times.size() > 2 ? times[2] : HostTimes{}};
 }
 
 std::string host_path_line(const HostPath& path) {
   std::array<char, 512> line{};
   std::snprintf(line.data(), line.size(),
                 "%-34s %-46s ns a call, median (99%%): bwgemm %.0f (%.0f), empty launch %.0f "
-                "(%.0f), cublasLtMatmul %.0f (%.0f); above empty %.0f\n",
+                "(%.0f), cublasLtMatmul %.0f (%.0f); above %d empty: %.0f\n",
                 path.problem.name.c_str(), path.kernel.c_str(), path.bwgemm.median_ns,
                 path.bwgemm.p99_ns, path.empty.median_ns, path.empty.p99_ns,
-                path.cublaslt.median_ns, path.cublaslt.p99_ns,
-                path.bwgemm.median_ns - path.empty.median_ns);
+                path.cublaslt.median_ns, path.cublaslt.p99_ns, path.launches,
+                path.bwgemm.median_ns - path.launches * path.empty.median_ns);
   return line.data();
 }
 
@@ -157,6 +159,7 @@ std::string host_path_csv(const std::vector<HostPath>& paths) {
     std::vector<Cell> cells = problem_cells(path.problem);
     const std::vector<Cell> measured = {
         {"kernel", path.kernel},
+        {"launches", std::to_string(path.launches)},
         {"bwgemm_ns", fixed(path.bwgemm.median_ns, 0)},
         {"bwgemm_p99_ns", fixed(path.bwgemm.p99_ns, 0)},
         {"empty_ns", fixed(path.empty.median_ns, 0)},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// host_path: the host's time for one call, of bwgemm, of an empty kernel launched alike (the floor)
-// and of cuBLASLt with a ready plan, call by call, interleaved in one process.
+// host_path: the host's time for one call, of bwgemm, of an empty kernel launched alike (the floor
+// of each of the call's launches) and of cuBLASLt with a ready plan, call by call, interleaved in
+// one process.
 #pragma once
 
 #include <string>
@@ -18,7 +19,8 @@ struct HostTimes {
 
 struct HostPath {
   BenchProblem problem;
-  std::string kernel;
+  std::string kernel;  // the product's, which the empty launch is like
+  int launches;        // of bwgemm's call: copies of operands, parts, sums behind the product
   HostTimes bwgemm, empty, cublaslt;  // of cuBLASLt zeros without it
 };
 
