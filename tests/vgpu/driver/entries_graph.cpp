@@ -58,7 +58,7 @@ void list(const std::vector<Element>& all, Element* into, std::size_t* count) {
   *count = into != nullptr ? std::min(*count, all.size()) : all.size();
 }
 
-const Node& node_of(Driver& driver, CUgraphNode handle) {
+const Node& node_of(const Driver& driver, CUgraphNode handle) {
   const Node* found = nullptr;
   driver.graphs.for_each([&](const Graph& graph) {
     for (const auto& node : graph.nodes)
@@ -66,6 +66,12 @@ const Node& node_of(Driver& driver, CUgraphNode handle) {
   });
   require_value(found != nullptr);
   return *found;
+}
+
+const KernelWork& kernel_of(const Driver& driver, CUgraphNode handle) {
+  const Node& node = node_of(driver, handle);
+  require_value(node.work.kernel != nullptr);
+  return *node.work.kernel;
 }
 
 CUresult instantiate(CUgraphExec* exec, CUgraph handle, unsigned long long flags) {
@@ -194,19 +200,38 @@ CUresult cuGraphNodeGetType(CUgraphNode handle, CUgraphNodeType* type) {
   });
 }
 
-// The arguments live as long as the node.
 CUresult cuGraphKernelNodeGetParams(CUgraphNode handle, CUDA_KERNEL_NODE_PARAMS* params) {
   return call(Needs::driver, [&](Driver& driver) {
     require_value(params != nullptr);
-    const auto& kernel = node_of(driver, handle).work.kernel;
-    require_value(kernel != nullptr);
-    const bwgemm::vgpu::Dim3 &grid = kernel->request.grid, &block = kernel->request.block;
+    const KernelWork& kernel = kernel_of(driver, handle);
+    const bwgemm::vgpu::LaunchRequest& request = kernel.request;
     *params = {};
-    params->func = kernel->function;
-    params->gridDimX = grid.x, params->gridDimY = grid.y, params->gridDimZ = grid.z;
-    params->blockDimX = block.x, params->blockDimY = block.y, params->blockDimZ = block.z;
-    params->sharedMemBytes = kernel->request.dynamic_shared_bytes;
-    params->kernelParams = const_cast<void**>(kernel->arguments.data());
+    params->func = kernel.function;
+    params->gridDimX = request.grid.x;
+    params->gridDimY = request.grid.y;
+    params->gridDimZ = request.grid.z;
+    params->blockDimX = request.block.x;
+    params->blockDimY = request.block.y;
+    params->blockDimZ = request.block.z;
+    params->sharedMemBytes = request.dynamic_shared_bytes;
+    params->kernelParams = const_cast<void**>(kernel.values.data());  // not to be written to
+  });
+}
+
+CUresult cuGraphKernelNodeGetAttribute(CUgraphNode handle, CUkernelNodeAttrID attribute,
+                                       CUkernelNodeAttrValue* value) {
+  return call(Needs::driver, [&](Driver& driver) {
+    require_value(value != nullptr);
+    const KernelWork& kernel = kernel_of(driver, handle);
+    *value = {};
+    if (attribute == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
+      value->clusterDim.x = kernel.request.cluster_size;
+      value->clusterDim.y = value->clusterDim.z = 1;
+    } else if (attribute == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION) {
+      value->programmaticStreamSerializationAllowed = kernel.is_programmatic ? 1 : 0;
+    } else {
+      fail(CUDA_ERROR_INVALID_VALUE);
+    }
   });
 }
 

@@ -77,6 +77,7 @@ const std::vector<Export>& exports() {
       plain<&cuGraphGetEdges>("cuGraphGetEdges", 12030),
       plain<&cuGraphNodeGetType>("cuGraphNodeGetType", 10000),
       plain<&cuGraphKernelNodeGetParams>("cuGraphKernelNodeGetParams", 12000),
+      plain<&cuGraphKernelNodeGetAttribute>("cuGraphKernelNodeGetAttribute", 11000),
       plain<&cuGraphInstantiateWithFlags>("cuGraphInstantiateWithFlags", 11040),
       plain<&cuGraphInstantiateWithFlags>("cuGraphInstantiate", 12000),
       plain<&cuGraphExecDestroy>("cuGraphExecDestroy", 10000),

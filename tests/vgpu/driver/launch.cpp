@@ -178,13 +178,13 @@ void launch(const CUlaunchConfig& config, const Function& function, void** param
   request.cluster_size = launch.cluster_size();
   request.dynamic_shared_bytes = launch.dynamic_shared_bytes;
   request.parameters = arguments(*function.signature, parameters, extra);
-  std::vector<void*> each;
-  for (const auto& parameter : function.signature->parameters)
-    each.push_back(request.parameters.data() + parameter.offset);
+  std::vector<void*> values;
+  for (const Signature::Parameter& parameter : function.signature->parameters)
+    values.push_back(request.parameters.data() + parameter.offset);
   enqueue(stream, CU_GRAPH_NODE_TYPE_KERNEL,
-          std::make_shared<const KernelWork>(KernelWork{std::move(request), function.handle(),
-                                                        std::move(each), launch.is_programmatic,
-                                                        static_cast<std::uint32_t>(ctas_per_sm)}));
+          std::make_shared<const KernelWork>(KernelWork{std::move(request), launch.is_programmatic,
+                                                        static_cast<std::uint32_t>(ctas_per_sm),
+                                                        function.handle(), std::move(values)}));
 }
 
 }  // namespace bwgemm::vgpu::driver

@@ -24,10 +24,10 @@ struct Launch {
 
 struct KernelWork {
   vgpu::LaunchRequest request;
-  CUfunction function;
-  std::vector<void*> arguments;  // one by one, in the request's parameters
   bool is_programmatic;
   std::uint32_t ctas_per_sm;
+  CUfunction function;        // for those who ask a graph
+  std::vector<void*> values;  // the same: of each parameter, in the request's bytes
 };
 
 // Kernels of which each but the first may begin before the one in front of it ends. Fails if their
