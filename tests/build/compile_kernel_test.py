@@ -62,6 +62,13 @@ class Gate(unittest.TestCase):
             self.assertGreater(os.path.getsize(fatbin), 0)
             self.assertNotIn(b".target sm_90a", environment.read(fatbin, "rb"))
 
+    def test_a_kernel_that_is_not_shipped_may_be_bad(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = compile_kernel_run("bad_kernel_spill", folder, "sm_90a", "--only-warn")
+            self.assertEqual(done.returncode, 0, done.stdout)
+            self.assertRegex(done.stdout, r"[1-9]\d* bytes spill stores")
+            self.assertTrue(os.path.exists(os.path.join(folder, "bad_kernel_spill.sm_90a.fatbin")))
+
     def test_ptx_goes_into_the_fatbin_when_asked_for(self):
         with tempfile.TemporaryDirectory() as folder:
             done = compile_kernel_run("good_kernel", folder, "sm_90a", "--embed-ptx")
