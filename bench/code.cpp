@@ -69,6 +69,7 @@ CUfunction Code::function(const char* name, int dynamic_shared_bytes) const {
 }
 
 void launch(const Gpu& gpu, CUfunction function, const LaunchShape& shape, void** parameters) {
+  CUlaunchAttribute cluster{};
   CUlaunchConfig config{};
   config.gridDimX = shape.grid;
   config.gridDimY = config.gridDimZ = 1;
@@ -76,6 +77,18 @@ void launch(const Gpu& gpu, CUfunction function, const LaunchShape& shape, void*
   config.blockDimY = config.blockDimZ = 1;
   config.sharedMemBytes = static_cast<unsigned>(shape.shared_bytes);
   config.hStream = gpu.stream();
+  if (shape.cluster > 1) {
+    constexpr unsigned portable = 8;
+    if (shape.cluster > portable)
+      check(driver().cuFuncSetAttribute(function,
+                                        CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1),
+            "cuFuncSetAttribute");
+    cluster.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+    cluster.value.clusterDim.x = shape.cluster;
+    cluster.value.clusterDim.y = cluster.value.clusterDim.z = 1;
+    config.attrs = &cluster;
+    config.numAttrs = 1;
+  }
   check(driver().cuLaunchKernelEx(&config, function, parameters, nullptr), "cuLaunchKernelEx");
 }
 

@@ -38,6 +38,7 @@ class Code {
 struct LaunchShape {
   unsigned grid, threads;
   int shared_bytes = 0;
+  unsigned cluster = 1;  // CTAs, where the code does not say it
 };
 
 void launch(const Gpu& gpu, CUfunction function, const LaunchShape& shape, void** parameters);

@@ -13,45 +13,71 @@ namespace bwgemm::bench {
 
 namespace {
 
-bool is_consumer(const TraceTrack& track) {
-  return track.track >= trace_consumer;
+const char* name(TraceRole role) {
+  switch (role) {
+    case TraceRole::producer: return "producer";
+    case TraceRole::loader: return "loader";
+    case TraceRole::output: return "output";
+    case TraceRole::consumer: return "consumer";
+    case TraceRole::mma: return "mma";
+    case TraceRole::epilogue: return "epilogue";
+    case TraceRole::team: return "team";
+  }
+  return "?";
 }
 
 const char* name(TraceEvent event) {
   switch (event) {
     case TraceEvent::begin: return "start";
+    case TraceEvent::tile: return "begin tile";
+    case TraceEvent::wait_turn: return "wait for the turn";
     case TraceEvent::wait_empty: return "wait for a slot";
     case TraceEvent::issue: return "issue loads";
+    case TraceEvent::wait_landed: return "wait for loads";
+    case TraceEvent::move: return "move lines";
+    case TraceEvent::wait_accumulator: return "wait for an accumulator";
     case TraceEvent::wait_full: return "wait for operands";
     case TraceEvent::multiply: return "multiply";
+    case TraceEvent::stage: return "stage activations";
+    case TraceEvent::wait_sums: return "wait for products";
+    case TraceEvent::sum: return "add sums";
     case TraceEvent::epilogue: return "epilogue";
     case TraceEvent::wait_slice: return "wait for the epilogue";
     case TraceEvent::store: return "store";
+    case TraceEvent::finish: return "wait for the others";
     default: return "?";
   }
 }
 
 std::string track_name(const TraceTrack& track) {
-  const std::string cta = std::string("CTA ").append(std::to_string(track.cta)).append(" ");
-  if (track.track == trace_producer) return cta + "producer";
-  const bool consumer = is_consumer(track);
-  return cta + (consumer ? "consumer " : "output ") +
-         std::to_string(track.track - (consumer ? trace_consumer : trace_output));
+  std::string text = std::string("CTA ").append(std::to_string(track.cta)).append(" ");
+  text += name(track.role);
+  const bool is_numbered = track.role == TraceRole::output || track.role == TraceRole::consumer ||
+                           track.role == TraceRole::team;
+  if (is_numbered)
+    text += std::string(" ").append(std::to_string(track.track - first_trace_track(track.role)));
+  return text;
 }
 
-// A consumer's tiles: the spans of products up to an epilogue, and the epilogue.
+// What a role does for a tile: up to its epilogue, and in that.
 struct Tile {
-  double begin, multiplied, end;
+  std::uint32_t number;
+  double begin, epilogue, end;
 };
 
 std::vector<Tile> tiles_of(const TraceTrack& track) {
   std::vector<Tile> tiles;
-  bool is_open = false;
+  bool is_in_tile = false, is_in_epilogue = false;
   for (const TraceSpan& span : track.spans) {
-    if (span.event == TraceEvent::begin) continue;
-    if (!is_open) tiles.push_back({span.begin, span.end, span.end});
-    is_open = span.event != TraceEvent::epilogue;
-    if (is_open) tiles.back().multiplied = span.end;
+    if (span.event == TraceEvent::tile) {
+      tiles.push_back({span.index, span.begin, span.end, span.end});
+      is_in_tile = true;
+      is_in_epilogue = false;
+    }
+    if (span.event == TraceEvent::finish) is_in_tile = false;
+    if (!is_in_tile) continue;
+    is_in_epilogue = is_in_epilogue || span.event == TraceEvent::epilogue;
+    if (!is_in_epilogue) tiles.back().epilogue = span.end;
     tiles.back().end = span.end;
   }
   return tiles;
@@ -111,7 +137,8 @@ std::vector<TraceTrack> tracks_of(std::span<const TraceStamp> stamps, std::size_
     const std::size_t number = at / per_track;
     TraceTrack track{.cta = static_cast<int>(number / trace_tracks),
                      .track = static_cast<int>(number % trace_tracks),
-                     .multiprocessor = mine.front().index,
+                     .role = role_of_begin(mine.front().index),
+                     .multiprocessor = multiprocessor_of_begin(mine.front().index),
                      .is_cut = mine.size() == per_track && mine.back().event != TraceEvent::end,
                      .spans = {}};
     const auto since_first = [&](const TraceStamp& stamp) {
@@ -136,30 +163,26 @@ TraceShares shares_of(std::span<const TraceTrack> tracks, double clocks, double 
   }
   shares.span_us = last * 1e-3;
   shares.multiprocessors = static_cast<int>(multiprocessors.size());
-  int consumers = 0;
-  std::set<int> counted;  // CTAs: each product is one of all its consumers
   for (const TraceTrack& track : tracks) {
-    if (!is_consumer(track) || track.spans.empty()) continue;
-    ++consumers;
-    const bool counts = counted.insert(track.cta).second;
-    shares.start += track.spans.front().begin;
-    shares.tail += last - track.spans.back().end;
+    if (track.spans.empty()) continue;
+    RoleShares& role = shares.roles[track.role];
+    ++role.tracks;
+    role.start += track.spans.front().begin;
+    role.tail += last - track.spans.back().end;
     for (const TraceSpan& span : track.spans) {
       const double time = span.end - span.begin;
-      switch (span.event) {
-        case TraceEvent::wait_full: shares.waiting += time; break;
-        case TraceEvent::multiply: shares.multiplying += time; break;
-        case TraceEvent::epilogue: shares.epilogue += time; break;
-        default: shares.start += time;
-      }
-      if (counts && span.event == TraceEvent::multiply) ++shares.products;
+      (span.event == TraceEvent::begin ? role.start : role.states[span.event]) += time;
+      if (span.event == TraceEvent::multiply) ++shares.products;
     }
   }
-  const double all = last * consumers;
-  if (all > 0)
-    for (double* share :
-         {&shares.start, &shares.waiting, &shares.multiplying, &shares.epilogue, &shares.tail})
-      *share /= all;
+  for (auto& [name, role] : shares.roles) {
+    const double all = last * role.tracks;
+    if (all == 0) continue;
+    role.start /= all;
+    role.tail /= all;
+    for (auto& [event, share] : role.states) share /= all;
+  }
+  shares.uses_tensor_cores = clocks > 0;
   if (mhz > 0 && last > 0)
     shares.tensor_busy = static_cast<double>(shares.products) * clocks / mhz /
                          (shares.span_us * shares.multiprocessors);
@@ -167,22 +190,25 @@ TraceShares shares_of(std::span<const TraceTrack> tracks, double clocks, double 
 }
 
 std::string shares_text(const TraceShares& shares) {
-  std::array<char, 512> text{};
-  std::snprintf(
-      text.data(), text.size(),
-      "%.2f us on %d SMs, %lld products of a stage\nconsumers: %.1f%% before their first wait, "
-      "%.1f%% wait for operands, %.1f%% multiply, %.1f%% epilogue, %.1f%% done before the last\n",
-      shares.span_us, shares.multiprocessors, static_cast<long long>(shares.products),
-      100 * shares.start, 100 * shares.waiting, 100 * shares.multiplying, 100 * shares.epilogue,
-      100 * shares.tail);
-  std::string all = text.data();
-  if (shares.tensor_busy > 0) {
-    std::snprintf(text.data(), text.size(), "tensor cores idle: %.1f%% of SMs x time\n",
-                  100 * (1 - shares.tensor_busy));
+  std::array<char, 128> text{};
+  std::string all;
+  const auto add = [&](const char* format, auto... values) {
+    std::snprintf(text.data(), text.size(), format, values...);
     all += text.data();
-  } else {
-    all += "tensor cores idle: unknown without the SM clock\n";
+  };
+  add("%.2f us on %d SMs, %lld products of a stage\n", shares.span_us, shares.multiprocessors,
+      static_cast<long long>(shares.products));
+  for (const auto& [role, spent] : shares.roles) {
+    add("%s: %.1f%% start, ", name(role), 100 * spent.start);
+    for (const auto& [event, share] : spent.states) add("%.1f%% %s, ", 100 * share, name(event));
+    add("%.1f%% done before the last\n", 100 * spent.tail);
   }
+  if (!shares.uses_tensor_cores)
+    all += "products not on tensor cores\n";
+  else if (shares.tensor_busy > 0)
+    add("tensor cores idle: %.1f%% of SMs x time\n", 100 * (1 - shares.tensor_busy));
+  else
+    all += "tensor cores idle: unknown without the SM clock\n";
   if (shares.is_cut) all += "the buffer was full before the kernel ended: take a smaller problem\n";
   return all;
 }
@@ -194,14 +220,14 @@ std::string trace_json(std::span<const TraceTrack> tracks, const std::string& ti
     const std::uint32_t process = track.multiprocessor;
     if (named.insert(process).second) json.name_process(process);
     const int thread = 2 * (track.cta * trace_tracks + track.track);
-    if (is_consumer(track)) {
+    if (const std::vector<Tile> tiles = tiles_of(track); !tiles.empty()) {
       json.name_thread(process, thread, track_name(track) + ": tiles");
-      std::int64_t number = 0;
-      for (const Tile& tile : tiles_of(track)) {
-        json.span(process, thread, "tile", number, tile.begin, tile.multiplied);
-        if (tile.end > tile.multiplied)
-          json.span(process, thread, "epilogue of tile", number, tile.multiplied, tile.end);
-        ++number;
+      for (const Tile& tile : tiles) {
+        // The epilogue's role waits before it.
+        if (track.role != TraceRole::epilogue)
+          json.span(process, thread, "tile", tile.number, tile.begin, tile.epilogue);
+        if (tile.end > tile.epilogue)
+          json.span(process, thread, "epilogue of tile", tile.number, tile.epilogue, tile.end);
       }
     }
     if (track.cta >= detailed) continue;

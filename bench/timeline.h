@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,6 +22,7 @@ struct TraceSpan {
 
 struct TraceTrack {
   int cta, track;
+  TraceRole role;
   std::uint32_t multiprocessor;
   bool is_cut = false;  // the buffer was full before the role ended
   std::vector<TraceSpan> spans;
@@ -29,20 +31,27 @@ struct TraceTrack {
 // stamps: [CTA][trace_tracks][per_track]; tracks without stamps are left out.
 std::vector<TraceTrack> tracks_of(std::span<const TraceStamp> stamps, std::size_t per_track);
 
+// How a role spends the time, as shares of it: in the mean of its tracks.
+struct RoleShares {
+  int tracks = 0;
+  double start = 0;  // before its first tile
+  double tail = 0;   // after its last stamp
+  std::map<TraceEvent, double> states;
+};
+
 struct TraceShares {
   double span_us = 0;  // from the first stamp to the last
   int multiprocessors = 0;
-  // Of multiprocessors * span, as the consumers spend it: before their first product, waiting for
-  // operands, multiplying (waiting for the products included), in epilogues, after their last
-  // stamp.
-  double start = 0, waiting = 0, multiplying = 0, epilogue = 0, tail = 0;
-  // What the tensor cores would need for the products at their peak; 0 if the clock is unknown.
+  std::map<TraceRole, RoleShares> roles;
+  std::int64_t products = 0;       // stamps of TraceEvent::multiply, one of a stage
+  bool uses_tensor_cores = false;  // for the products
+  // What the tensor cores would need for them at their peak; 0 if the clock is unknown.
   double tensor_busy = 0;
-  std::int64_t products = 0;  // stages multiplied, of whole CTAs
   bool is_cut = false;
 };
 
-// clocks: of one stage's product of a CTA at the tensor cores' peak. mhz: 0 if unknown.
+// clocks: of one product at the tensor cores' peak, summed over the multiprocessors that share it;
+// 0 if it is not theirs. mhz: 0 if unknown.
 TraceShares shares_of(std::span<const TraceTrack> tracks, double clocks, double mhz);
 std::string shares_text(const TraceShares& shares);
 

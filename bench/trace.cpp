@@ -9,8 +9,9 @@
 
 #include "call.h"
 #include "code.h"
+#include "kernels/layout.h"
+#include "kernels/rows.h"
 #include "operands.h"
-#include "selection.h"
 #include "series.h"
 
 namespace bwgemm::bench {
@@ -18,9 +19,9 @@ namespace bwgemm::bench {
 namespace {
 
 // Where the build leaves it: beside the library.
-std::string traced_file(const std::string& kernel) {
+std::string traced_file(const std::string& kernel, Arch arch) {
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe");
-  const std::string target = device_of(kernel) == NominalDevice::b200 ? "sm_100a" : "sm_90a";
+  const std::string target = arch == Arch::sm90 ? "sm_90a" : "sm_100f";
   const std::filesystem::path file =
       program.parent_path().parent_path() / "lib" / "trace" / (kernel + "." + target + ".fatbin");
   if (!std::filesystem::exists(file))
@@ -30,15 +31,39 @@ std::string traced_file(const std::string& kernel) {
   return file;
 }
 
-// Clocks of one stage's product of a CTA at the peak of Hopper's tensor cores.
-double stage_clocks(const std::string& kernel, const BenchProblem& problem) {
-  constexpr double flop_per_clock = 4096;
-  for (const Prediction& prediction : predictions(problem, device_of(kernel)))
-    if (prediction.variant.kernel == kernel) {
-      const Variant& v = prediction.variant;
-      return 2.0 * v.tile_m * v.tile_n * v.tile_k / flop_per_clock;
-    }
-  return 0;
+const KernelConfig& row_of(const std::string& kernel) {
+  for (const KernelConfig& row : kernel_rows)
+    if (kernel_name(row).view() == kernel) return row;
+  throw std::runtime_error(kernel + " is no row of the table");
+}
+
+bool has_residues(const KernelConfig& row) {
+  return row.family == Family::cooperative && row.output == Output::scattered;
+}
+
+// Clocks of what one stamp multiplies at the peak of the tensor cores: of a stage, as far as the
+// role does it that stamps. 0: not on tensor cores.
+double product_clocks(const KernelConfig& row, const KernelParams& params) {
+  const double flop_per_clock = row.arch == Arch::sm90 ? 4096 : 8192;
+  const int tile_n = row.tile.n != 0 ? row.tile.n : params.tile_n;
+  const double clocks = 2.0 * row.tile.m * tile_n * row.tile.k / flop_per_clock;
+  if (row.family == Family::cooperative)
+    return row.takes_turns ? clocks : clocks / sm90::consumer_warpgroups(row);
+  if (row.family == Family::dot) return dot::is_of_vectors(row) ? 0 : clocks / dot::stages(row);
+  return clocks;
+}
+
+// What the library launches, with the place for stamps.
+TracedParams traced_params(const KernelConfig& row, const Graph::KernelLaunch& launched,
+                           const TraceBuffer& trace) {
+  TracedParams params{};
+  const void* const given = launched.params.kernelParams[0];
+  if (has_residues(row))
+    static_cast<ResidueParams&>(params) = *static_cast<const ResidueParams*>(given);
+  else
+    static_cast<KernelParams&>(params) = *static_cast<const KernelParams*>(given);
+  params.trace = trace;
+  return params;
 }
 
 }  // namespace
@@ -49,51 +74,62 @@ Traced run_traced(const Gpu& gpu, const Sensors& sensors, const BenchProblem& pr
   const Handle handle(gpu.stream(), problem.device_scalars);
   bwgemmSetSmCountTarget(handle.get(), sm_count);
   const auto call = [&](int set) { run_bwgemm(handle.get(), problem, operands.pointers(set)); };
-  const auto load = make_short_series(gpu, operands, 5, call);
+  // On a virtual GPU time is no time, and a launch takes long.
+  const int sets = gpu.is_virtual() ? 1 : operands.sets();
+  const int launches = gpu.is_virtual() ? 1 : 2 * sets;
   std::vector<std::unique_ptr<Graph>> graphs;
   std::vector<Graph::KernelLaunch> likes;
-  for (int set = 0; set < operands.sets(); ++set) {
+  call(0);  // loads the kernel, and copies operands where that is the choice
+  check(driver().cuStreamSynchronize(gpu.stream()), "cuStreamSynchronize");
+  for (int set = 0; set < sets; ++set) {
     graphs.push_back(std::make_unique<Graph>(gpu, [&] { call(set); }));
     likes.push_back(graphs.back()->kernel_launch("bwgemm_"));
   }
   const Graph::KernelLaunch& like = likes.back();
-  const Code code = Code::from_file(traced_file(like.name));
+  const KernelConfig& row = row_of(like.name);
+  const Code code = Code::from_file(traced_file(like.name, row.arch));
   const CUfunction function =
       code.function(like.name.c_str(), static_cast<int>(like.params.sharedMemBytes));
 
-  constexpr std::size_t per_track = 8192;
-  const std::size_t count = std::size_t{like.params.gridDimX} * trace_tracks * per_track;
+  constexpr std::size_t most_stamps = std::size_t{1} << 26, most_per_track = 8192;
+  const std::size_t tracks = std::size_t{like.params.gridDimX} * trace_tracks;
+  const std::size_t per_track = std::clamp<std::size_t>(most_stamps / tracks, 64, most_per_track);
+  const std::size_t count = tracks * per_track;
   const DeviceBuffer stamps(count * sizeof(TraceStamp));
   check(driver().cuMemsetD8(stamps.address(), 0, stamps.bytes()), "cuMemsetD8");
   check(driver().cuStreamSynchronize(CU_STREAM_LEGACY), "cuStreamSynchronize");
+  const TraceBuffer buffer{reinterpret_cast<TraceStamp*>(stamps.address()),
+                           static_cast<std::uint32_t>(per_track)};
   const LaunchShape shape{like.params.gridDimX, like.params.blockDimX,
-                          static_cast<int>(like.params.sharedMemBytes)};
+                          static_cast<int>(like.params.sharedMemBytes), like.cluster};
   // As timed: one launch behind the other, on operands that are not in L2, with code that is. What
   // stays is the last one's stamps.
   const Graph series(gpu, [&] {
-    for (int i = 0; i < 2 * operands.sets(); ++i) {
-      const Graph::KernelLaunch& launched = likes[static_cast<std::size_t>(i % operands.sets())];
-      TracedParams params{{*static_cast<const KernelParams*>(launched.params.kernelParams[0])},
-                          {reinterpret_cast<TraceStamp*>(stamps.address()), per_track}};
+    for (int i = 0; i < launches; ++i) {
+      TracedParams params = traced_params(row, likes[static_cast<std::size_t>(i % sets)], buffer);
       void* parameters[] = {&params};
       launch(gpu, function, shape, parameters);
     }
   });
 
-  for (double ms = 0; ms < warm_ms;) ms += load->microseconds(gpu) * load->calls * 1e-3;
   Sensors::Reading reading;
-  gpu.milliseconds([&] {
-    load->graph.launch();
-    reading = sensors.read();
-    series.launch();
-  });
+  if (gpu.is_virtual()) {
+    gpu.milliseconds([&] { series.launch(); });
+  } else {
+    const auto load = make_short_series(gpu, operands, 5, call);
+    for (double ms = 0; ms < warm_ms;) ms += load->microseconds(gpu) * load->calls * 1e-3;
+    gpu.milliseconds([&] {
+      load->graph.launch();
+      reading = sensors.read();
+      series.launch();
+    });
+  }
 
   std::vector<TraceStamp> host(count);
   check(driver().cuMemcpyDtoH(host.data(), stamps.address(), stamps.bytes()), "cuMemcpyDtoH");
   Traced traced{.kernel = like.name, .tracks = tracks_of(host, per_track), .shares = {}};
-  const bool is_hopper = device_of(like.name) != NominalDevice::b200;
-  traced.shares =
-      shares_of(traced.tracks, stage_clocks(like.name, problem), is_hopper ? reading.sm_mhz : 0);
+  const KernelParams& params = *static_cast<const KernelParams*>(like.params.kernelParams[0]);
+  traced.shares = shares_of(traced.tracks, product_clocks(row, params), reading.sm_mhz);
   return traced;
 }
 

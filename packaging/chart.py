@@ -282,8 +282,10 @@ def ladder_chart(results, fitted):
     return svg.finish()
 
 
-ROLES = ("producer", "consumer", "output")
-KINDS = {"multiply": "ours", "epilogue": "theirs", "store": "theirs", "issue loads": "ours"}
+ROLES = ("producer", "loader", "consumer", "mma", "team", "epilogue", "output")
+KINDS = {"multiply": "ours", "issue loads": "ours", "move lines": "ours",
+         "stage activations": "ours", "add sums": "theirs", "epilogue": "theirs",
+         "store": "theirs"}
 
 
 def read_tracks(path):

@@ -337,6 +337,10 @@ constexpr int warp_positions(const KernelConfig& config) {
   if (is_of_vectors(config)) return 32 * 8;
   return config.b == Major::k ? 128 : 32;
 }
+// In so many stages, each loaded again as soon as it is multiplied.
+constexpr int stages(const KernelConfig& config) {
+  return config.b == Major::k ? 4 : 2;
+}
 // The warps that share the k of a unit are a team, and each team of a CTA works on its own units.
 constexpr int team_warps(const KernelConfig& config) {
   return config.tile.k / warp_positions(config);

@@ -26,9 +26,9 @@ struct StagingBuffers {
   BWGEMM_DEVICE std::uint32_t buffer(const Cursor& at) const { return address + at.stage * pitch; }
 };
 
-// Run by one thread. Buffers are handed over in turn, whatever the epilogue uses them for. Of maps
-// of two dimensions there is no batch. Slices that overlap store the same where they do, one behind
-// the other.
+// Run by one thread. `number`: among those of the CTA. Buffers are handed over in turn, whatever
+// the epilogue uses them for. Of maps of two dimensions there is no batch. Slices that overlap
+// store the same where they do, one behind the other.
 template <int map_rank = 3, bool may_overlap = false>
 class OutputRole {
   template <class Walk>
@@ -36,11 +36,11 @@ class OutputRole {
 
  public:
   BWGEMM_DEVICE OutputRole(const KernelParams& params, const StagingBuffers& staging,
-                           const OutputWindow& window, bool reads_c)
+                           const OutputWindow& window, bool reads_c, int number = 0)
       : staging_(staging),
         window_(window),
         reads_c_(reads_c),
-        trace_(params, trace_output + threadIdx.x / 32 % 3, true) {
+        trace_(params, TraceRole::output, number, true) {
     if (reads_c_) return;
     for (int i = 0; i < staging_.count; ++i) offer_empty();
   }
@@ -67,6 +67,7 @@ class OutputRole {
   // for each buffer).
   BWGEMM_DEVICE std::uint32_t read_message(std::uint32_t address) {
     if (reads_c_) offer_empty();
+    trace_(TraceEvent::wait_slice);
     staging_.ring.empty(storing_).wait(storing_.phase);  // the message before its read
     const std::uint32_t message = ptx::ld_shared(address + 4 * storing_.stage);
     storing_.advance(staging_.count);

@@ -17,6 +17,7 @@
 #include "kernels/direct/pointers.h"
 #include "kernels/direct/slab.h"
 #include "kernels/direct/split.h"
+#include "kernels/trace.h"
 
 namespace bwgemm::direct {
 
@@ -69,7 +70,7 @@ template <bool wide>
 BWGEMM_DEVICE void run_main_loop(const KernelParams& params, SlabRange range, SlabLoader& a_loader,
                                  SlabLoader& b_loader, const FragmentReader& a,
                                  const FragmentReader& b, std::uint32_t shared,
-                                 Accumulators& accumulators) {
+                                 Accumulators& accumulators, Trace& trace) {
   const int whole_slabs = static_cast<int>(params.k / slab_depth);
   const int rest = static_cast<int>(params.k % slab_depth);
   SlabWords a_words[stages] = {}, b_words[stages] = {};
@@ -81,16 +82,20 @@ BWGEMM_DEVICE void run_main_loop(const KernelParams& params, SlabRange range, Sl
       const std::uint32_t free = shared + turn * stage_bytes;
       const std::uint32_t filled = shared + (1 - turn) * stage_bytes;
       if (slab + 1 >= range.begin) {
+        trace(TraceEvent::wait_full, slab + 1);
         SlabLoader::store<wide>(free, a_words[turn]);
         SlabLoader::store<wide>(free + slab_bytes, b_words[turn]);
       }
       if (next < range.end) {
+        trace(TraceEvent::issue, next);
         const int depth = next < whole_slabs ? slab_depth : rest;
         a_loader.load<wide>(depth, a_words[turn]);
         b_loader.load<wide>(depth, b_words[turn]);
       }
-      if (slab >= range.begin && slab < range.end)
+      if (slab >= range.begin && slab < range.end) {
+        trace(TraceEvent::multiply, slab);
         multiply(a, b, filled, params.input_type, accumulators);
+      }
       // Orders these stores before the next reads, these reads before the next stores.
       if (slab + 1 >= range.begin) __syncthreads();
     }
@@ -127,7 +132,9 @@ BWGEMM_DEVICE void gemm(const KernelParams& params) {
   const FragmentReader a(lines_along_k(params.a), warp.row, BlockOrder::rows_first);
   const FragmentReader b(lines_along_k(params.b), warp.column, BlockOrder::k_first);
 
+  Trace trace(params, TraceRole::team, 0, threadIdx.x == 0);
   for (std::int64_t unit = blockIdx.x; unit < tiles * splits; unit += gridDim.x) {
+    trace(TraceEvent::tile, static_cast<std::uint32_t>(unit));
     // Divisions are most of what comes before the first load: none without need.
     const std::int64_t tile = splits == 1 ? unit : unit / splits;
     const int split = static_cast<int>(unit - tile * splits);
@@ -154,15 +161,17 @@ BWGEMM_DEVICE void gemm(const KernelParams& params) {
       b_loader.seek(wide, b_data, column, k, here.batch, clipped(params.n - column, slab_rows));
       accumulators = {};
       if (wide)
-        run_main_loop<true>(params, range, a_loader, b_loader, a, b, shared, accumulators);
+        run_main_loop<true>(params, range, a_loader, b_loader, a, b, shared, accumulators, trace);
       else
-        run_main_loop<false>(params, range, a_loader, b_loader, a, b, shared, accumulators);
+        run_main_loop<false>(params, range, a_loader, b_loader, a, b, shared, accumulators, trace);
       if (!is_x) break;
       stage(shared + gated_at, accumulators);  // read behind the barrier after the second pass
     }
     if (unit + gridDim.x >= tiles * splits) ptx::griddepcontrol_launch_dependents();
+    trace(TraceEvent::sum);
     if (splits > 1 && !sum_splits(params, tiles, tile, split, accumulators)) continue;
 
+    trace(TraceEvent::epilogue);
     stage(shared, accumulators);
     __syncthreads();  // orders the staged values before the reads of other threads
     if (params.fused.has(operation::any))

@@ -18,6 +18,7 @@
 #include "kernels/dot/n_major.h"
 #include "kernels/dot/output.h"
 #include "kernels/dot/vectors.h"
+#include "kernels/trace.h"
 
 namespace bwgemm::dot {
 
@@ -61,6 +62,7 @@ BWGEMM_DEVICE void multiply_rows(const KernelParams& params, std::uint32_t share
   const std::uint32_t sums_at =
       shared + layout(config).sums + Team::number() * Team::warps * sums_bytes(config);
   const Lane lane(Team::thread());
+  Trace trace(params, TraceRole::team, Team::number(), Team::thread() == 0);
   ptx::griddepcontrol_wait();  // what grids before this one wrote before anything is read
   const Scaling scaling = load_scaling(params);
   Weights<config> weights(params, lane);
@@ -84,6 +86,7 @@ BWGEMM_DEVICE void multiply_rows(const KernelParams& params, std::uint32_t share
   const int slab_rounds = activations.slab_rounds();
 
   for (; index < units; index += step) {
+    trace(TraceEvent::tile, index);
     typename Weights<config>::Position now = ahead;
     typename Weights<config>::Sums sums{};
     const int rounds = multiplies ? weights.rounds(unit, now) : 0;
@@ -93,6 +96,7 @@ BWGEMM_DEVICE void multiply_rows(const KernelParams& params, std::uint32_t share
 #pragma unroll 1
     for (int round = 0; round < rounds; ++round) {
       if (round == slab_end) {
+        trace(TraceEvent::stage, round);
         activations.provide(unit.batch, weights.first_k(unit, now, round));
         slab = activation_row - 2 * weights.first_position(unit, round);
         slab_end += slab_rounds;
@@ -105,15 +109,19 @@ BWGEMM_DEVICE void multiply_rows(const KernelParams& params, std::uint32_t share
         ahead = {};
 #pragma unroll
       for (int stage = 0; stage < Weights<config>::stages; ++stage) {
+        trace(TraceEvent::wait_full, round);
+        trace.when_there(weights.first_word(stage), TraceEvent::multiply, round);
         weights.multiply_stage(stage, now, slab, sums);
         weights.load(stage, ahead);
       }
       weights.advance(now);
     }
     if (next_index >= units) ptx::griddepcontrol_launch_dependents();
+    trace(TraceEvent::sum);
     Team::synchronize();  // orders the reads of the last unit's sums before these stores
     weights.store_sums(sums, sums_at + lane.warp * sums_bytes(config), sums_pitch(config));
     Team::synchronize();  // orders the stores before the reads of other threads
+    trace(TraceEvent::epilogue);
     finish<config>(params, scaling, unit, weights, sums_at, splits);
     unit = unit_at(params, next_index, splits);  // found twice: to keep it costs registers
   }

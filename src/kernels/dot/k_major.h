@@ -18,8 +18,8 @@ namespace bwgemm::dot {
 template <KernelConfig config>
 class KMajorWeights {
  public:
-  static constexpr int stages = 4;            // of 32 positions: two loads a lane
-  static constexpr int stage_positions = 32;  // of one warp
+  static constexpr int stages = dot::stages(config);  // of 32 positions: two loads a lane
+  static constexpr int stage_positions = 32;          // of one warp
   static constexpr int warp_positions = stages * stage_positions;
   static_assert(warp_positions == dot::warp_positions(config));
 
@@ -104,6 +104,11 @@ class KMajorWeights {
     for (int half = 0; half < 2; ++half)
       ptx::ld_global_no_allocate_v4_if(
           exists, at.row[half] + 2 * static_cast<std::int64_t>(position), words_[stage][half]);
+  }
+
+  // What the stage's first load has brought.
+  BWGEMM_DEVICE std::uint32_t first_word(int stage) const {
+    return words_[stage][0][0];
   }
 
   // `activations`: shared address of position 0 of the lane's activation row.

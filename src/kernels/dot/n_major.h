@@ -19,8 +19,8 @@ namespace bwgemm::dot {
 template <KernelConfig config>
 class NMajorWeights {
  public:
-  static constexpr int stages = 2;        // of 16 lines: four loads a lane
-  static constexpr int stage_lines = 16;  // of one warp
+  static constexpr int stages = dot::stages(config);  // of 16 lines: four loads a lane
+  static constexpr int stage_lines = 16;              // of one warp
   static_assert(stages * stage_lines == warp_positions(config));
 
   struct Position {
@@ -103,6 +103,11 @@ class NMajorWeights {
     for (int i = 0; i < 4; ++i)
       ptx::ld_global_no_allocate_v4_if(skipped + i < at.lines, address + i * line_bytes_,
                                        words_[stage][i]);
+  }
+
+  // What the stage's first load has brought.
+  BWGEMM_DEVICE std::uint32_t first_word(int stage) const {
+    return words_[stage][0][0];
   }
 
   // `activations`: shared address of the class's position 0 in the lane's activation row.

@@ -15,6 +15,7 @@
 #include "kernels/dot/output.h"
 #include "kernels/ptx/mbarrier.h"
 #include "kernels/ring.h"
+#include "kernels/trace.h"
 
 namespace bwgemm::dot {
 
@@ -68,7 +69,8 @@ BWGEMM_DEVICE void add_products(float& sum, const std::uint32_t (&a)[4],
 // This thread's part of a unit whose whole eights can be loaded at once; what is left behind the
 // last of them is not added.
 template <KernelConfig config, Dtype type>
-BWGEMM_DEVICE void add_eights(VectorSums<config>& sums, const VectorUnit<config>& unit) {
+BWGEMM_DEVICE void add_eights(VectorSums<config>& sums, const VectorUnit<config>& unit,
+                              Trace& trace) {
   constexpr int columns = config.tile.n, group = columns == 1 ? 4 : 2;
   constexpr int stride = threads * unit_elements;
   static_assert(stride == config.tile.k);
@@ -76,6 +78,7 @@ BWGEMM_DEVICE void add_eights(VectorSums<config>& sums, const VectorUnit<config>
 #pragma unroll 1
   for (int at = unit.first + static_cast<int>(threadIdx.x) * unit_elements; at < whole;
        at += group * stride) {
+    trace(TraceEvent::issue, at);
     std::uint32_t a[group][4], b[group][columns][4];
 #pragma unroll
     for (int i = 0; i < group; ++i) {
@@ -87,6 +90,8 @@ BWGEMM_DEVICE void add_eights(VectorSums<config>& sums, const VectorUnit<config>
         ptx::ld_global_no_allocate_v4_if(exists && c < unit.columns,
                                          unit.b + c * unit.b_pitch + offset, b[i][c]);
     }
+    trace(TraceEvent::wait_full, at);
+    trace.when_there(a[0][0], TraceEvent::multiply, at);
 #pragma unroll
     for (int i = 0; i < group; ++i)
 #pragma unroll
@@ -96,11 +101,12 @@ BWGEMM_DEVICE void add_eights(VectorSums<config>& sums, const VectorUnit<config>
 
 // The same one element at a time, every threads-th from `first` on.
 template <KernelConfig config, Dtype type>
-BWGEMM_DEVICE void add_elements(VectorSums<config>& sums, const VectorUnit<config>& unit,
-                                int first) {
+BWGEMM_DEVICE void add_elements(VectorSums<config>& sums, const VectorUnit<config>& unit, int first,
+                                Trace& trace) {
   constexpr int columns = config.tile.n, group = columns == 1 ? 8 : 2;
 #pragma unroll 1
   for (int at = first + static_cast<int>(threadIdx.x); at < unit.end; at += group * threads) {
+    trace(TraceEvent::issue, at);
     std::uint32_t a[group], b[group][columns];
 #pragma unroll
     for (int i = 0; i < group; ++i) {
@@ -112,6 +118,8 @@ BWGEMM_DEVICE void add_elements(VectorSums<config>& sums, const VectorUnit<confi
         b[i][c] = ptx::ld_global_u16_if(exists && c < unit.columns,
                                         unit.b + c * unit.b_pitch + element * 2);
     }
+    trace(TraceEvent::wait_full, at);
+    trace.when_there(a[0], TraceEvent::multiply, at);
 #pragma unroll
     for (int i = 0; i < group; ++i)
 #pragma unroll
@@ -121,11 +129,12 @@ BWGEMM_DEVICE void add_elements(VectorSums<config>& sums, const VectorUnit<confi
 }
 
 template <KernelConfig config, Dtype type>
-BWGEMM_DEVICE void add_unit(VectorSums<config>& sums, const VectorUnit<config>& unit) {
-  if (unit.is_wide) add_eights<config, type>(sums, unit);
+BWGEMM_DEVICE void add_unit(VectorSums<config>& sums, const VectorUnit<config>& unit,
+                            Trace& trace) {
+  if (unit.is_wide) add_eights<config, type>(sums, unit, trace);
   const int rest = unit.end % unit_elements;  // of the last slice alone
   if (!unit.is_wide || rest != 0)
-    add_elements<config, type>(sums, unit, unit.is_wide ? unit.end - rest : unit.first);
+    add_elements<config, type>(sums, unit, unit.is_wide ? unit.end - rest : unit.first, trace);
 }
 
 // Of all threads, that of column c in thread c: the lanes of each warp, then the warps in their
@@ -206,6 +215,7 @@ struct SlicesOfCluster {
 
 template <KernelConfig config>
 BWGEMM_DEVICE void multiply_vectors(const KernelParams& params, std::uint32_t shared) {
+  Trace trace(params, TraceRole::team, 0, threadIdx.x == 0);
   const SlicesOfCluster<config> slices{shared, params.splits};
   const bool in_cluster = params.sums_in_cluster;
   if (in_cluster) slices.begin();
@@ -219,6 +229,7 @@ BWGEMM_DEVICE void multiply_vectors(const KernelParams& params, std::uint32_t sh
   const int column = threadIdx.x;
 #pragma unroll 1
   for (std::uint32_t index = blockIdx.x; index < units; index += gridDim.x) {
+    trace(TraceEvent::tile, index);
     Unit unit;
     if (in_cluster) {
       unit = unit_at(params, ptx::clusterid_x(), 1);
@@ -230,11 +241,12 @@ BWGEMM_DEVICE void multiply_vectors(const KernelParams& params, std::uint32_t sh
     VectorSums<config> sums;
     if (multiplies) {
       if (params.input_type == Dtype::bf16)
-        add_unit<config, Dtype::bf16>(sums, vectors);
+        add_unit<config, Dtype::bf16>(sums, vectors, trace);
       else
-        add_unit<config, Dtype::f16>(sums, vectors);
+        add_unit<config, Dtype::f16>(sums, vectors, trace);
     }
     if (index + gridDim.x >= units) ptx::griddepcontrol_launch_dependents();
+    trace(TraceEvent::sum);
     float sum = sum_of_cta<config>(sums, sums_at);
     bool has_all = true;
     if (in_cluster) {
@@ -247,6 +259,7 @@ BWGEMM_DEVICE void multiply_vectors(const KernelParams& params, std::uint32_t sh
       tile.add_slices(sums_at);
       if (column < vectors.columns) sum = __uint_as_float(ptx::ld_shared(sums_at + 4 * column));
     }
+    trace(TraceEvent::epilogue);
     if (has_all && column < vectors.columns)
       write_element(params, scaling, unit.batch, 0,
                     std::int64_t{unit.tile} * config.tile.n + column, sum);

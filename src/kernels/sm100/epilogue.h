@@ -7,6 +7,7 @@
 #include "kernels/sm100/fused.h"
 #include "kernels/sm100/scatter.h"
 #include "kernels/sm100/slices.h"
+#include "kernels/trace.h"
 
 namespace bwgemm::sm100 {
 
@@ -15,8 +16,10 @@ BWGEMM_DEVICE void run_epilogue(const KernelParams& params, const Cta<config>& c
                                 std::uint32_t tensor_memory, const Scaling& scaling, int k_blocks) {
   Writer writer(params, cta, scaling);
   Sums<config> sums(params, cta, tensor_memory, k_blocks);
+  Trace trace(params, TraceRole::epilogue, 0, Sums<config>::row() == 0);
   for (Walk<config, true> walk(params, cta); walk.valid(); walk.advance()) {
-    const bool has_sums = sums.begin(params, walk);
+    trace(TraceEvent::tile, walk.number(params));
+    const bool has_sums = sums.begin(params, walk, trace);
     if (walk.is_sliced(params)) writer.announce(has_sums);
     if (has_sums) writer.write_tile(walk.at(params), sums);
   }

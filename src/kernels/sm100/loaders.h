@@ -11,6 +11,7 @@
 #include "kernels/ptx/shared_memory.h"
 #include "kernels/sm100/operands.h"
 #include "kernels/sm100/walk.h"
+#include "kernels/trace.h"
 
 namespace bwgemm::sm100 {
 
@@ -67,6 +68,11 @@ class LoaderSteps {
   BWGEMM_DEVICE int part() const { return part_; }
   BWGEMM_DEVICE bool begins_block(int part) const { return part == first_; }
   BWGEMM_DEVICE bool ends_block(int part) const { return part + 1 == end_; }
+  BWGEMM_DEVICE std::uint32_t tile(const KernelParams& params) const {
+    return walk_.number(params);
+  }
+  BWGEMM_DEVICE bool begins_tile() const { return part_ == first_ && block_ == slice_.first; }
+  BWGEMM_DEVICE int block() const { return block_; }
   BWGEMM_DEVICE int k() const { return block_ * k_block; }
   BWGEMM_DEVICE int row() const { return row_; }
   BWGEMM_DEVICE int column() const { return column_; }
@@ -175,13 +181,21 @@ BWGEMM_DEVICE void run_loader(const KernelParams& params, const Cta<config>& cta
   LoaderSteps<config> steps(params, cta, k_blocks);
   Loader<config> next(params, cta);
   Cursor at;
+  Trace trace(params, TraceRole::loader, 0, threadIdx.x % loader_threads == 0);
   for (bool has_loaded = false;; has_loaded = true) {
     const Loader<config> loaded = next;
+    const int loaded_block = steps.block();
     steps.advance(params, cta);
-    if (steps.valid()) next.fetch(steps);
+    if (steps.valid()) {
+      if (steps.begins_tile()) trace(TraceEvent::tile, steps.tile(params));
+      trace(TraceEvent::issue, steps.block());
+      next.fetch(steps);
+    }
     if (has_loaded) {
       // The multiplications' reads of the slot's last contents before this thread's writes.
+      trace(TraceEvent::wait_empty, loaded_block);
       if (steps.begins_block(loaded.part())) ring.wait_empty(at);
+      trace(TraceEvent::move, loaded_block);
       loaded.store(cta, at.stage);
       if (steps.ends_block(loaded.part())) {
         ptx::fence_proxy_async_shared();  // this thread's writes before the reads of the products

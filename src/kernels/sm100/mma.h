@@ -6,6 +6,7 @@
 #include "kernels/ptx/tcgen05.h"
 #include "kernels/sm100/descriptors.h"
 #include "kernels/sm100/walk.h"
+#include "kernels/trace.h"
 
 namespace bwgemm::sm100 {
 
@@ -57,16 +58,21 @@ BWGEMM_DEVICE void run_mma(const KernelParams& params, const Cta<config>& cta,
   const OperandTiles b{operand_descriptor<config>(cta.b(0), params.b_major, cta.b_columns()),
                        params.b_major, cta.b_columns()};
   Cursor at, accumulator;
+  Trace trace(params, TraceRole::mma, 0, true);
   for (Walk<config> walk(params, cta); walk.valid(); walk.advance()) {
     const int blocks = k_slice(params, walk, k_blocks).blocks();
     if (blocks == 0) continue;
+    trace(TraceEvent::tile, walk.number(params));
+    trace(TraceEvent::wait_accumulator);
     // The epilogues' loads of the accumulator, in all CTAs of the group, before it is overwritten.
     ring.wait_empty(accumulator);
     ptx::tcgen05_fence_after_thread_sync();
     const std::uint32_t d = tensor_memory + accumulator.stage * accumulator_pitch;
     for (int block = 0; block < blocks; ++block) {
       // The slot's TMA writes, in all CTAs of the group, before the reads of the multiplications.
+      trace(TraceEvent::wait_full, block);
       operands.wait_full(at);
+      trace(TraceEvent::multiply, block);
       ptx::tcgen05_fence_after_thread_sync();
       multiply_stage<config>(d, at.stage * cta.offsets.stage_bytes, a, b, instruction, block > 0);
       // The reads of the slot before its next loads, which any CTA of the cluster may send.
@@ -77,6 +83,7 @@ BWGEMM_DEVICE void run_mma(const KernelParams& params, const Cta<config>& cta,
     commit<config>(ring.full(accumulator).address, cta.group_ctas_mask());
     accumulator.advance(accumulators);
   }
+  trace(TraceEvent::finish);
   // The last arrivals of the group's epilogues on this CTA's barriers before its exit.
   for (int i = 0; i < accumulators; ++i) {
     ring.wait_empty(accumulator);

@@ -6,6 +6,7 @@
 #include "kernels/ptx/cp_async_bulk.h"
 #include "kernels/sm100/operands.h"
 #include "kernels/sm100/walk.h"
+#include "kernels/trace.h"
 
 namespace bwgemm::sm100 {
 
@@ -73,7 +74,9 @@ BWGEMM_DEVICE void run_producer(const KernelParams& params, const Cta<config>& c
   // The CTAs of all groups that hold the same columns.
   const auto sharers = static_cast<std::uint16_t>((cta.all_ctas / 3) << cta.rank_in_group());
   Cursor at;
+  Trace trace(params, TraceRole::producer, 0, true);
   for (Walk<config> walk(params, cta); walk.valid(); walk.advance()) {
+    trace(TraceEvent::tile, walk.number(params));
     const TileIndex tile = walk.at(params);
     const int row = cta.row(tile), column = cta.b_column(tile);
     const int a_batch = tile.batch * params.a_batch_step;
@@ -82,7 +85,9 @@ BWGEMM_DEVICE void run_producer(const KernelParams& params, const Cta<config>& c
     for (int block = slice.first; block < slice.end; ++block) {
       // The multiplications' reads of the slot's last contents before the loads overwrite them, in
       // every CTA that the loads go to.
+      trace(TraceEvent::wait_empty, block);
       ring.wait_empty(at);
+      trace(TraceEvent::issue, block);
       const std::uint32_t full = leaders_full + 8 * at.stage;
       if constexpr (group_ctas(config) == 2)
         ptx::mbarrier_arrive_expect_tx_relaxed_cluster(full, bytes);
@@ -101,6 +106,7 @@ BWGEMM_DEVICE void run_producer(const KernelParams& params, const Cta<config>& c
       at.advance(cta.stages);
     }
   }
+  trace(TraceEvent::finish);
   ptx::griddepcontrol_launch_dependents();
   // The last arrivals of commits on this CTA's barriers before its exit.
   for (int stage = 0; stage < cta.stages; ++stage) {

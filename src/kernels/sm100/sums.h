@@ -11,6 +11,7 @@
 #include "kernels/ptx/sync.h"
 #include "kernels/ptx/tcgen05.h"
 #include "kernels/sm100/walk.h"
+#include "kernels/trace.h"
 
 namespace bwgemm::sm100 {
 
@@ -46,12 +47,15 @@ class Sums {
 
   // Waits for the sums at which `walk` stands. True if the tile is this CTA's to finish: always
   // where it is whole, else in the last CTA to hand in a slice's sums; its counter is zero again.
-  BWGEMM_DEVICE bool begin(const KernelParams& params, const Walk<config, true>& walk) {
+  BWGEMM_DEVICE bool begin(const KernelParams& params, const Walk<config, true>& walk,
+                           Trace& trace) {
+    trace(TraceEvent::wait_sums);
     has_product_ = k_slice(params, walk, k_blocks_).blocks() > 0;
     if (has_product_) {
       ring_.wait_full(at_);  // the multiplications' writes before the loads
       ptx::tcgen05_fence_after_thread_sync();
     }
+    trace(TraceEvent::epilogue);
     is_sliced_ = walk.is_sliced(params);
     if (!is_sliced_) return true;
     const std::uint32_t tile = walk.sliced_number(params) * cta_.cluster_size + cta_.rank;

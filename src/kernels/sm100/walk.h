@@ -45,9 +45,12 @@ class Walk {
   BWGEMM_DEVICE bool is_sliced(const KernelParams& params) const {
     return tiles_.is_sliced(params);
   }
+  BWGEMM_DEVICE std::uint32_t number(const KernelParams& params) const {
+    return tiles_.number(params);
+  }
   // Of the sliced tiles, from 0 on.
   BWGEMM_DEVICE std::uint32_t sliced_number(const KernelParams& params) const {
-    return tiles_.number(params) - params.whole_tiles;
+    return number(params) - params.whole_tiles;
   }
   BWGEMM_DEVICE std::uint32_t split(const KernelParams& params) const {
     return tiles_.split(params);

@@ -25,6 +25,9 @@ class Blocks {
   }
 
   BWGEMM_DEVICE bool starts_slice() const { return block_ == slice_.first; }
+  BWGEMM_DEVICE std::uint32_t tile(const KernelParams& params) const {
+    return tiles_.number(params);
+  }
   BWGEMM_DEVICE int block() const { return block_; }
   BWGEMM_DEVICE int row() const { return row_; }
   BWGEMM_DEVICE int column() const { return column_; }

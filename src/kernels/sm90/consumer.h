@@ -190,12 +190,13 @@ BWGEMM_DEVICE void run_consumer(const Params<config>& params, const Cta<config>&
                                 const Scaling& scaling, int k_blocks) {
   // Written by the first wgmma of each slice of k, or cleared where it has no blocks.
   Accumulators<config> accumulators = {};
-  Trace trace(params, trace_consumer + warpgroup, threadIdx.x % 128 == 0);
+  Trace trace(params, TraceRole::consumer, warpgroup, threadIdx.x % 128 == 0);
   OperandReader<config> operands(cta, warpgroup);
   const PartialSums<config> partials(params, cta.rank, warpgroup);
   TileWriter<config> writer(params, cta, warpgroup, scaling);
   Turns<config> turns(warpgroup, k_blocks, operands);
   for (Tiles tiles = cta.tiles(params, warpgroup); tiles.valid(); tiles.advance()) {
+    trace(TraceEvent::tile, tiles.number(params));
     const bool is_sliced = cta.is_sliced(params, tiles);
     const KSlice slice = k_slice(params, tiles, is_sliced, k_blocks);
     const auto prefetch = [&] {
@@ -210,6 +211,7 @@ BWGEMM_DEVICE void run_consumer(const Params<config>& params, const Cta<config>&
     // In turns when its own products are under way: before, the other warpgroup waits for them.
     if constexpr (!config.takes_turns) prefetch();
     if (slice.first == slice.end) clear<config>(accumulators);
+    if constexpr (config.takes_turns) trace(TraceEvent::wait_turn);
     turns.wait();
     const auto met_all = [&] {
       turns.hand_over(tiles.has_tile_between());

@@ -140,14 +140,15 @@ BWGEMM_DEVICE void run_output(const KernelParams& params, const Cta<config>& cta
   const auto window = [&](bool has_gate) { return cta.window(warpgroup, params.d_type, has_gate); };
   if constexpr (can_store_lines(config))
     if (params.stores == Stores::by_lines) {
-      store_tiles(params, cta, warpgroup, LineStores<config>(params, staging, window(false)));
+      store_tiles(params, cta, warpgroup,
+                  LineStores<config>(params, staging, window(false), warpgroup));
       return;
     }
   if (!ptx::elect_sync()) return;
   const bool has_gate = can_gate(config) && params.fused.has(operation::gate);
   const bool reads_c = beta_of<config>(params) != 0 && !params.fused.has(operation::loads_c);
   using Role = OutputRole<3, overlaps_slices(config)>;
-  store_tiles(params, cta, warpgroup, Role(params, staging, window(has_gate), reads_c));
+  store_tiles(params, cta, warpgroup, Role(params, staging, window(has_gate), reads_c, warpgroup));
 }
 
 // A warp that did not need its peers waits for them here: that no thread leaves between its arrival

@@ -17,10 +17,10 @@ template <KernelConfig config>
 class LineStores {
  public:
   BWGEMM_DEVICE LineStores(const KernelParams& params, const StagingBuffers& staging,
-                           const OutputWindow& window)
+                           const OutputWindow& window, int number)
       : staging_(staging),
         window_(window),
-        trace_(params, trace_output + threadIdx.x / 32 % 3, ptx::laneid() == 0) {
+        trace_(params, TraceRole::output, number, ptx::laneid() == 0) {
     Cursor offered;
     for (int i = 0; i < staging_.count; ++i, offered.advance(staging_.count)) offer(offered);
   }
@@ -39,6 +39,7 @@ class LineStores {
 
   // As that of kernels/output.h.
   BWGEMM_DEVICE std::uint32_t read_message(std::uint32_t address) {
+    trace_(TraceEvent::wait_slice);
     staging_.ring.empty(at_).wait(at_.phase);  // the message before its read
     const std::uint32_t message = ptx::ld_shared(address + 4 * at_.stage);
     pass_on();

@@ -236,7 +236,7 @@ BWGEMM_DEVICE void run_producer(const KernelParams& params, const Cta<config>& c
   };
   if (tiles.valid()) begin_tile();
   await_ring();
-  Trace trace(params, trace_producer, ptx::laneid() == 0);
+  Trace trace(params, TraceRole::producer, 0, ptx::laneid() == 0);
   // Small tiles are computed as fast as their loads are issued, and a branch takes as long as a
   // load: whether there is a gate is asked once a tile. A wait for a slot takes as long, and the
   // first round of them needs none.
@@ -264,6 +264,7 @@ BWGEMM_DEVICE void run_producer(const KernelParams& params, const Cta<config>& c
     }
   };
   while (tiles.valid()) {
+    trace(TraceEvent::tile, tiles.number(params));
     if (a.is_gated() || b.is_gated())
       load_blocks.template operator()<true>();
     else
@@ -271,6 +272,7 @@ BWGEMM_DEVICE void run_producer(const KernelParams& params, const Cta<config>& c
     tiles.advance();
     if (tiles.valid()) begin_tile();
   }
+  trace(TraceEvent::finish);
   ptx::griddepcontrol_launch_dependents();
   // This CTA stays until its sharers' last arrivals on its barriers: all slots are empty again.
   if constexpr (Cta<config>::cluster_size > 1)

@@ -12,6 +12,7 @@
 #include "kernels/ptx/sync.h"
 #include "kernels/sm90/blocks.h"
 #include "kernels/sm90/residue_tile.h"
+#include "kernels/trace.h"
 
 namespace bwgemm::sm90 {
 
@@ -56,10 +57,15 @@ class ResidueLoads {
 
   BWGEMM_DEVICE bool valid() const { return blocks_.valid(); }
 
-  BWGEMM_DEVICE void issue(const ResidueParams& params, const Cta<config>& cta) {
+  // `only_loads`: nothing is to be moved, so the role stands where its loads do.
+  BWGEMM_DEVICE void issue(const ResidueParams& params, const Cta<config>& cta, Trace& trace,
+                           bool only_loads = false) {
+    if (only_loads && blocks_.starts_slice()) trace(TraceEvent::tile, blocks_.tile(params));
+    trace(TraceEvent::wait_empty, blocks_.block());
     // The consumers' reads of the slot's last contents before the loads overwrite them. The moves
     // in it came before those.
     ring_.wait_empty(at_);
+    trace(TraceEvent::issue, blocks_.block());
     if (ptx::elect_sync()) {
       const std::uint32_t landed = ring_.full(at_).address;
       ptx::mbarrier_arrive_expect_tx(landed, ABoxes::bytes_of(params.residues_a, warp_) +
@@ -97,9 +103,12 @@ class ResidueMoves {
 
   BWGEMM_DEVICE bool valid() const { return blocks_.valid(); }
 
-  BWGEMM_DEVICE void move(const ResidueParams& params, const Cta<config>& cta) {
+  BWGEMM_DEVICE void move(const ResidueParams& params, const Cta<config>& cta, Trace& trace) {
+    if (blocks_.starts_slice()) trace(TraceEvent::tile, blocks_.tile(params));
+    trace(TraceEvent::wait_landed, blocks_.block());
     // TMA's writes of the slot before the reads and writes of this thread.
     Barrier{cta.landed(at_.stage)}.wait(at_.phase);
+    trace(TraceEvent::move, blocks_.block());
     if (moves_a<config>(params)) a_.shift(cta.a(at_.stage), interleaves_a<config>(params));
     if (moves_b<config>(params)) b_.shift(cta.b(at_.stage), interleaves_b<config>(params));
     ptx::fence_proxy_async_shared();  // this thread's writes before the reads of wgmma
@@ -127,22 +136,23 @@ class ResidueMoves {
 template <KernelConfig config>
 BWGEMM_DEVICE void run_residue_producer(const ResidueParams& params, const Cta<config>& cta,
                                         int warp, int k_blocks) {
+  Trace trace(params, TraceRole::producer, 0, warp == 0 && ptx::laneid() == 0);
   const bool moves = moves_any<config>(params);
 
   const Ring ring = cta.operands();
   const std::uint32_t landed = moves ? cta.landed(0) : ring.full_address;
   ResidueLoads<config> loading(params, cta, k_blocks, {landed, ring.empty_address}, warp);
   if (!moves) {
-    while (loading.valid()) loading.issue(params, cta);
+    while (loading.valid()) loading.issue(params, cta, trace, true);
   } else {
     // So far ahead that the slot to be loaded was read while the one before the next was moved.
     constexpr int ahead = config.stages - 2;
     for (int i = 0; i < ahead; ++i)
-      if (loading.valid()) loading.issue(params, cta);
+      if (loading.valid()) loading.issue(params, cta, trace);
     ResidueMoves<config> moving(params, cta, k_blocks);
     while (moving.valid()) {
-      if (loading.valid()) loading.issue(params, cta);
-      moving.move(params, cta);
+      if (loading.valid()) loading.issue(params, cta, trace);
+      moving.move(params, cta, trace);
     }
   }
   ptx::griddepcontrol_launch_dependents();
