@@ -39,49 +39,49 @@ struct Sm90Shape {
 // clang-format off
 inline constexpr std::array sm90_shapes = {
     //        output            tile m,n,k      cluster CTAs per SM, pace, takes turns
-    Sm90Shape{Output::rows,    {128, 256, 64}, {2, 1}, 1, 1.07},
-    Sm90Shape{Output::rows,    {128, 256, 64}, {1, 1}, 1, 1.04},
-    Sm90Shape{Output::rows,    {128, 224, 64}, {1, 1}, 1, 1.06},
-    Sm90Shape{Output::rows,    {128, 192, 64}, {1, 1}, 1, 1.05},
-    Sm90Shape{Output::rows,    {128, 192, 64}, {2, 1}, 1, 1.04},
-    Sm90Shape{Output::rows,    {128, 160, 64}, {1, 1}, 1, 1.01},
-    Sm90Shape{Output::rows,    {128, 128, 64}, {1, 1}, 1, 0.91},
-    Sm90Shape{Output::rows,    {128, 128, 64}, {1, 1}, 1, 0.82, true},
-    Sm90Shape{Output::rows,    {128,  96, 64}, {1, 1}, 1, 0.78, true},
-    Sm90Shape{Output::rows,    {128, 144, 64}, {1, 1}, 1, 0.86, true},
-    Sm90Shape{Output::rows,    {128, 160, 64}, {1, 1}, 1, 0.90, true},
-    Sm90Shape{Output::rows,    {128, 176, 64}, {1, 1}, 1, 0.89, true},
-    Sm90Shape{Output::rows,    {128, 192, 64}, {1, 1}, 1, 0.93, true},
-    Sm90Shape{Output::rows,    {128, 128, 64}, {2, 2}, 1, 0.97},
-    Sm90Shape{Output::rows,    {128,  96, 64}, {1, 1}, 1, 0.95},
-    Sm90Shape{Output::rows,    {128,  64, 64}, {1, 1}, 1, 0.79},
-    Sm90Shape{Output::rows,    {128,  64, 64}, {1, 2}, 1, 0.92},
-    Sm90Shape{Output::rows,    {256, 160, 64}, {1, 1}, 1, 1.19},
-    Sm90Shape{Output::rows,    {256, 192, 64}, {1, 1}, 1, 1.13},
-    Sm90Shape{Output::rows,    {192, 192, 64}, {1, 1}, 1, 1.08},
-    Sm90Shape{Output::rows,    {192, 192, 64}, {1, 2}, 1, 1.14},
-    Sm90Shape{Output::rows,    {192, 128, 64}, {1, 1}, 1, 1.03},
-    Sm90Shape{Output::rows,    { 64, 128, 64}, {1, 1}, 1, 0.77},
-    Sm90Shape{Output::rows,    { 64,  96, 64}, {1, 1}, 1, 0.77},
-    Sm90Shape{Output::rows,    { 64,  64, 64}, {1, 1}, 1, 0.73},
-    Sm90Shape{Output::rows,    { 64,  64, 64}, {2, 2}, 1, 0.81},
-    Sm90Shape{Output::rows,    { 64,  64, 64}, {1, 4}, 1, 0.81},
-    Sm90Shape{Output::rows,    { 64, 128, 64}, {1, 1}, 2, 0.89},
-    Sm90Shape{Output::rows,    { 64,  64, 64}, {1, 1}, 2, 0.98},
-    Sm90Shape{Output::rows,    { 64,  64, 64}, {1, 1}, 3, 1.08},
-    Sm90Shape{Output::rows,    { 64,  32, 64}, {1, 1}, 1, 0.93},
-    Sm90Shape{Output::columns, { 64,  16, 64}, {1, 1}, 1, 1.01},
-    Sm90Shape{Output::columns, { 64,  32, 64}, {1, 1}, 1, 0.99},
-    Sm90Shape{Output::columns, { 64,  64, 64}, {1, 1}, 1, 0.80},
-    Sm90Shape{Output::columns, { 64,  96, 64}, {1, 1}, 1, 0.78},
-    Sm90Shape{Output::columns, {128,  16, 64}, {1, 1}, 1, 0.97},
-    Sm90Shape{Output::columns, {128,  32, 64}, {1, 1}, 1, 0.84},
-    Sm90Shape{Output::columns, {128,  96, 64}, {1, 1}, 1, 0.87},
-    Sm90Shape{Output::columns, {128, 128, 64}, {1, 1}, 1, 0.96},
-    Sm90Shape{Output::columns, {128, 160, 64}, {1, 1}, 1, 1.00},
-    Sm90Shape{Output::columns, {128, 160, 64}, {4, 2}, 1, 1.09},
-    Sm90Shape{Output::scattered, {128, 256, 64}, {1, 1}, 1, 1.00},
-    Sm90Shape{Output::scattered, {128, 128, 64}, {1, 1}, 1, 1.00},
+    Sm90Shape{Output::rows,    {128, 256, 64}, {2, 1}, 1, 1.059},
+    Sm90Shape{Output::rows,    {128, 256, 64}, {1, 1}, 1, 1.062},
+    Sm90Shape{Output::rows,    {128, 224, 64}, {1, 1}, 1, 1.027},
+    Sm90Shape{Output::rows,    {128, 192, 64}, {1, 1}, 1, 1.016},
+    Sm90Shape{Output::rows,    {128, 192, 64}, {2, 1}, 1, 1.050},
+    Sm90Shape{Output::rows,    {128, 160, 64}, {1, 1}, 1, 0.951},
+    Sm90Shape{Output::rows,    {128, 128, 64}, {1, 1}, 1, 0.911},
+    Sm90Shape{Output::rows,    {128, 128, 64}, {1, 1}, 1, 0.823, true},
+    Sm90Shape{Output::rows,    {128,  96, 64}, {1, 1}, 1, 0.844, true},
+    Sm90Shape{Output::rows,    {128, 144, 64}, {1, 1}, 1, 0.870, true},
+    Sm90Shape{Output::rows,    {128, 160, 64}, {1, 1}, 1, 1.001, true},
+    Sm90Shape{Output::rows,    {128, 176, 64}, {1, 1}, 1, 0.851, true},
+    Sm90Shape{Output::rows,    {128, 192, 64}, {1, 1}, 1, 0.919, true},
+    Sm90Shape{Output::rows,    {128, 128, 64}, {2, 2}, 1, 1.010},
+    Sm90Shape{Output::rows,    {128,  96, 64}, {1, 1}, 1, 0.915},
+    Sm90Shape{Output::rows,    {128,  64, 64}, {1, 1}, 1, 0.775},
+    Sm90Shape{Output::rows,    {128,  64, 64}, {1, 2}, 1, 0.979},
+    Sm90Shape{Output::rows,    {256, 160, 64}, {1, 1}, 1, 1.171},
+    Sm90Shape{Output::rows,    {256, 192, 64}, {1, 1}, 1, 1.098},
+    Sm90Shape{Output::rows,    {192, 192, 64}, {1, 1}, 1, 1.032},
+    Sm90Shape{Output::rows,    {192, 192, 64}, {1, 2}, 1, 1.113},
+    Sm90Shape{Output::rows,    {192, 128, 64}, {1, 1}, 1, 1.005},
+    Sm90Shape{Output::rows,    { 64, 128, 64}, {1, 1}, 1, 0.824},
+    Sm90Shape{Output::rows,    { 64,  96, 64}, {1, 1}, 1, 0.752},
+    Sm90Shape{Output::rows,    { 64,  64, 64}, {1, 1}, 1, 0.733},
+    Sm90Shape{Output::rows,    { 64,  64, 64}, {2, 2}, 1, 0.934},
+    Sm90Shape{Output::rows,    { 64,  64, 64}, {1, 4}, 1, 0.837},
+    Sm90Shape{Output::rows,    { 64, 128, 64}, {1, 1}, 2, 1.042},
+    Sm90Shape{Output::rows,    { 64,  64, 64}, {1, 1}, 2, 1.098},
+    Sm90Shape{Output::rows,    { 64,  64, 64}, {1, 1}, 3, 1.214},
+    Sm90Shape{Output::rows,    { 64,  32, 64}, {1, 1}, 1, 0.882},
+    Sm90Shape{Output::columns, { 64,  16, 64}, {1, 1}, 1, 0.917},
+    Sm90Shape{Output::columns, { 64,  32, 64}, {1, 1}, 1, 0.931},
+    Sm90Shape{Output::columns, { 64,  64, 64}, {1, 1}, 1, 0.800},
+    Sm90Shape{Output::columns, { 64,  96, 64}, {1, 1}, 1, 0.812},
+    Sm90Shape{Output::columns, {128,  16, 64}, {1, 1}, 1, 0.944},
+    Sm90Shape{Output::columns, {128,  32, 64}, {1, 1}, 1, 0.860},
+    Sm90Shape{Output::columns, {128,  96, 64}, {1, 1}, 1, 0.880},
+    Sm90Shape{Output::columns, {128, 128, 64}, {1, 1}, 1, 0.949},
+    Sm90Shape{Output::columns, {128, 160, 64}, {1, 1}, 1, 1.011},
+    Sm90Shape{Output::columns, {128, 160, 64}, {4, 2}, 1, 1.083},
+    Sm90Shape{Output::scattered, {128, 256, 64}, {1, 1}, 1, 1.000},
+    Sm90Shape{Output::scattered, {128, 128, 64}, {1, 1}, 1, 1.004},
 };
 
 inline constexpr std::array other_rows = {
@@ -158,10 +158,9 @@ constexpr KernelConfig sm90_row(const Sm90Shape& shape, int variant) {
   return row;
 }
 
-// Time of a shape's k block over what the cost model's limits say (on an H200; some by hand, the
-// others fitted: bench/NOTES.md, 2026-11-22 and 2026-11-25): narrow tiles of neighbouring SMs share
-// lines, which then leave L2 once; CTAs that share an SM are in each other's way. 1 for what is no
-// shape.
+// Time of a shape's k block over what the cost model's limits say, fitted together with them
+// (select/arch_costs.h): narrow tiles of neighbouring SMs share lines, which then leave L2 once;
+// CTAs that share an SM are in each other's way. 1 for what is no shape.
 constexpr double pace(const KernelConfig& config) {
   for (const Sm90Shape& shape : sm90_shapes)
     if (shape.tile == config.tile && shape.output == config.output &&

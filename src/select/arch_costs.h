@@ -52,7 +52,9 @@ struct ArchCosts {
   double register_bytes_per_us;  // the same from registers, in CTAs of several tiles
   double lines_per_us;           // of one warp that stores output line by line
   double crowded_lines_per_us;   // and while its consumers have nothing to do but write more
-  double without_turns;          // of kernels in turn the pace with one tile, over that with more
+  double without_turns;          // of kernels in turn with 96 columns, the pace with one tile over
+                                 // that with more
+  double wide_without_turns;     // and with 192
   double in_turn;                // and the least of products and epilogue that each tile takes
   double tight_fused_us;         // a fused epilogue that has few registers takes a tile longer
   double exposed_epilogue;       // part of it that another CTA of the same SM does not hide
@@ -87,71 +89,72 @@ struct ArchCosts {
 
 // clang-format off
 inline constexpr ArchCosts h200_costs = {
-    // Fitted 2026-11-22 to 18000 times of 567 problems on an H200, eleven the next day to 193 problems at full
-    // clocks (bench/NOTES.md), unless a line says otherwise; to order more than to time (4.5 % off in the median).
-    .launch_us = 2.63,                 // by hand, what launches and clusters gained (2026-11-25, twice)
-    .cluster_us = 0.05,                // likewise
-    .memory_bytes_per_us = 4.55e6,
-    .sm_memory_bytes_per_us = 75e3,    // this and those of clusters: by hand, 202 problems (2026-11-23)
-    .unhidden = 0.263,                 // nine sweeps, when first loads came sooner (2026-11-25)
-    .fill_us = 0.217,                  // as unhidden
-    .partial_block = 0.5,              // 993 problems (2026-11-25)
-    .sm_flop_per_us = 7.32e6,
-    .powered_flop_per_us = 2.57e9,
-    .powered_bytes_per_us = 16.2e6,
-    .mma_clocks_per_us = 0,            // not used
-    .sm_bytes_per_us = 138e3,
-    .unused_rows = 0.6,                // this and the next: 1114 problems (2026-11-25)
-    .unused_parts_of_lines = 1.0,
-    .sm_straddling_sectors = 1.3,      // by hand after fits to 993 problems (2026-11-25)
-    .sm_straddling_lines = 1.6,        // likewise
-    .l2_straddling_sectors = 1.2,      // likewise
-    .l2_straddling_lines = 2.12,
-    .straddling_pace = 0.95,           // as sm_straddling_sectors
-    .scattered_rows = 1.1,             // by hand, 481 problems of nine sweeps, 130 of an H100 (2026-11-26)
-    .chip_bytes_per_us = 13.7e6,
-    .unshared_bytes_per_us = 9.4e6,
-    .distant_rows = 2,                 // this and the next two: 14 problems on an H100 (2026-11-26)
+    // Fitted together 2026-11-26, with the paces of shapes (kernels/rows.h), to 3120 problems, 328 of them timed on
+    // an H100 (bench/NOTES.md); to order more than to time. A line says where else a value is from.
+    .launch_us = 2.29,
+    .cluster_us = 0.0713,
+    .memory_bytes_per_us = 4.99e6,
+    .sm_memory_bytes_per_us = 85.7e3,
+    .unhidden = 0.331,
+    .fill_us = 0.263,
+    .partial_block = 0.713,
+    .sm_flop_per_us = 6.81e6,
+    .powered_flop_per_us = 2.33e9,
+    .powered_bytes_per_us = 16.6e6,
+    .mma_clocks_per_us = 0,          // not used
+    .sm_bytes_per_us = 127e3,
+    .unused_rows = 0.7,
+    .unused_parts_of_lines = 0.981,
+    .sm_straddling_sectors = 1.25,
+    .sm_straddling_lines = 1.57,
+    .l2_straddling_sectors = 1.34,
+    .l2_straddling_lines = 2.26,
+    .straddling_pace = 0.95,
+    .scattered_rows = 1.1,
+    .chip_bytes_per_us = 14.3e6,
+    .unshared_bytes_per_us = 9.65e6,
+    .distant_rows = 2,               // this and the next two: 14 problems on an H100
     .drift_after_us = 1000,
     .drifted_share = 0.32,
-    .line_request_us = 0.6e-3,         // a clock of L2: 10240x16x8192 of three sweeps (2026-11-25)
-    .block_floor_us = 0.061,
-    .epilogue_bytes_per_us = 37.8e3,
-    .register_bytes_per_us = 19e3,     // by hand, 2 batches of odd columns (2026-11-25)
-    .lines_per_us = 98,               // by hand, 59 problems (2026-11-23)
-    .crowded_lines_per_us = 55,       // likewise, 154 problems (2026-11-24)
-    .without_turns = 1.3,              // 993 problems (2026-11-25)
-    .in_turn = 0.7,                    // a half if nothing but the turn were waited for
-    .tight_fused_us = 2.0,             // by hand, 4 problems with a bias (2026-11-25)
-    .exposed_epilogue = 1.31,          // two CTAs of an SM do not hide each other's: they are in step
-    .merge_us = 1.9,                   // as unhidden
-    .merge_slice_us = 0.110,
-    .merge_bytes_per_us = 179e3,
-    .partials_bytes_per_us = 2.86e6,
-    .cluster_merge_us = 0.72,          // as unhidden
-    .register_stores_us = 0.33,        // measured, 6 problems (2026-11-25)
-    .cluster_bytes_per_us = 60e3,
-    .direct_wide = {0.49, 0.29},       // 60 times of sweep-direct.csv, 7 % more by others (2026-11-23)
-    .direct_narrow = {0.71, 0.43},
-    .direct_tile_us = 1.32,
-    .direct_merge_us = 0.16,
-    .unmapped_launch_us = 2.15,
-    .dot_bytes_per_us = 4.45e6,        // of 4.64 TB/s that a kernel which only reads gets
-    .dot_cta_bytes_per_us = 29.7e3,
-    .dot_output_us = 0.22,             // by hand, of short batches (bench/NOTES.md, 2026-11-23)
-    .dot_batch_us = 1.0,               // likewise
-    .dot_restaging = 1.2,              // likewise
-    .vector_launch_us = 1.85,          // this to vectors_in_memory: 100 problems on an H100 (2026-11-25)
-    .vector_spread_us = 0.75,
-    .vector_unit_us = 1.0,
-    .vector_column_us = 0.05,
-    .vector_cta_bytes_per_us = 53e3,
-    .loose_vectors = 4,                // predicted
-    .vectors_in_cluster = {0.35, 0.045},
-    .vectors_in_memory = {1.2, 0.009},
-    .copying_launch_us = 3.3,          // this and its rate: 55 random problems (2026-11-24)
+    .line_request_us = 0.609e-3,     // a clock of L2
+    .block_floor_us = 0.0673,
+    .epilogue_bytes_per_us = 35.4e3,
+    .register_bytes_per_us = 22.8e3,
+    .lines_per_us = 96,
+    .crowded_lines_per_us = 53.1,
+    .without_turns = 1.37,
+    .wide_without_turns = 1.16,
+    .in_turn = 0.741,                // a half if nothing but the turn were waited for
+    .tight_fused_us = 1.9,
+    .exposed_epilogue = 1.16,        // two CTAs of an SM do not hide each other's: they are in step
+    .merge_us = 1.83,
+    .merge_slice_us = 0.133,
+    .merge_bytes_per_us = 160e3,
+    .partials_bytes_per_us = 3.08e6,
+    .cluster_merge_us = 0.81,
+    .register_stores_us = 0.459,
+    .cluster_bytes_per_us = 52.3e3,
+    .direct_wide = {0.473, 0.295},
+    .direct_narrow = {0.642, 0.429},
+    .direct_tile_us = 1.22,
+    .direct_merge_us = 0.186,
+    .unmapped_launch_us = 2.44,
+    .dot_bytes_per_us = 5.03e6,      // of 4.64 TB/s that a kernel which only reads gets
+    .dot_cta_bytes_per_us = 33.3e3,
+    .dot_output_us = 0.505,
+    .dot_batch_us = 1.13,
+    .dot_restaging = 1.2,
+    .vector_launch_us = 1.83,
+    .vector_spread_us = 0.635,
+    .vector_unit_us = 0.984,
+    .vector_column_us = 0.0552,
+    .vector_cta_bytes_per_us = 56e3,
+    .loose_vectors = 4,              // predicted
+    .vectors_in_cluster = {0.352, 0.045},
+    .vectors_in_memory = {1.26, 0.00897},
+    .copying_launch_us = 3.3,        // this and its rate: 55 random problems (2026-11-24)
     .copied_bytes_per_us = 5.0e6,
-    .sm_copied_bytes_per_us = 60e3,    // predicted
+    .sm_copied_bytes_per_us = 60e3,  // predicted
 };
 
 // Nothing here was measured. What has no remark was fitted 2026-11-22 to times of 70 problems that the
@@ -186,10 +189,11 @@ inline constexpr ArchCosts b200_costs = {
     .line_request_us = 0,              // not used
     .block_floor_us = 0.06,
     .epilogue_bytes_per_us = 45e3,
-    .register_bytes_per_us = 1,          // not used, as the next
-    .lines_per_us = 1,
-    .crowded_lines_per_us = 1,
-    .without_turns = 1,                // not used, as the next
+    .register_bytes_per_us = 19e3,          // not used, as the next
+    .lines_per_us = 95,
+    .crowded_lines_per_us = 60,
+    .without_turns = 1,                // not used, as the next two
+    .wide_without_turns = 1,
     .in_turn = 1,
     .tight_fused_us = 0,               // not used
     .exposed_epilogue = 0,             // not used: pairs hide theirs

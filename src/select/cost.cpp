@@ -11,6 +11,8 @@
 #include "kernels/rows.h"
 #include "kernels/shape.h"
 #include "select/arch_costs.h"
+#include "select/cost_terms.h"
+#include "select/unmapped_cost.h"
 
 namespace bwgemm {
 namespace {
@@ -74,8 +76,11 @@ Block block_of(const Problem& problem, const ArchCosts& costs, const KernelConfi
     return depth * (a * work(problem.a, config.a, problem.m, config.tile.m, sectors, lines) +
                     b * work(problem.b, config.b, problem.n, tile_n, sectors, lines));
   };
+  // What other CTAs of its cluster ask for arrives as whole rows, however the rows lie in memory.
   const auto sm_bytes = [&](double a, double b) {
-    return bytes_of(a, b, costs.sm_straddling_sectors, costs.sm_straddling_lines);
+    const double own_a = a / config.cluster.n, own_b = b / config.cluster.m;
+    return bytes_of(own_a, own_b, costs.sm_straddling_sectors, costs.sm_straddling_lines) +
+           depth * (a - own_a + b - own_b);
   };
   const auto l2_bytes = [&](double a, double b) {
     return bytes_of(a, b, costs.l2_straddling_sectors, costs.l2_straddling_lines);
@@ -147,14 +152,6 @@ double block_us(const ArchCosts& costs, const KernelConfig& config, const Block&
              : std::max(us, active * block.l2_bytes / costs.unshared_bytes_per_us);
 }
 
-// For each element of the product.
-double output_bytes_per_element(const Problem& problem) {
-  const Matrix& aux = problem.epilogue.aux;
-  const double of_d = problem.epilogue.gate == Gate::none ? 1 : 0.5;
-  return of_d * size_bytes(problem.d.type) + (problem.reads_c() ? size_bytes(problem.c.type) : 0) +
-         (aux.data != nullptr ? size_bytes(aux.type) : 0);
-}
-
 double memory_us(const Problem& problem, const DeviceFacts& facts, const ArchCosts& costs) {
   const auto m = static_cast<double>(problem.m), n = static_cast<double>(problem.n);
   const auto k = static_cast<double>(problem.scale_only() ? 0 : problem.k);
@@ -164,14 +161,6 @@ double memory_us(const Problem& problem, const DeviceFacts& facts, const ArchCos
   const double bytes = (a_batch * m * k + b_batch * k * n) * size_bytes(problem.a.type) +
                        batch * m * n * output_bytes_per_element(problem);
   return bytes / (costs.memory_bytes_per_us * memory_pace(facts));
-}
-
-// Whether an operand can be read 16 bytes at a time.
-bool is_wide(const Matrix& matrix) {
-  constexpr std::int64_t wide = 16;
-  const std::int64_t wide_elements = wide / size_bytes(matrix.type);  // strides may be any number
-  return reinterpret_cast<std::uintptr_t>(matrix.data) % wide == 0 &&
-         matrix.ld % wide_elements == 0 && matrix.batch_stride % wide_elements == 0;
 }
 
 // One k block of a kernel that moves the lines of operands that TMA cannot place, in us: fitted to
@@ -232,6 +221,13 @@ int stored_columns(const Problem& problem, const KernelConfig& config, int tile_
 // a few columns at a time, which no product hides.
 bool is_tight(const KernelConfig& config) {
   return config.family == Family::cooperative && sm90::accumulators(config) > 160;
+}
+
+// Of kernels that take turns, whose one tile has none: products of narrow tiles leave longer gaps.
+double without_turns(const ArchCosts& costs, int tile_n) {
+  constexpr double narrow = 96, wide = 192;
+  return costs.without_turns +
+         (costs.wide_without_turns - costs.without_turns) * (tile_n - narrow) / (wide - narrow);
 }
 
 struct Time {
@@ -296,7 +292,7 @@ Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConf
   const bool straddles_alone =
       config.cluster.size() == 1 && (straddles(problem.a) || straddles(problem.b));
   const double pace_of_shape = config.takes_turns && whole <= resident
-                                   ? costs.without_turns * known.pace
+                                   ? without_turns(costs, tile_n) * known.pace
                                : straddles_alone ? std::max(known.pace, costs.straddling_pace)
                                                  : known.pace;
   const double loading = loading_block_us(problem, config, tile_n);
@@ -344,99 +340,6 @@ Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConf
               stream_us(slices, slice_steps)};
 }
 
-// Each hides most of the other, until they are equal.
-double together_us(const ArchCosts& costs, double compute, double memory) {
-  const double shorter = std::min(compute, memory), longer = std::max(compute, memory);
-  const double share = shorter / longer;
-  return longer + costs.unhidden * shorter * share * std::sqrt(share);
-}
-
-const DirectStep& direct_step(const Problem& problem, const ArchCosts& costs) {
-  return is_wide(problem.a) && is_wide(problem.b) ? costs.direct_wide : costs.direct_narrow;
-}
-
-double direct_compute_us(const Problem& problem, const DeviceFacts& facts,
-                         const KernelConfig& config, int splits, const ArchCosts& costs) {
-  const bool has_gate = problem.epilogue.gate != Gate::none;  // each tile twice: for x and for y
-  const std::int64_t tiles =
-      tile_counts(problem, config.tile.m, config.tile.n * (has_gate ? 2 : 1)).total();
-  const auto steps =
-      static_cast<double>(ceil_div(k_steps(problem, config), splits) * (has_gate ? 2 : 1));
-  const DirectStep step = direct_step(problem, costs);
-  const double tile_us = costs.direct_tile_us * output_bytes_per_element(problem) / 2;
-  // CTAs of an SM hide each other's latency, or take turns.
-  const auto wave_us = [&](std::int64_t ctas) {
-    const double sharing = std::max(1.0, static_cast<double>(ctas) / facts.sm_count);
-    return steps * std::max(step.latency_us, sharing * step.us) + sharing * tile_us;
-  };
-  const std::int64_t units = tiles * splits;
-  const std::int64_t resident = resident_clusters(facts, config);
-  const std::int64_t full_waves = units / resident, left = units % resident;
-  const double merge = splits > 1 ? costs.merge_us + splits * costs.direct_merge_us : 0;
-  return static_cast<double>(full_waves) * wave_us(resident) + (left > 0 ? wave_us(left) : 0) +
-         merge;
-}
-
-// Weights stream at the rate of the memory, or of what the teams at work have in flight.
-double dot_compute_us(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
-                      int splits, const ArchCosts& costs) {
-  const std::int64_t units = cluster_tiles(problem, config, config.tile.n).total() * splits;
-  const std::int64_t resident = resident_clusters(facts, config) * dot::teams(config);
-  const double team_bytes_per_us = costs.dot_cta_bytes_per_us / dot::teams(config);
-  const double outputs = static_cast<double>(config.tile.m) * config.tile.n;
-  const int rows = static_cast<int>(std::clamp<std::int64_t>(problem.m, 1, config.tile.m));
-  const std::int64_t unit_k = ceil_div(k_steps(problem, config), splits) * config.tile.k;
-  const bool restages = dot::teams(config) > 1 && unit_k > dot::activation_positions(config, rows);
-  const double unit_bytes = static_cast<double>(unit_k) * (config.tile.m + config.tile.n) * 2 *
-                                (restages ? costs.dot_restaging : 1) +
-                            outputs * output_bytes_per_element(problem);
-  const double outputs_per_thread = 1.0 * rows * config.tile.n / (32 * dot::team_warps(config));
-  // Teams that are warps wait for activations while others of their CTA work.
-  const bool waits = dot::teams(config) == 1 && problem.batch > 1 && problem.a.batch_stride != 0 &&
-                     units / problem.batch < resident;
-  const double unit_us =
-      costs.dot_output_us * outputs_per_thread + (waits ? costs.dot_batch_us : 0);
-  const auto wave_us = [&](std::int64_t teams) {
-    const double rate = std::min(costs.dot_bytes_per_us * memory_pace(facts),
-                                 static_cast<double>(teams) * team_bytes_per_us);
-    return static_cast<double>(teams) * unit_bytes / rate + unit_us;
-  };
-  const std::int64_t full_waves = units / resident, left = units % resident;
-  const double merge =
-      splits == 1 ? 0
-                  : costs.merge_us + splits * outputs * sizeof(float) / costs.merge_bytes_per_us;
-  return static_cast<double>(full_waves) * wave_us(resident) + (left > 0 ? wave_us(left) : 0) +
-         merge;
-}
-
-// Launch included. Loads of a CTA's first unit are part of that, longer the more CTAs ask at once;
-// each further unit waits for its own.
-double vectors_us(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
-                  int splits, SliceSums sums, const ArchCosts& costs) {
-  const std::int64_t units = cluster_tiles(problem, config, config.tile.n).total() * splits;
-  const std::int64_t resident = resident_clusters(facts, config);
-  const bool is_loose = !is_wide(problem.b) || !is_wide(problem.a) || a_major(problem) != Major::k;
-  const std::int64_t unit_k =
-      std::min(problem.k, ceil_div(k_steps(problem, config), splits) * config.tile.k);
-  const double columns = static_cast<double>(std::min<std::int64_t>(problem.n, config.tile.n));
-  const double column_bytes =
-      static_cast<double>(unit_k) * size_bytes(problem.a.type) + output_bytes_per_element(problem);
-  const double unit_us = columns * costs.vector_column_us +
-                         (columns + 1) * column_bytes * (is_loose ? costs.loose_vectors : 1) /
-                             costs.vector_cta_bytes_per_us;
-  const auto waves = static_cast<double>(ceil_div(units, resident));
-  const double work_us = waves * unit_us + (waves - 1) * costs.vector_unit_us;
-  const double memory_us = static_cast<double>(units) * columns * column_bytes /
-                           (costs.dot_bytes_per_us * memory_pace(facts));
-  const double spread =
-      std::sqrt(std::min(1.0, static_cast<double>(units) / static_cast<double>(resident)));
-  const SliceCost& slice =
-      sums == SliceSums::cluster ? costs.vectors_in_cluster : costs.vectors_in_memory;
-  return costs.vector_launch_us + costs.vector_spread_us * spread +
-         together_us(costs, work_us, memory_us) +
-         (splits > 1 ? slice.us + splits * slice.each_us : 0);
-}
-
 }  // namespace
 
 // A wave of R tiles that is g tiles high and R/g wide reads g * tile_m rows of A and R/g * tile_n
@@ -477,10 +380,7 @@ double predicted_us(const Problem& problem, const DeviceFacts& facts, const Kern
 double predicted_us(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
                     int tile_n, int splits, SliceSums sums, const WithoutSlices& known) {
   const ArchCosts& costs = costs_of(config.arch);
-  if (config.family == Family::dot)
-    return dot::is_of_vectors(config)
-               ? vectors_us(problem, facts, config, splits, sums, costs)
-               : costs.unmapped_launch_us + dot_compute_us(problem, facts, config, splits, costs);
+  if (config.family == Family::dot) return dot_us(problem, facts, config, splits, sums, costs);
   const bool is_direct = config.family == Family::direct;
   const Time time = is_direct
                         ? Time{direct_compute_us(problem, facts, config, splits, costs), 0, 0}

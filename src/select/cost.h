@@ -12,7 +12,8 @@
 //             tiles * slices, the last of which may be smaller and has more power for each SM. A k
 //             that ends inside of a block takes a part of a block more. Of tiles in turn a wave
 //             takes at least a fixed share of products and epilogue together, and with one tile a
-//             CTA, which has no turns, blocks are slower. Columns that slices store twice count so.
+//             CTA, which has no turns, blocks are slower, the narrower the tile the more. Columns
+//             that slices store twice count so.
 //             Where accumulators leave few registers a fused epilogue adds a price to each tile.
 //             Where D is stored line by line an epilogue takes what a warp for each consumer
 //             needs, and a wave at least as long as they take with nothing to compute meanwhile
@@ -24,17 +25,19 @@
 //             SM take turns
 //   delivery = max(one SM: bytes of the operands, and a part of those that a tile has outside of
 //             them; the chip: bytes leaving L2, shared ones of a cluster once), where bytes of rows
-//             that straddle two lines count more than once for both, in whole sectors less so, and
-//             those that neighbours ask for together count once, but in clusters of slices; kernels
-//             that move lines of operands take a measured time instead
+//             that straddle two lines count more than once for both, in whole sectors less so, for
+//             an SM those that it asks for itself, and those that neighbours ask for together count
+//             once, but in clusters of slices; kernels that move lines of operands take a measured
+//             time instead
 //
 // Direct kernels take a step of k at a time, at a rate that depends on alignment alone; dot kernels
 // stream their operands at the rate of the memory or of the loads that their teams have in flight.
 // Both have launch, waves, epilogue or output, and merge of their own kind, as a part of compute.
 // Of products of vectors a CTA takes one unit after the other, each as long as its loads take.
 //
-// Rates of device memory are those of the chip that was measured, times what the device's memory is
-// faster or slower by clock and width.
+// Constants and paces are fitted together, to the kernels that win more than to times
+// (bench/NOTES.md, 2026-11-26). Rates of device memory are those of the chip that was measured,
+// times what the device's memory is faster or slower by clock and width.
 #pragma once
 
 #include <cstddef>

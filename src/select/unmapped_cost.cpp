@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "select/unmapped_cost.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/tiling.h"
+#include "kernels/shape.h"
+#include "select/cost_terms.h"
+
+namespace bwgemm {
+namespace {
+
+const DirectStep& direct_step(const Problem& problem, const ArchCosts& costs) {
+  return is_wide(problem.a) && is_wide(problem.b) ? costs.direct_wide : costs.direct_narrow;
+}
+
+// Weights stream at the rate of the memory, or of what the teams at work have in flight.
+double dot_compute_us(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
+                      int splits, const ArchCosts& costs) {
+  const std::int64_t units = cluster_tiles(problem, config, config.tile.n).total() * splits;
+  const std::int64_t resident = resident_clusters(facts, config) * dot::teams(config);
+  const double team_bytes_per_us = costs.dot_cta_bytes_per_us / dot::teams(config);
+  const double outputs = static_cast<double>(config.tile.m) * config.tile.n;
+  const int rows = static_cast<int>(std::clamp<std::int64_t>(problem.m, 1, config.tile.m));
+  const std::int64_t unit_k = ceil_div(k_steps(problem, config), splits) * config.tile.k;
+  const bool restages = dot::teams(config) > 1 && unit_k > dot::activation_positions(config, rows);
+  const double unit_bytes = static_cast<double>(unit_k) * (config.tile.m + config.tile.n) * 2 *
+                                (restages ? costs.dot_restaging : 1) +
+                            outputs * output_bytes_per_element(problem);
+  const double outputs_per_thread = 1.0 * rows * config.tile.n / (32 * dot::team_warps(config));
+  // Teams that are warps wait for activations while others of their CTA work.
+  const bool waits = dot::teams(config) == 1 && problem.batch > 1 && problem.a.batch_stride != 0 &&
+                     units / problem.batch < resident;
+  const double unit_us =
+      costs.dot_output_us * outputs_per_thread + (waits ? costs.dot_batch_us : 0);
+  const auto wave_us = [&](std::int64_t teams) {
+    const double rate = std::min(costs.dot_bytes_per_us * memory_pace(facts),
+                                 static_cast<double>(teams) * team_bytes_per_us);
+    return static_cast<double>(teams) * unit_bytes / rate + unit_us;
+  };
+  const std::int64_t full_waves = units / resident, left = units % resident;
+  const double merge =
+      splits == 1 ? 0
+                  : costs.merge_us + splits * outputs * sizeof(float) / costs.merge_bytes_per_us;
+  return static_cast<double>(full_waves) * wave_us(resident) + (left > 0 ? wave_us(left) : 0) +
+         merge;
+}
+
+// Launch included. Loads of a CTA's first unit are part of that, longer the more CTAs ask at once;
+// each further unit waits for its own.
+double vectors_us(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
+                  int splits, SliceSums sums, const ArchCosts& costs) {
+  const std::int64_t units = cluster_tiles(problem, config, config.tile.n).total() * splits;
+  const std::int64_t resident = resident_clusters(facts, config);
+  const bool is_loose = !is_wide(problem.b) || !is_wide(problem.a) || a_major(problem) != Major::k;
+  const std::int64_t unit_k =
+      std::min(problem.k, ceil_div(k_steps(problem, config), splits) * config.tile.k);
+  const double columns = static_cast<double>(std::min<std::int64_t>(problem.n, config.tile.n));
+  const double column_bytes =
+      static_cast<double>(unit_k) * size_bytes(problem.a.type) + output_bytes_per_element(problem);
+  const double unit_us = columns * costs.vector_column_us +
+                         (columns + 1) * column_bytes * (is_loose ? costs.loose_vectors : 1) /
+                             costs.vector_cta_bytes_per_us;
+  const auto waves = static_cast<double>(ceil_div(units, resident));
+  const double work_us = waves * unit_us + (waves - 1) * costs.vector_unit_us;
+  const double memory_us = static_cast<double>(units) * columns * column_bytes /
+                           (costs.dot_bytes_per_us * memory_pace(facts));
+  const double spread =
+      std::sqrt(std::min(1.0, static_cast<double>(units) / static_cast<double>(resident)));
+  const SliceCost& slice =
+      sums == SliceSums::cluster ? costs.vectors_in_cluster : costs.vectors_in_memory;
+  return costs.vector_launch_us + costs.vector_spread_us * spread +
+         together_us(costs, work_us, memory_us) +
+         (splits > 1 ? slice.us + splits * slice.each_us : 0);
+}
+
+}  // namespace
+
+double direct_compute_us(const Problem& problem, const DeviceFacts& facts,
+                         const KernelConfig& config, int splits, const ArchCosts& costs) {
+  const bool has_gate = problem.epilogue.gate != Gate::none;  // each tile twice: for x and for y
+  const std::int64_t tiles =
+      tile_counts(problem, config.tile.m, config.tile.n * (has_gate ? 2 : 1)).total();
+  const auto steps =
+      static_cast<double>(ceil_div(k_steps(problem, config), splits) * (has_gate ? 2 : 1));
+  const DirectStep step = direct_step(problem, costs);
+  const double tile_us = costs.direct_tile_us * output_bytes_per_element(problem) / 2;
+  // CTAs of an SM hide each other's latency, or take turns.
+  const auto wave_us = [&](std::int64_t ctas) {
+    const double sharing = std::max(1.0, static_cast<double>(ctas) / facts.sm_count);
+    return steps * std::max(step.latency_us, sharing * step.us) + sharing * tile_us;
+  };
+  const std::int64_t units = tiles * splits;
+  const std::int64_t resident = resident_clusters(facts, config);
+  const std::int64_t full_waves = units / resident, left = units % resident;
+  const double merge = splits > 1 ? costs.merge_us + splits * costs.direct_merge_us : 0;
+  return static_cast<double>(full_waves) * wave_us(resident) + (left > 0 ? wave_us(left) : 0) +
+         merge;
+}
+
+double dot_us(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
+              int splits, SliceSums sums, const ArchCosts& costs) {
+  return dot::is_of_vectors(config)
+             ? vectors_us(problem, facts, config, splits, sums, costs)
+             : costs.unmapped_launch_us + dot_compute_us(problem, facts, config, splits, costs);
+}
+
+}  // namespace bwgemm
