@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What memory can do at most: a copy and a sum of everything; and the kernel that does nothing,
+// What memory can do at most: a copy and a sum of everything; and kernels that do nothing,
 // with the parameters of the library's. bench/ceiling.cpp and bench/host_path.cpp launch them.
 #include <cstdint>
 
 #include "kernels/params.h"
+#include "kernels/residues.h"
 
 namespace {
 
@@ -47,3 +48,4 @@ extern "C" __global__ void __launch_bounds__(512)
 }
 
 extern "C" __global__ void empty(const __grid_constant__ bwgemm::KernelParams) {}
+extern "C" __global__ void empty_with_residues(const __grid_constant__ bwgemm::ResidueParams) {}

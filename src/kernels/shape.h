@@ -46,6 +46,12 @@ constexpr ClusterTile cluster_tile(const KernelConfig& config, int tile_n) {
   return {config.tile.m * groups, (config.tile.n != 0 ? config.tile.n : tile_n) * config.cluster.n};
 }
 
+// Whether it moves lines of operands that TMA cannot place: its parameters are ResidueParams
+// (kernels/residues.h).
+constexpr bool has_residues(const KernelConfig& config) {
+  return config.family == Family::cooperative && config.output == Output::scattered;
+}
+
 constexpr KernelShape kernel_shape(const KernelConfig& config, int tile_n, Dtype d_type) {
   KernelShape shape{};
   shape.tile_n = config.tile.n != 0 ? config.tile.n : tile_n;

@@ -213,10 +213,6 @@ void fill_splits(const Problem& problem, const KernelConfig& config, const Choic
   params.arrivals = scratch.arrivals;
 }
 
-bool has_residues(const KernelConfig& config) {
-  return config.family == Family::cooperative && config.output == Output::scattered;
-}
-
 // A matrix that the kernel is not to touch stays null.
 void move_matrix(StridedMatrix& matrix, const void* to) {
   if (matrix.data != nullptr) matrix.data = to;

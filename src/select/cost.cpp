@@ -200,10 +200,6 @@ double loading_block_us(const Problem& problem, const KernelConfig& config, int 
          ((loads_a ? 1 : 0) + (loads_b ? static_cast<double>(ceil_div(tile_n, step_rows)) : 0));
 }
 
-bool moves_lines(const KernelConfig& config) {
-  return config.family == Family::cooperative && config.output == Output::scattered;
-}
-
 // Of the warps that store a tile line by line, each of which takes as long for a shorter line.
 double line_bytes_per_us(const KernelConfig& config, const ArchCosts& costs) {
   const int warps = config.takes_turns ? 1 : sm90::consumer_warpgroups(config);
@@ -277,10 +273,10 @@ Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConf
   const std::int64_t resident = resident_clusters(facts, config);
   // What a CTA's only tile stores from registers costs no more than the way through buffers.
   const bool stores_in_turn = stores == Stores::from_registers && whole > resident;
-  const double epilogue = moves_lines(config) ? cta_outputs / scattered_elements_per_us
-                          : is_by_lines       ? output_bytes / line_bytes_per_us(config, costs)
-                          : stores_in_turn    ? output_bytes / costs.register_bytes_per_us
-                                              : output_bytes / costs.epilogue_bytes_per_us;
+  const double epilogue = has_residues(config) ? cta_outputs / scattered_elements_per_us
+                          : is_by_lines        ? output_bytes / line_bytes_per_us(config, costs)
+                          : stores_in_turn     ? output_bytes / costs.register_bytes_per_us
+                                               : output_bytes / costs.epilogue_bytes_per_us;
   // With two accumulators, or two tiles in turn, the next tile is computed during an epilogue.
   const bool hides_epilogue =
       config.takes_turns || (uses_tensor_memory(config) && config.choices.accumulators == 2);
@@ -296,12 +292,12 @@ Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConf
                                : straddles_alone ? std::max(known.pace, costs.straddling_pace)
                                                  : known.pace;
   const double loading = loading_block_us(problem, config, tile_n);
-  const bool ends_inside = problem.k % config.tile.k != 0 && !moves_lines(config);
+  const bool ends_inside = problem.k % config.tile.k != 0 && !has_residues(config);
   const double partial_block = ends_inside ? costs.partial_block : 0;
   const double fused = is_fused(problem, config) && is_tight(config) ? costs.tight_fused_us : 0;
   const auto wave_us = [&](std::int64_t clusters, std::int64_t blocks) {
     if (clusters == 0) return 0.0;
-    const double moving = moves_lines(config) ? moving_block_us(problem, config) : 0;
+    const double moving = has_residues(config) ? moving_block_us(problem, config) : 0;
     const double each =
         std::max({loading, moving,
                   block_us(costs, config, block, tile_n, pace_of_shape, facts.sm_count,
