@@ -3,68 +3,17 @@
 
 #include <stdexcept>
 
-#include "api/validate.h"
-#include "call.h"
 #include "core/error.h"
-#include "core/named.h"
 #include "core/tiling.h"
 #include "kernels/rows.h"
-#include "launch/scratch.h"
+#include "model_inputs.h"
 #include "select/candidate.h"
 #include "select/cost.h"
-#include "select/rejects.h"
 #include "select/select.h"
 
 namespace bwgemm::bench {
 
 namespace {
-
-// As a handle sets it that was given no workspace.
-constexpr SelectOptions options{
-    .forced_kernel = {}, .sm_count_target = 0, .workspace_bytes = ScratchPool::max_partials_bytes};
-
-const DeviceFacts& facts_of(NominalDevice device) {
-  switch (device) {
-    case NominalDevice::h100: return nominal_h100;
-    case NominalDevice::h200: return nominal_h200;
-    case NominalDevice::b200: return nominal_b200;
-  }
-  throw std::logic_error("no such device");
-}
-
-Problem library_problem(const BenchProblem& p) {
-  const Pointers at = nominal_pointers(p);
-  const bwgemmPointerMode_t mode =
-      p.device_scalars ? BWGEMM_POINTER_MODE_DEVICE : BWGEMM_POINTER_MODE_HOST;
-  if (p.epilogue.any()) {
-    const MatmulCall call = matmul_call(p, at);
-    return validated(MatmulArguments{call.desc, at.alpha, at.a, at.b, call.beta, call.c, at.c},
-                     mode);
-  }
-  const GemmArguments arguments{p.transa ? BWGEMM_OP_T : BWGEMM_OP_N,
-                                p.transb ? BWGEMM_OP_T : BWGEMM_OP_N,
-                                p.m,
-                                p.n,
-                                p.k,
-                                at.alpha,
-                                at.a,
-                                p.a.type,
-                                p.a.ld,
-                                p.a.stride,
-                                at.b,
-                                p.b.type,
-                                p.b.ld,
-                                p.b.stride,
-                                at.beta,
-                                at.c,
-                                p.c.type,
-                                p.c.ld,
-                                p.c.stride,
-                                p.batch,
-                                BWGEMM_COMPUTE_32F,
-                                -1};
-  return validated(arguments, mode);
-}
 
 Variant variant_of(const KernelConfig& config, int tile_n, int splits, SliceSums sums,
                    Operands operands) {
@@ -80,7 +29,7 @@ Variant variant_of(const KernelConfig& config, int tile_n, int splits, SliceSums
 // Of one kernel, its every number of splits and place of their sums.
 void add_predictions(const Source& source, const DeviceFacts& usable, const KernelConfig& config,
                      std::vector<Prediction>& all) {
-  const Candidate best = judged(source, usable, config, options);
+  const Candidate best = judged(source, usable, config, select_options);
   if (best.rejected != nullptr) {
     all.push_back({variant_of(config, config.tile.n, 1, SliceSums::memory, source.operands), 0,
                    best.rejected});
@@ -88,7 +37,7 @@ void add_predictions(const Source& source, const DeviceFacts& usable, const Kern
   }
   const Problem& seen = source.seen_by(config);
   const Splits splits = splits_to_try(seen, usable, config, source.workspace_bytes,
-                                      allowed_splits(source, options), best.tile_n);
+                                      allowed_splits(source, select_options), best.tile_n);
   for (int i = 0; i < splits.count; ++i)
     for (const SliceSums sums : {SliceSums::memory, SliceSums::cluster}) {
       const int number = splits.number[i];
@@ -125,9 +74,9 @@ NominalDevice device_of(const std::string& kernel) {
 
 std::vector<Prediction> predictions(const BenchProblem& problem, NominalDevice device) {
   const Problem canonical = library_problem(problem);
-  const DeviceFacts usable = limited(facts_of(device), options);
+  const DeviceFacts usable = usable_facts(device);
   std::vector<Prediction> all;
-  const Sources sources(canonical, usable, options);
+  const Sources sources(canonical, usable, select_options);
   for (const KernelConfig& config : kernel_rows)
     for (const Source& source : sources) add_predictions(source, usable, config, all);
   return all;
@@ -136,38 +85,20 @@ std::vector<Prediction> predictions(const BenchProblem& problem, NominalDevice d
 std::vector<Prediction> predictions(const BenchProblem& problem, NominalDevice device,
                                     std::span<const Variant> variants) {
   const Problem canonical = library_problem(problem);
-  const DeviceFacts usable = limited(facts_of(device), options);
+  const DeviceFacts usable = usable_facts(device);
   std::vector<Prediction> all;
   for (const Variant& variant : variants) {
-    all.push_back({variant, 0, "no such kernel"});
-    SelectOptions forced = options;
-    forced.forced_kernel = variant.kernel;
-    forced.forced_operands = named(variant.operands, all_operands);
-    const Source source = *Sources(canonical, usable, forced).begin();
-    for (const KernelConfig& config : kernel_rows) {
-      if (kernel_name(config).view() != variant.kernel) continue;
-      const Problem& seen = source.seen_by(config);
-      const char* rejected = row_rejects(source, usable, config, forced);
-      if (rejected == nullptr && name(source.operands) != variant.operands)
-        rejected = "its operands cannot be copied so";
-      if (rejected == nullptr && source.division.parts > 1 && variant.splits > 1)
-        rejected = "k is split, and the product is divided";
-      if (rejected == nullptr && variant.sums_in_cluster &&
-          !can_sum_in_cluster(seen, usable, config, variant.tile_n, variant.splits))
-        rejected = "its slices of k cannot be the CTAs of a cluster";
-      all.back().rejected = rejected != nullptr ? rejected : "";
-      if (rejected == nullptr)
-        all.back().us = source.whole_us(
-            predicted_us(seen, usable, config, variant.tile_n, variant.splits,
-                         variant.sums_in_cluster ? SliceSums::cluster : SliceSums::memory));
-    }
+    const ModelInputs inputs = model_inputs(canonical, usable, variant);
+    const bool serves = inputs.rejected == nullptr;
+    all.push_back({variant, serves ? inputs.us() : 0, serves ? "" : inputs.rejected});
   }
   return all;
 }
 
 Prediction chosen(const BenchProblem& problem, NominalDevice device) {
   try {
-    const Choice choice = select(library_problem(problem), facts_of(device), kernel_rows, options);
+    const Choice choice =
+        select(library_problem(problem), facts_of(device), kernel_rows, select_options);
     const KernelConfig& config = kernel_rows[static_cast<std::size_t>(choice.row)];
     return {variant_of(config, choice.tile_n, choice.splits, choice.sums, choice.operands),
             choice.predicted_us, ""};
