@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "constants.h"
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+
+#include "kernels/rows.h"
+#include "select/arch_costs.h"
+
+namespace bwgemm::bench {
+
+namespace {
+
+struct Entry {
+  const char* name;
+  double* value;
+  double width;
+};
+
+// Narrow where a constant is a rate of the chip, or where many times depend on it. Not here is what
+// few sweeps or none tell: copies, loose vectors, and drift, which is of large products alone.
+ArchCosts& costs = h200_costs;
+const Entry entries[] = {
+    {"launch_us", &costs.launch_us, 0.1},
+    {"cluster_us", &costs.cluster_us, 0.5},
+    {"memory_bytes_per_us", &costs.memory_bytes_per_us, 0.05},
+    {"sm_memory_bytes_per_us", &costs.sm_memory_bytes_per_us, 0.1},
+    {"unhidden", &costs.unhidden, 0.2},
+    {"fill_us", &costs.fill_us, 0.3},
+    {"partial_block", &costs.partial_block, 0.3},
+    {"sm_flop_per_us", &costs.sm_flop_per_us, 0.1},
+    {"powered_flop_per_us", &costs.powered_flop_per_us, 0.2},
+    {"powered_bytes_per_us", &costs.powered_bytes_per_us, 0.2},
+    {"sm_bytes_per_us", &costs.sm_bytes_per_us, 0.1},
+    {"unused_rows", &costs.unused_rows, 0.3},
+    {"unused_parts_of_lines", &costs.unused_parts_of_lines, 0.3},
+    {"sm_straddling_sectors", &costs.sm_straddling_sectors, 0.1},
+    {"sm_straddling_lines", &costs.sm_straddling_lines, 0.15},
+    {"l2_straddling_sectors", &costs.l2_straddling_sectors, 0.1},
+    {"l2_straddling_lines", &costs.l2_straddling_lines, 0.15},
+    {"straddling_pace", &costs.straddling_pace, 0.05},
+    {"scattered_rows", &costs.scattered_rows, 0.05},
+    {"chip_bytes_per_us", &costs.chip_bytes_per_us, 0.1},
+    {"unshared_bytes_per_us", &costs.unshared_bytes_per_us, 0.2},
+    {"line_request_us", &costs.line_request_us, 0.5},
+    {"block_floor_us", &costs.block_floor_us, 0.2},
+    {"epilogue_bytes_per_us", &costs.epilogue_bytes_per_us, 0.2},
+    {"register_bytes_per_us", &costs.register_bytes_per_us, 0.3},
+    {"lines_per_us", &costs.lines_per_us, 0.3},
+    {"crowded_lines_per_us", &costs.crowded_lines_per_us, 0.3},
+    {"without_turns", &costs.without_turns, 0.2},
+    {"wide_without_turns", &costs.wide_without_turns, 0.2},
+    {"in_turn", &costs.in_turn, 0.2},
+    {"tight_fused_us", &costs.tight_fused_us, 0.5},
+    {"exposed_epilogue", &costs.exposed_epilogue, 0.2},
+    {"merge_us", &costs.merge_us, 0.2},
+    {"merge_slice_us", &costs.merge_slice_us, 0.3},
+    {"merge_bytes_per_us", &costs.merge_bytes_per_us, 0.3},
+    {"partials_bytes_per_us", &costs.partials_bytes_per_us, 0.3},
+    {"cluster_merge_us", &costs.cluster_merge_us, 0.3},
+    {"register_stores_us", &costs.register_stores_us, 0.5},
+    {"cluster_bytes_per_us", &costs.cluster_bytes_per_us, 0.3},
+    {"direct_wide.latency_us", &costs.direct_wide.latency_us, 0.2},
+    {"direct_wide.us", &costs.direct_wide.us, 0.2},
+    {"direct_narrow.latency_us", &costs.direct_narrow.latency_us, 0.2},
+    {"direct_narrow.us", &costs.direct_narrow.us, 0.2},
+    {"direct_tile_us", &costs.direct_tile_us, 0.2},
+    {"direct_merge_us", &costs.direct_merge_us, 0.3},
+    {"unmapped_launch_us", &costs.unmapped_launch_us, 0.1},
+    {"dot_bytes_per_us", &costs.dot_bytes_per_us, 0.1},
+    {"dot_cta_bytes_per_us", &costs.dot_cta_bytes_per_us, 0.2},
+    {"dot_output_us", &costs.dot_output_us, 0.3},
+    {"dot_batch_us", &costs.dot_batch_us, 0.3},
+    {"dot_restaging", &costs.dot_restaging, 0.1},
+    {"vector_launch_us", &costs.vector_launch_us, 0.1},
+    {"vector_spread_us", &costs.vector_spread_us, 0.3},
+    {"vector_unit_us", &costs.vector_unit_us, 0.3},
+    {"vector_column_us", &costs.vector_column_us, 0.3},
+    {"vector_cta_bytes_per_us", &costs.vector_cta_bytes_per_us, 0.2},
+    {"vectors_in_cluster.us", &costs.vectors_in_cluster.us, 0.3},
+    {"vectors_in_cluster.each_us", &costs.vectors_in_cluster.each_us, 0.3},
+    {"vectors_in_memory.us", &costs.vectors_in_memory.us, 0.3},
+    {"vectors_in_memory.each_us", &costs.vectors_in_memory.each_us, 0.3},
+};
+
+constexpr double pace_width = 0.08;
+
+std::array<double, sm90_shapes.size()> paces = [] {
+  std::array<double, sm90_shapes.size()> given{};
+  for (std::size_t i = 0; i < given.size(); ++i) given[i] = sm90_shapes[i].pace;
+  return given;
+}();
+
+// As a row of sm90_shapes begins.
+std::string name(const Sm90Shape& shape) {
+  const auto numbers = [](int first, int second) {
+    return std::to_string(first) + "x" + std::to_string(second);
+  };
+  return "pace." + std::string(name(shape.output)) + "." + numbers(shape.tile.m, shape.tile.n) +
+         ".cluster" + numbers(shape.cluster.m, shape.cluster.n) + ".ctas" +
+         std::to_string(shape.ctas_per_sm) + (shape.takes_turns ? ".turns" : "");
+}
+
+}  // namespace
+
+double Constant::moved() const {
+  return std::log(*value / start) / width;
+}
+
+const double* fitted_pace(const KernelConfig& config) {
+  if (config.family != Family::cooperative) return nullptr;
+  for (std::size_t i = 0; i < paces.size(); ++i)
+    for (int variant = 0; variant < sm90_variants; ++variant)
+      if (sm90_row(sm90_shapes[i], variant) == config) return &paces[i];
+  return nullptr;
+}
+
+std::vector<Constant> fitted_constants() {
+  std::vector<Constant> all;
+  for (const Entry& entry : entries)
+    all.push_back({entry.name, entry.value, entry.width, *entry.value});
+  for (std::size_t i = 0; i < paces.size(); ++i)
+    all.push_back({name(sm90_shapes[i]), &paces[i], pace_width, paces[i]});
+  return all;
+}
+
+}  // namespace bwgemm::bench

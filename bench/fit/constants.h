@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Constants: what is fitted of the cost model, in place: the table of Hopper's costs, which this
+// program has changeable, and the paces of shapes, which it has a copy of.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/kernel_config.h"
+
+namespace bwgemm::bench {
+
+struct Constant {
+  std::string name;
+  double* value;
+  double width;  // of its logarithm: how far it may easily go from where it starts
+  double start;
+
+  double moved() const;  // widths
+};
+
+// The pace that predictions for a kernel use. Null: the model's own.
+const double* fitted_pace(const KernelConfig& config);
+
+std::vector<Constant> fitted_constants();
+
+}  // namespace bwgemm::bench

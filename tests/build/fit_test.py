@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""bwgemm_fit on a small sweep: it starts from what the library predicts, and the constants that it
+changes are those of the model."""
+
+import os
+import re
+import subprocess
+import unittest
+
+import environment
+
+SWEEP = os.path.join(environment.SOURCE, "bench", "results", "2026-11-26-h100-sweep-large.csv")
+
+
+def run(program, *arguments):
+    return subprocess.run([os.path.join(environment.BUILD, "bin", program), *arguments],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+
+
+class Fit(unittest.TestCase):
+    def output(self, program, *arguments):
+        done = run(program, *arguments)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), arguments)
+        return done.stdout
+
+    def test_one_round_lowers_the_objective(self):
+        text = self.output("bwgemm_fit", "--rounds", "1", "--held", SWEEP, SWEEP)
+        before, after = map(float, re.findall(r"(?m)^round \d+: ([\d.]+)$", text))
+        self.assertLess(after, before)
+        constants = re.findall(r"(?m)^(\S+) ([\d.e+-]+) ([\d.e+-]+)$", text)
+        self.assertIn("launch_us", {name for name, _, _ in constants})
+        # Of the table and of the copy of paces.
+        for of_paces in (False, True):
+            self.assertTrue(any(old != new for name, old, new in constants
+                                if name.startswith("pace.") == of_paces), of_paces)
+
+    def test_it_starts_from_what_the_library_predicts(self):
+        regrets = []
+        explained = self.output("bwgemm_bench", "--regret", "--from", SWEEP, "--explain")
+        for problem in re.split(r"(?m)^== .* ==$", explained)[1:]:
+            times = re.findall(r"(?m) ([\d.]+) us  predicted +([\d.]+)  x", problem)
+            timed = [(float(predicted), float(us)) for us, predicted in times if float(predicted)]
+            regrets.append(min(timed)[1] / min(us for _, us in timed) - 1)
+        text = self.output("bwgemm_fit", "--rounds", "1", "--held", SWEEP, SWEEP)
+        before = re.findall(
+            r"(?m)^before .*: (\d+) problems, mean ([\d.]+)%.*worst ([\d.]+)%$", text)
+        self.assertEqual(len(before), 2)
+        for problems, mean, worst in before:
+            self.assertEqual(int(problems), len(regrets))
+            self.assertAlmostEqual(float(mean), 100 * sum(regrets) / len(regrets), delta=0.02)
+            self.assertAlmostEqual(float(worst), 100 * max(regrets), delta=0.02)
+
+    def test_wrong_arguments_are_named(self):
+        for arguments, text in (([], "no sweep"), (["--rounds", "0", SWEEP], "--rounds"),
+                                (["--what", "1", SWEEP], "--what"), (["/none.csv"], "/none.csv")):
+            done = run("bwgemm_fit", *arguments)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn(text, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
