@@ -157,7 +157,7 @@ std::string host_path_line(const HostPath& path) {
   std::array<char, 512> line{};
   std::snprintf(line.data(), line.size(),
                 "%-34s %-46s ns a call, median (99%%): bwgemm %.0f (%.0f), empty launch %.0f "
-                "(%.0f), cublasLtMatmul %.0f (%.0f); above %d empty: %.0f\n",
+                "(%.0f), cublasLtMatmul %.0f (%.0f); above about %d empty: %.0f\n",
                 path.problem.name.c_str(), path.kernel.c_str(), path.bwgemm.median_ns,
                 path.bwgemm.p99_ns, path.empty.median_ns, path.empty.p99_ns,
                 path.cublaslt.median_ns, path.cublaslt.p99_ns, path.launches,

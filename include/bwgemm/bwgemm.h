@@ -240,8 +240,8 @@ BWGEMM_API bwgemmStatus_t bwgemmSetDeterminism(bwgemmHandle_t handle, bwgemmDete
 BWGEMM_API bwgemmStatus_t bwgemmGetDeterminism(bwgemmHandle_t handle, bwgemmDeterminism_t* mode);
 
 /* 0 (new handles) or 1: whether kernels may start during the tail of the preceding kernel of the
- * stream, which saves latency where small problems follow each other. Memory is touched only behind
- * its end: results and order stay. Captures keep to it. A product always may behind its copies. */
+ * stream, which saves latency of small problems. Memory is touched only behind its end: results and
+ * order stay. Captures keep to it. Without an SM count target products always may behind copies. */
 BWGEMM_API bwgemmStatus_t bwgemmSetProgrammaticLaunch(bwgemmHandle_t handle, int enable);
 BWGEMM_API bwgemmStatus_t bwgemmGetProgrammaticLaunch(bwgemmHandle_t handle, int* enable);
 

@@ -55,7 +55,7 @@ struct ArchCosts {
   double without_turns;          // of kernels in turn with 96 columns, the pace with one tile over
                                  // that with more
   double wide_without_turns;     // and with 192
-  double in_turn;                // and the least of products and epilogue that each tile takes
+  double in_turn;                // of both, the least that each tile takes of products and epilogue
   double tight_fused_us;         // a fused epilogue that has few registers takes a tile longer
   double exposed_epilogue;       // part of it that another CTA of the same SM does not hide
   double merge_us;               // a split tile: partial sums out, arrival, the last one goes on
@@ -139,7 +139,7 @@ inline constexpr ArchCosts h200_costs = {
     .direct_tile_us = 1.22,
     .direct_merge_us = 0.186,
     .unmapped_launch_us = 2.44,
-    .dot_bytes_per_us = 5.03e6,      // of 4.64 TB/s that a kernel which only reads gets
+    .dot_bytes_per_us = 5.03e6,      // above what a read gets, as memory_bytes_per_us: fitted to order
     .dot_cta_bytes_per_us = 33.3e3,
     .dot_output_us = 0.505,
     .dot_batch_us = 1.13,
@@ -189,9 +189,9 @@ inline constexpr ArchCosts b200_costs = {
     .line_request_us = 0,              // not used
     .block_floor_us = 0.06,
     .epilogue_bytes_per_us = 45e3,
-    .register_bytes_per_us = 19e3,          // not used, as the next
-    .lines_per_us = 95,
-    .crowded_lines_per_us = 60,
+    .register_bytes_per_us = 1,        // not used, as the next two
+    .lines_per_us = 1,
+    .crowded_lines_per_us = 1,
     .without_turns = 1,                // not used, as the next two
     .wide_without_turns = 1,
     .in_turn = 1,

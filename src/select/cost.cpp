@@ -77,8 +77,7 @@ Block block_of(const Problem& problem, const ArchCosts& costs, const KernelConfi
                     b * work(problem.b, config.b, problem.n, tile_n, sectors, lines));
   };
   // What other CTAs of its cluster ask for arrives as whole rows, however the rows lie in memory.
-  const auto sm_bytes = [&](double a, double b) {
-    const double own_a = a / config.cluster.n, own_b = b / config.cluster.m;
+  const auto sm_bytes = [&](double a, double b, double own_a, double own_b) {
     return bytes_of(own_a, own_b, costs.sm_straddling_sectors, costs.sm_straddling_lines) +
            depth * (a - own_a + b - own_b);
   };
@@ -94,7 +93,7 @@ Block block_of(const Problem& problem, const ArchCosts& costs, const KernelConfi
     const int b_shared_by = neighbours * sm100::groups(config);
     return {.flop = flop,
             .bytes = depth * (a + b),
-            .sm_bytes = sm_bytes(a, b),
+            .sm_bytes = sm_bytes(a, b, a, b / sm100::groups(config)),
             .memory_bytes = 0,  // no limit
             .l2_bytes = l2_bytes(a, b / b_shared_by),
             .l2_delivers = depth * (a + b / b_shared_by)};
@@ -111,7 +110,8 @@ Block block_of(const Problem& problem, const ArchCosts& costs, const KernelConfi
   return {
       .flop = flop,
       .bytes = depth * (a.mean + b.mean),
-      .sm_bytes = sm_bytes(a.most, b.most) + unused_bytes(config.a, a) + unused_bytes(config.b, b),
+      .sm_bytes = sm_bytes(a.most, b.most, a.most / config.cluster.n, b.most / config.cluster.m) +
+                  unused_bytes(config.a, a) + unused_bytes(config.b, b),
       .memory_bytes = depth * (a.most / static_cast<double>(tiles.n * config.cluster.n) +
                                b.most / static_cast<double>(tiles.m * config.cluster.m)),
       .l2_bytes = l2_bytes(a.mean / config.cluster.n, b.mean / config.cluster.m),

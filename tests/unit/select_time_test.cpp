@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What choosing a kernel takes of the host, for each kind of problem: a call that is not known yet
-// may spend 20 us on it.
+// may spend 20 us on it, and as much more on slow machines as tests/support/quick.h allows.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
