@@ -37,8 +37,8 @@ void trace(const CopiesPlan& plan) {
 
 // What a call, or a part of one, launches, one kernel after the other.
 struct Launches {
-  CopiesPlan copies;
   Plan plan;
+  CopiesPlan copies;
   SumsPlan sums;
   bool are_of_parts;  // of a call, which may have others in front of these
 
