@@ -68,28 +68,38 @@ CUfunction Code::function(const char* name, int dynamic_shared_bytes) const {
   return function;
 }
 
+LaunchShape shape_of(const Graph::KernelLaunch& launch) {
+  return {launch.params.gridDimX, launch.params.blockDimX,
+          static_cast<int>(launch.params.sharedMemBytes), launch.cluster};
+}
+
+Launch::Launch(const Gpu& gpu, CUfunction function, const LaunchShape& shape)
+    : function_(function) {
+  config_.gridDimX = shape.grid;
+  config_.gridDimY = config_.gridDimZ = 1;
+  config_.blockDimX = shape.threads;
+  config_.blockDimY = config_.blockDimZ = 1;
+  config_.sharedMemBytes = static_cast<unsigned>(shape.shared_bytes);
+  config_.hStream = gpu.stream();
+  if (shape.cluster == 1) return;
+  constexpr unsigned portable = 8;
+  if (shape.cluster > portable)
+    check(driver().cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED,
+                                      1),
+          "cuFuncSetAttribute");
+  cluster_.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+  cluster_.value.clusterDim.x = shape.cluster;
+  cluster_.value.clusterDim.y = cluster_.value.clusterDim.z = 1;
+  config_.attrs = &cluster_;
+  config_.numAttrs = 1;
+}
+
+void Launch::operator()(void** parameters) const {
+  check(driver().cuLaunchKernelEx(&config_, function_, parameters, nullptr), "cuLaunchKernelEx");
+}
+
 void launch(const Gpu& gpu, CUfunction function, const LaunchShape& shape, void** parameters) {
-  CUlaunchAttribute cluster{};
-  CUlaunchConfig config{};
-  config.gridDimX = shape.grid;
-  config.gridDimY = config.gridDimZ = 1;
-  config.blockDimX = shape.threads;
-  config.blockDimY = config.blockDimZ = 1;
-  config.sharedMemBytes = static_cast<unsigned>(shape.shared_bytes);
-  config.hStream = gpu.stream();
-  if (shape.cluster > 1) {
-    constexpr unsigned portable = 8;
-    if (shape.cluster > portable)
-      check(driver().cuFuncSetAttribute(function,
-                                        CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1),
-            "cuFuncSetAttribute");
-    cluster.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
-    cluster.value.clusterDim.x = shape.cluster;
-    cluster.value.clusterDim.y = cluster.value.clusterDim.z = 1;
-    config.attrs = &cluster;
-    config.numAttrs = 1;
-  }
-  check(driver().cuLaunchKernelEx(&config, function, parameters, nullptr), "cuLaunchKernelEx");
+  Launch(gpu, function, shape)(parameters);
 }
 
 }  // namespace bwgemm::bench

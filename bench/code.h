@@ -41,6 +41,23 @@ struct LaunchShape {
   unsigned cluster = 1;  // CTAs, where the code does not say it
 };
 
+LaunchShape shape_of(const Graph::KernelLaunch& launch);
+
+// Made ready once, for launches whose own time counts.
+class Launch {
+ public:
+  Launch(const Gpu& gpu, CUfunction function, const LaunchShape& shape);
+  Launch(const Launch&) = delete;
+  Launch& operator=(const Launch&) = delete;
+
+  void operator()(void** parameters) const;
+
+ private:
+  CUfunction function_;
+  CUlaunchAttribute cluster_{};
+  CUlaunchConfig config_{};
+};
+
 void launch(const Gpu& gpu, CUfunction function, const LaunchShape& shape, void** parameters);
 
 }  // namespace bwgemm::bench

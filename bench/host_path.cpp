@@ -90,39 +90,17 @@ class EmptyLaunch {
  public:
   EmptyLaunch(const Gpu& gpu, const Graph::KernelLaunch& like)
       : code_(Code::memory(gpu)),
-        function_(
-            code_.function(empty_kernel(like.name), static_cast<int>(like.params.sharedMemBytes))) {
-    config_.gridDimX = like.params.gridDimX;
-    config_.gridDimY = config_.gridDimZ = 1;
-    config_.blockDimX = like.params.blockDimX;
-    config_.blockDimY = config_.blockDimZ = 1;
-    config_.sharedMemBytes = like.params.sharedMemBytes;
-    config_.hStream = gpu.stream();
-    if (like.cluster == 1) return;
-    constexpr unsigned portable = 8;
-    if (like.cluster > portable)
-      check(driver().cuFuncSetAttribute(function_,
-                                        CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1),
-            "cuFuncSetAttribute");
-    cluster_.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
-    cluster_.value.clusterDim.x = like.cluster;
-    cluster_.value.clusterDim.y = cluster_.value.clusterDim.z = 1;
-    config_.attrs = &cluster_;
-    config_.numAttrs = 1;
-  }
-  EmptyLaunch(const EmptyLaunch&) = delete;
-  EmptyLaunch& operator=(const EmptyLaunch&) = delete;
+        launch_(gpu, code_.function(empty_kernel(like.name), shape_of(like).shared_bytes),
+                shape_of(like)) {}
 
   void operator()() {
     void* parameters[] = {&params_};
-    check(driver().cuLaunchKernelEx(&config_, function_, parameters, nullptr), "cuLaunchKernelEx");
+    launch_(parameters);
   }
 
  private:
   Code code_;
-  CUfunction function_;
-  CUlaunchAttribute cluster_{};
-  CUlaunchConfig config_{};
+  Launch launch_;
   ResidueParams params_{};  // begin with those of all
 };
 

@@ -100,8 +100,7 @@ Traced run_traced(const Gpu& gpu, const Sensors& sensors, const BenchProblem& pr
   check(driver().cuStreamSynchronize(CU_STREAM_LEGACY), "cuStreamSynchronize");
   const TraceBuffer buffer{reinterpret_cast<TraceStamp*>(stamps.address()),
                            static_cast<std::uint32_t>(per_track)};
-  const LaunchShape shape{like.params.gridDimX, like.params.blockDimX,
-                          static_cast<int>(like.params.sharedMemBytes), like.cluster};
+  const LaunchShape shape = shape_of(like);
   // As timed: one launch behind the other, on operands that are not in L2, with code that is. What
   // stays is the last one's stamps.
   const Graph series(gpu, [&] {

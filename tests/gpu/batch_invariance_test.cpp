@@ -171,9 +171,7 @@ std::vector<std::int64_t> heights(std::int64_t most) {
 
 // Every kernel of the mode, forced, in every type and pair of majors that it has.
 TEST_F(BatchInvariance, EveryKernelOfTheModeGivesTheSameBits) {
-  const Arch arch = device_attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) == 9
-                        ? Arch::sm90
-                        : Arch::sm100;
+  const Arch arch = device_arch();
   const Handle free;
   set_mode(free.get(), BWGEMM_DETERMINISM_BATCH_INVARIANT);
   int compared = 0, displaced = 0;

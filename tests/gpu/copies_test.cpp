@@ -137,7 +137,7 @@ TEST_F(Copies, OfOneOfTwo) {
 }
 
 TEST_F(Copies, GiveTheBitsOfAlignedOperands) {
-  const bool is_hopper = device_attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) == 9;
+  const bool is_hopper = device_arch() == Arch::sm90;
   const Variable slices("BWGEMM_FORCE_SPLITS", "1");
   int served = 0;
   for (const KernelConfig& row : kernel_rows) {

@@ -277,7 +277,7 @@ std::vector<std::byte> bits_of(bwgemmHandle_t handle, const GemmCase& gemm, Oper
 
 // Of every kind of kernel, forced, of which some take one operand from where it is.
 TEST_F(DividedCopies, GiveTheBitsOfTheWhole) {
-  const bool is_hopper = device_attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) == 9;
+  const bool is_hopper = device_arch() == Arch::sm90;
   int served = 0, i = 0;
   for (const KernelConfig& row : kernel_rows) {
     if ((row.arch == Arch::sm90) != is_hopper || !is_representative(row)) continue;

@@ -27,9 +27,7 @@ class Dot : public GpuTest, public ::testing::WithParamInterface<DotKind> {
   void SetUp() override {
     GpuTest::SetUp();
     if (IsSkipped() || HasFatalFailure()) return;
-    const Arch arch = device_attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) == 9
-                          ? Arch::sm90
-                          : Arch::sm100;
+    const Arch arch = device_arch();
     for (const KernelConfig& row : kernel_rows)
       if (row.arch == arch && row.family == Family::dot && !dot::is_of_vectors(row) &&
           row.b == GetParam().weights && (dot::team_warps(row) == 1) == GetParam().is_of_warps)

@@ -174,8 +174,7 @@ class Matmul : public GpuTest {
   void SetUp() override {
     GpuTest::SetUp();
     if (IsSkipped() || HasFatalFailure()) return;
-    arch_ = device_attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) == 9 ? Arch::sm90
-                                                                                : Arch::sm100;
+    arch_ = device_arch();
   }
 
   std::string direct() const {

@@ -51,9 +51,7 @@ class RowTest : public GpuTest, public ::testing::WithParamInterface<int> {
     ASSERT_NE(kernel, nullptr);
     row_ = row_named(kernel);
     ASSERT_NE(row_, nullptr) << kernel << " is not in kernel_rows";
-    const Arch arch = device_attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) == 9
-                          ? Arch::sm90
-                          : Arch::sm100;
+    const Arch arch = device_arch();
     if (row_->arch != arch) GTEST_SKIP() << kernel << " is for another architecture";
     scalars_ = std::make_unique<DeviceMemory>(2 * sizeof(float));
     find_memory();

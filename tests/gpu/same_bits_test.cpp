@@ -154,9 +154,7 @@ class SameBits : public GpuTest, public ::testing::WithParamInterface<std::size_
   void SetUp() override {
     GpuTest::SetUp();
     if (IsSkipped() || HasFatalFailure()) return;
-    const Arch arch = device_attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) == 9
-                          ? Arch::sm90
-                          : Arch::sm100;
+    const Arch arch = device_arch();
     const auto found = std::ranges::find_if(
         kernel_rows, [&](const KernelConfig& row) { return row.arch == arch && kind().is(row); });
     if (found == kernel_rows.end()) GTEST_SKIP() << "another architecture has this kind";
@@ -214,9 +212,7 @@ class SameBits : public GpuTest, public ::testing::WithParamInterface<std::size_
 
 // The direct kernel adds three slices.
 TEST_P(SameBits, AnotherOrderOfAdditionsGivesOthers) {
-  const Arch arch = device_attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) == 9
-                        ? Arch::sm90
-                        : Arch::sm100;
+  const Arch arch = device_arch();
   const auto direct = std::ranges::find_if(kernel_rows, [&](const KernelConfig& row) {
     return row.arch == arch && row.family == Family::direct;
   });

@@ -133,9 +133,9 @@ GemmCase large_problem(const KernelConfig& row) {
 
 // Those whose clusters cannot be held back, or have more CTAs than the target, are refused.
 TEST_F(SmLimit, OfEveryKernel) {
-  const bool is_hopper = device_attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) == 9;
+  const Arch arch = device_arch();
   for (const KernelConfig& row : kernel_rows) {
-    if ((row.arch == Arch::sm90) != is_hopper) continue;
+    if (row.arch != arch) continue;
     const std::string name(kernel_name(row).view());
     const Variable kernel("BWGEMM_FORCE_KERNEL", name);
     const Handle forced;

@@ -235,7 +235,7 @@ TEST_P(Techniques, IsInTheCodeAndComputes) {
   const Technique& technique = GetParam();
   const auto row = std::find_if(kernel_rows.begin(), kernel_rows.end(), technique.has);
   ASSERT_NE(row, kernel_rows.end()) << "no row shows this technique";
-  const bool is_hopper = device_attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) == 9;
+  const bool is_hopper = device_arch() == Arch::sm90;
   if ((row->arch == Arch::sm90) != is_hopper) GTEST_SKIP() << "for another architecture";
   const std::string kernel(kernel_name(*row).view());
   SCOPED_TRACE(kernel);

@@ -39,7 +39,7 @@ class Unaligned : public GpuTest {
   // of a class, which differ in constants, the one with the smallest tile where time is scarce.
   template <class MakeProblem>
   static void run_rows(int problems, const char* splits, const MakeProblem& make_problem) {
-    const bool is_hopper = device_attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) == 9;
+    const bool is_hopper = device_arch() == Arch::sm90;
     for (const KernelConfig& row : kernel_rows) {
       if (!moves_lines(row) || (row.arch == Arch::sm90) != is_hopper) continue;
       if (small_scale() && !is_representative(row)) continue;
@@ -131,7 +131,7 @@ TEST_F(Unaligned, SmallSizesAndManyBlocks) {
 
 // Lines of each batch start elsewhere in their 16 bytes, or only the batches do.
 TEST_F(Unaligned, BatchesAnyDistanceApart) {
-  if (device_attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) == 9)
+  if (device_arch() == Arch::sm90)
     GTEST_SKIP() << "lines of a residue class keep their distance in all batches";
   run_rows(6, "", [](const KernelConfig& row, int i) {
     GemmCase gemm = of(row, row.tile.m / 2 + i, row.tile.n + 8, 72);
@@ -147,7 +147,7 @@ TEST_F(Unaligned, BatchesAnyDistanceApart) {
 // The memory of A and B ends with their last elements, many of them inside 16 bytes. Only a virtual
 // GPU and memory checkers see what is read behind it.
 TEST_F(Unaligned, ReadsNothingBehindTheOperands) {
-  if (device_attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) == 9)
+  if (device_arch() == Arch::sm90)
     GTEST_SKIP() << "these kernels read a short line's one unit as a whole";
   run_rows(24, "", [](const KernelConfig& row, int i) {
     GemmCase gemm = of(row, i % 3 == 0 ? 1 + i : row.tile.m - i, row.tile.n - 3 + i / 2, 60 + i);

@@ -19,8 +19,7 @@ class Vectors : public GpuTest, public ::testing::WithParamInterface<int> {
   void SetUp() override {
     GpuTest::SetUp();
     if (IsSkipped() || HasFatalFailure()) return;
-    if (device_attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) != 9)
-      GTEST_SKIP() << "compute capability 9.0 alone has this kernel";
+    if (device_arch() != Arch::sm90) GTEST_SKIP() << "compute capability 9.0 alone has this kernel";
     for (const KernelConfig& row : kernel_rows)
       if (row.family == Family::dot && dot::is_of_vectors(row) && row.tile.n == GetParam())
         row_ = &row;

@@ -116,6 +116,11 @@ int device_attribute(CUdevice_attribute attribute) {
   return value;
 }
 
+Arch device_arch() {
+  return device_attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) == 9 ? Arch::sm90
+                                                                             : Arch::sm100;
+}
+
 std::size_t free_device_bytes() {
   std::size_t free = 0, total = 0;
   check(driver().mem_get_info(&free, &total), "cuMemGetInfo");

@@ -9,6 +9,8 @@
 #include <string>
 #include <utility>
 
+#include "core/kernel_config.h"
+
 namespace bwgemm::test {
 
 // Entry points that tests call. Members keep the names of the API without "cu".
@@ -70,6 +72,7 @@ void check(CUresult result, const char* what);
 
 void synchronize();
 int device_attribute(CUdevice_attribute attribute);
+Arch device_arch();
 std::size_t free_device_bytes();
 
 // The primary context of device 0 is current during each test. Skips without a GPU, or fails if
