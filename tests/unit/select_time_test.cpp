@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What choosing a kernel takes of the host, for each kind of problem: a call that is not known yet
-// may spend 20 us on it, and as much more on slow machines as tests/support/quick.h allows.
+// may spend 20 us on it. tests/support/quick.h says when that is judged.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -18,8 +18,8 @@
 namespace bwgemm {
 namespace {
 
-using test::address, test::allowance, test::best_ns, test::in_odd_lines, test::is_optimized,
-    test::kk, test::kn, test::mk, test::mn, test::problem_of;
+using test::address, test::best_ns, test::in_odd_lines, test::judges_times, test::kk, test::kn,
+    test::mk, test::mn, test::problem_of;
 
 struct Kind {
   const char* name;
@@ -104,14 +104,14 @@ TEST(Select, IsQuick) {
       sum += ns;
       RecordProperty(device + "_" + kind.name + "_ns", static_cast<int>(ns));
       std::printf("%s %-14s %6.0f ns\n", device.c_str(), kind.name, ns);
-      if (is_optimized) {
-        EXPECT_LT(ns, allowance * budget_ns) << device << " " << kind.name;
+      if (judges_times()) {
+        EXPECT_LT(ns, budget_ns) << device << " " << kind.name;
       }
     }
     const double mean = sum / static_cast<double>(kinds().size());
     RecordProperty(device + "_ns", static_cast<int>(mean));
-    if (is_optimized) {
-      EXPECT_LT(mean, allowance * mean_ns) << device;
+    if (judges_times()) {
+      EXPECT_LT(mean, mean_ns) << device;
     }
   }
 }

@@ -3,7 +3,6 @@
 #include "plan/tensor_map_cache.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <thread>
@@ -13,6 +12,7 @@
 #include "core/hash.h"
 #include "fake_driver.h"
 #include "problems.h"
+#include "support/quick.h"
 
 namespace bwgemm {
 namespace {
@@ -152,17 +152,17 @@ TEST_F(CacheTest, HitsAreCheap) {
   std::vector<TensorMapKey> keys;
   for (std::uintptr_t i = 1; i <= 64; ++i) keys.push_back(key_of(i << 12));
   for (const TensorMapKey& key : keys) cache.get(key);
-  double best_ns = 1e9;
+  constexpr int rounds = 200;
   std::uint64_t sum = 0;
-  for (int round = 0; round < 200; ++round) {
-    const auto start = std::chrono::steady_clock::now();
+  const double ns = test::best_ns(rounds, static_cast<int>(keys.size()), [&] {
     for (const TensorMapKey& key : keys) sum += cache.get(key).opaque[0];
-    const std::chrono::duration<double, std::nano> spent = std::chrono::steady_clock::now() - start;
-    best_ns = std::min(best_ns, spent.count() / static_cast<double>(keys.size()));
+  });
+  EXPECT_GT(sum, 0u);
+  EXPECT_EQ(cache.counters().hits, rounds * keys.size());
+  RecordProperty("ns", static_cast<int>(ns));
+  if (test::judges_times()) {
+    EXPECT_LT(ns, 100);
   }
-  ASSERT_GT(sum, 0u);
-  RecordProperty("ns", static_cast<int>(best_ns));
-  EXPECT_LT(best_ns, 1000);  // the budget is 100; machines that test may be slow
 }
 
 }  // namespace
