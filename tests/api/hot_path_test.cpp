@@ -1,84 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // After the first call of a shape class a call takes no heap, loads and allocates nothing in the
-// driver and does not synchronize. malloc and its relatives are interposed by this program.
-#include <atomic>
-#include <cstdlib>
+// driver and does not synchronize.
 #include <gtest/gtest.h>
 #include <set>
 #include <string>
 #include <thread>
 #include <type_traits>
 
+#include "api/heap.h"
 #include "support/fake_gemm.h"
 #include "support/matmul_call.h"
 #include "support/sanitized.h"
 
-namespace {
-
-constinit thread_local bool is_counting = false;
-constinit std::atomic<long> heap_calls{0};
-
-}  // namespace
-
-#if !BWGEMM_TEST_SANITIZED
-namespace {
-
-void count_heap_call() {
-  if (is_counting) heap_calls.fetch_add(1, std::memory_order_relaxed);
-}
-
-}  // namespace
-
-extern "C" {
-
-void* __libc_malloc(std::size_t);
-void* __libc_calloc(std::size_t, std::size_t);
-void* __libc_realloc(void*, std::size_t);
-void* __libc_memalign(std::size_t, std::size_t);
-void __libc_free(void*);
-
-__attribute__((visibility("default"))) void* malloc(std::size_t size) {
-  count_heap_call();
-  return __libc_malloc(size);
-}
-__attribute__((visibility("default"))) void* calloc(std::size_t count, std::size_t size) {
-  count_heap_call();
-  return __libc_calloc(count, size);
-}
-__attribute__((visibility("default"))) void* realloc(void* memory, std::size_t size) {
-  count_heap_call();
-  return __libc_realloc(memory, size);
-}
-__attribute__((visibility("default"))) void* aligned_alloc(std::size_t alignment,
-                                                           std::size_t size) {
-  count_heap_call();
-  return __libc_memalign(alignment, size);
-}
-__attribute__((visibility("default"))) int posix_memalign(void** memory, std::size_t alignment,
-                                                          std::size_t size) {
-  count_heap_call();
-  *memory = __libc_memalign(alignment, size);
-  return *memory != nullptr ? 0 : 12;
-}
-__attribute__((visibility("default"))) void free(void* memory) {
-  count_heap_call();
-  __libc_free(memory);
-}
-
-}  // extern "C"
-#endif
-
 namespace bwgemm::test {
 namespace {
-
-template <class Body>
-long heap_calls_of(const Body& body) {
-  heap_calls = 0;
-  is_counting = true;
-  body();
-  is_counting = false;
-  return heap_calls;
-}
 
 struct ShapeClass {
   const char* name;

@@ -62,7 +62,11 @@ struct FakeCuda {
   // in the log: what remains of a call's time is the library's.
   void (*be_quick)();
 
-  // Libraries and streams that are gone are remembered, so that their use is noticed: no longer.
+  // Called with the name of each entry in front of the call, on its thread, until reset. It may
+  // make calls and wait for those of other threads.
+  void (*on_call)(void (*hook)(const char* entry));
+
+  // What is gone is remembered, so that its use is noticed: no longer.
   void (*forget_released)();
 };
 

@@ -79,6 +79,10 @@ constexpr Export exports[] = {
     {"cuEventRecord", 2000, "cuEventRecord"},
     {"cuEventSynchronize", 2000, "cuEventSynchronize"},
     {"cuEventElapsedTime", 2000, "cuEventElapsedTime"},
+    {"cuEventQuery", 2000, "cuEventQuery"},
+    {"cuUserObjectCreate", 11030, "cuUserObjectCreate"},
+    {"cuUserObjectRelease", 11030, "cuUserObjectRelease"},
+    {"cuGraphRetainUserObject", 11030, "cuGraphRetainUserObject"},
     {"cuMemAlloc", 3020, "cuMemAlloc_v2"},
     {"cuMemFree", 3020, "cuMemFree_v2"},
     {"cuMemsetD32Async", 3020, "cuMemsetD32Async"},
@@ -120,7 +124,17 @@ FakeDriver& FakeDriver::get() {
   return *driver;
 }
 
-FakeDriver::Call::Call(const char* entry) : lock_(get().mutex), fault_(CUDA_SUCCESS) {
+namespace {
+
+// What a test does in front of a call is done without the lock: it may take other calls.
+std::recursive_mutex& mutex_after_hook(const char* entry) {
+  if (const auto hook = FakeDriver::on_call.load()) hook(entry);
+  return FakeDriver::get().mutex;
+}
+
+}  // namespace
+
+FakeDriver::Call::Call(const char* entry) : lock_(mutex_after_hook(entry)), fault_(CUDA_SUCCESS) {
   FakeDriver& fake = get();
   if (static_cast<std::size_t>(fake.calls) < fake.call_names.size())
     fake.call_names[static_cast<std::size_t>(fake.calls)] = entry;
@@ -160,6 +174,7 @@ FAKE_CUDA_ENTRY void fake_cuda_reset() {
   fake.failing_entry = nullptr;
   fake.duration = nullptr;
   fake.is_quick = false;
+  fake.on_call = nullptr;
   fake.misuses.clear();
   fake.capture_mode() = CU_STREAM_CAPTURE_MODE_GLOBAL;
 }
@@ -238,6 +253,10 @@ FAKE_CUDA_ENTRY const char* fake_cuda_misuse(long n) {
   return index < fake.misuses.size() ? fake.misuses[index].c_str() : nullptr;
 }
 
+FAKE_CUDA_ENTRY void fake_cuda_on_call(void (*hook)(const char*)) {
+  FakeDriver::on_call = hook;
+}
+
 FAKE_CUDA_ENTRY void fake_cuda_be_quick() {
   FakeDriver::is_quick = true;
 }
@@ -248,6 +267,8 @@ FAKE_CUDA_ENTRY void fake_cuda_forget_released() {
   const auto is_gone = [](const auto& one) { return !one->is_alive; };
   std::erase_if(fake.libraries, is_gone);
   std::erase_if(fake.streams, is_gone);
+  std::erase_if(fake.graphs, is_gone);
+  std::erase_if(fake.events, is_gone);
 }
 
 // ---- driver and devices -------------------------------------------------------------------------

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // State of the test double of libcuda, shared by its files: fake_libcuda.cpp (control, devices,
-// contexts), fake_libcuda_streams.cpp (memory, streams, capture, graphs), fake_libcuda_events.cpp
-// (events) and fake_libcuda_kernels.cpp (libraries, kernels, tensor maps, launches).
+// contexts), fake_libcuda_streams.cpp (memory, streams), fake_libcuda_graphs.cpp (capture, graphs),
+// fake_libcuda_events.cpp (events) and fake_libcuda_kernels.cpp (libraries, kernels, tensor maps,
+// launches).
 //
 // Calls that a steady state makes use no heap, so that tests can count the library's own.
 #pragma once
@@ -9,6 +10,7 @@
 #include <array>
 #include <atomic>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -29,15 +31,16 @@ struct FakeContext {
 };
 
 struct FakeStream;
+struct FakeGraph;
 
 // A capture under way. That all its work is joined at its end is not checked.
 struct FakeCapture {
   unsigned long long id;
   const FakeStream* origin;
   CUstreamCaptureMode mode;
+  FakeGraph* graph;
   std::thread::id thread{};
   bool is_valid = true;
-  std::vector<std::function<void()>> work{};
 };
 
 struct FakeStream {
@@ -63,8 +66,14 @@ struct FakeEvent {
 };
 
 struct FakeGraph {
-  std::vector<std::function<void()>> work;
+  std::vector<std::function<void()>> work{};
+  std::vector<std::shared_ptr<void>> objects{};  // of users, which end with the last graph
   bool is_alive = true;
+};
+
+struct FakeUserObject {
+  unsigned references;  // of the program, not of graphs
+  std::shared_ptr<void> data;
 };
 
 struct FakeFunction {
@@ -122,6 +131,7 @@ class FakeDriver {
   bool any_capture(const FakeContext* context) const;
 
   static inline constinit std::atomic<bool> is_quick{false};  // see fake_cuda.h
+  static inline constinit std::atomic<void (*)(const char*)> on_call{nullptr};
 
   std::recursive_mutex mutex;
   const FakeDevice* device = nullptr;  // null: there is none
@@ -136,6 +146,7 @@ class FakeDriver {
   std::vector<std::unique_ptr<FakeStream>> legacy_streams;  // one per context
   std::vector<std::unique_ptr<FakeLibrary>> libraries;
   std::vector<std::unique_ptr<FakeGraph>> graphs;
+  std::list<FakeUserObject> user_objects;
   std::vector<std::unique_ptr<FakeEvent>> events;
   std::map<CUdeviceptr, FakeMemory> memory;
 

@@ -69,6 +69,13 @@ FAKE_CUDA_ENTRY CUresult cuStreamWaitEvent(CUstream handle, CUevent awaited, uns
   return CUDA_ERROR_STREAM_CAPTURE_MERGE;
 }
 
+FAKE_CUDA_ENTRY CUresult cuEventQuery(CUevent handle) {
+  const FakeDriver::Call call("cuEventQuery");
+  if (call.fault() != CUDA_SUCCESS) return call.fault();
+  if (event_of(handle, "cuEventQuery") == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  return FakeDriver::get().unsafe_in_capture();
+}
+
 FAKE_CUDA_ENTRY CUresult cuEventSynchronize(CUevent handle) {
   const FakeDriver::Call call("cuEventSynchronize");
   if (call.fault() != CUDA_SUCCESS) return call.fault();

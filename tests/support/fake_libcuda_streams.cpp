@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The test double of libcuda: memory, streams, capture, graphs. Work is done when it is put into a
-// stream; what a capture forbids is refused and invalidates the capture, as the driver's
-// documentation says.
+// The test double of libcuda: memory and streams. Work is done when it is put into a stream; what a
+// capture forbids is refused and invalidates the capture, as the driver's documentation says.
 #include <cstdlib>
 #include <cstring>
 
@@ -147,7 +146,9 @@ CUresult FakeDriver::enqueue(CUstream handle, const char* entry, std::function<v
   }
   if (const CUresult result = legacy_in_capture(*into); result != CUDA_SUCCESS) return result;
   switch (into->status()) {
-    case CU_STREAM_CAPTURE_STATUS_ACTIVE: into->capture->work.push_back(std::move(work)); break;
+    case CU_STREAM_CAPTURE_STATUS_ACTIVE:
+      into->capture->graph->work.push_back(std::move(work));
+      break;
     case CU_STREAM_CAPTURE_STATUS_INVALIDATED: return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     default: work();
   }
@@ -170,8 +171,8 @@ FAKE_CUDA_ENTRY CUresult cuMemAlloc_v2(CUdeviceptr* address, std::size_t bytes) 
   void* memory = std::aligned_alloc(512, (bytes + 511) / 512 * 512);
   if (memory == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   std::memset(memory, 0xa5, bytes);  // what the library does not clear is not zero
+  fake.memory[reinterpret_cast<CUdeviceptr>(memory)] = {bytes, fake.current()};
   *address = reinterpret_cast<CUdeviceptr>(memory);
-  fake.memory[*address] = {bytes, fake.current()};
   return CUDA_SUCCESS;
 }
 
@@ -328,110 +329,4 @@ FAKE_CUDA_ENTRY CUresult cuStreamGetId(CUstream handle, unsigned long long* id) 
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   *id = stream->id;
   return CUDA_SUCCESS;
-}
-
-// ---- capture and graphs -------------------------------------------------------------------------
-
-FAKE_CUDA_ENTRY CUresult cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus* status) {
-  if (FakeDriver::is_quick) {
-    *status = CU_STREAM_CAPTURE_STATUS_NONE;
-    return CUDA_SUCCESS;
-  }
-  const FakeDriver::Call call("cuStreamIsCapturing");
-  if (call.fault() != CUDA_SUCCESS) return call.fault();
-  FakeDriver& fake = FakeDriver::get();
-  const FakeStream* stream = fake.stream(handle, "cuStreamIsCapturing");
-  if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  *status = stream->status();
-  for (const auto& other : fake.streams)
-    if (stream->is_legacy && other->is_blocking && other->context == stream->context &&
-        other->status() == CU_STREAM_CAPTURE_STATUS_ACTIVE)
-      return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
-  return CUDA_SUCCESS;
-}
-
-// What the library does not ask for is not told.
-FAKE_CUDA_ENTRY CUresult cuStreamGetCaptureInfo_v3(CUstream handle, CUstreamCaptureStatus* status,
-                                                   cuuint64_t* id, CUgraph*, const CUgraphNode**,
-                                                   const CUgraphEdgeData**, std::size_t*) {
-  const FakeDriver::Call call("cuStreamGetCaptureInfo");
-  if (call.fault() != CUDA_SUCCESS) return call.fault();
-  const FakeStream* stream = FakeDriver::get().stream(handle, "cuStreamGetCaptureInfo");
-  if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  *status = stream->status();
-  if (stream->status() == CU_STREAM_CAPTURE_STATUS_ACTIVE) *id = stream->capture->id;
-  return CUDA_SUCCESS;
-}
-
-FAKE_CUDA_ENTRY CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
-  const FakeDriver::Call call("cuThreadExchangeStreamCaptureMode");
-  if (call.fault() != CUDA_SUCCESS) return call.fault();
-  std::swap(*mode, thread_mode);
-  return CUDA_SUCCESS;
-}
-
-FAKE_CUDA_ENTRY CUresult cuStreamBeginCapture_v2(CUstream handle, CUstreamCaptureMode mode) {
-  const FakeDriver::Call call("cuStreamBeginCapture");
-  if (call.fault() != CUDA_SUCCESS) return call.fault();
-  FakeDriver& fake = FakeDriver::get();
-  FakeStream* stream = fake.stream(handle, "cuStreamBeginCapture");
-  if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  if (stream->is_legacy) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-  if (stream->capture != nullptr) return CUDA_ERROR_ILLEGAL_STATE;
-  stream->capture = std::make_shared<FakeCapture>(
-      FakeCapture{++fake.last_id, stream, mode, std::this_thread::get_id()});
-  return CUDA_SUCCESS;
-}
-
-FAKE_CUDA_ENTRY CUresult cuStreamEndCapture(CUstream handle, CUgraph* graph) {
-  const FakeDriver::Call call("cuStreamEndCapture");
-  if (call.fault() != CUDA_SUCCESS) return call.fault();
-  FakeDriver& fake = FakeDriver::get();
-  FakeStream* stream = fake.stream(handle, "cuStreamEndCapture");
-  if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  const std::shared_ptr<FakeCapture> capture = stream->capture;
-  if (capture == nullptr) return CUDA_ERROR_ILLEGAL_STATE;
-  *graph = nullptr;
-  if (capture->origin != stream) {
-    capture->is_valid = false;
-    return CUDA_ERROR_STREAM_CAPTURE_UNMATCHED;
-  }
-  for (const auto* list : {&fake.streams, &fake.legacy_streams})
-    for (const auto& other : *list)
-      if (other->capture == capture) other->capture = nullptr;
-  if (!capture->is_valid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-  fake.graphs.push_back(std::make_unique<FakeGraph>(FakeGraph{std::move(capture->work)}));
-  *graph = reinterpret_cast<CUgraph>(fake.graphs.back().get());
-  return CUDA_SUCCESS;
-}
-
-FAKE_CUDA_ENTRY CUresult cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph,
-                                                     unsigned long long) {
-  const FakeDriver::Call call("cuGraphInstantiate");
-  if (call.fault() != CUDA_SUCCESS) return call.fault();
-  FakeDriver& fake = FakeDriver::get();
-  fake.graphs.push_back(
-      std::make_unique<FakeGraph>(FakeGraph{reinterpret_cast<FakeGraph*>(graph)->work}));
-  *exec = reinterpret_cast<CUgraphExec>(fake.graphs.back().get());
-  return CUDA_SUCCESS;
-}
-
-FAKE_CUDA_ENTRY CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
-  const FakeDriver::Call call("cuGraphLaunch");
-  if (call.fault() != CUDA_SUCCESS) return call.fault();
-  return FakeDriver::get().enqueue(stream, "cuGraphLaunch", [exec] {
-    for (const auto& work : reinterpret_cast<FakeGraph*>(exec)->work) work();
-  });
-}
-
-FAKE_CUDA_ENTRY CUresult cuGraphExecDestroy(CUgraphExec exec) {
-  const FakeDriver::Call call("cuGraphExecDestroy");
-  reinterpret_cast<FakeGraph*>(exec)->is_alive = false;
-  return call.fault();
-}
-
-FAKE_CUDA_ENTRY CUresult cuGraphDestroy(CUgraph graph) {
-  const FakeDriver::Call call("cuGraphDestroy");
-  reinterpret_cast<FakeGraph*>(graph)->is_alive = false;
-  return call.fault();
 }
