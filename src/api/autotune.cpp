@@ -211,16 +211,15 @@ std::size_t winner(const std::vector<Candidate>& candidates, double tolerance) {
 }
 
 void log_times(const std::vector<Candidate>& candidates) {
-  if (!logs(Level::debug)) return;
-  for (const Candidate& candidate : candidates) {
-    const Pick& pick = candidate.pick;
-    const auto ns = static_cast<std::int64_t>(1e3 * candidate.median());
-    log(Level::debug,
-        text("autotune: ", kernel_name(kernel_rows[static_cast<std::size_t>(pick.row)]).view(),
-             ", tile_n ", pick.tile_n, ", splits ", pick.splits, ", raster ", name(pick.raster),
-             ", operands ", name(pick.operands), ": ", ns, " ns, ", candidate.times.size(),
-             " launches"));
-  }
+  for (const Candidate& candidate : candidates)
+    log(Level::debug, [&] {
+      const Pick& pick = candidate.pick;
+      const auto ns = static_cast<std::int64_t>(1e3 * candidate.median());
+      return text("autotune: ", kernel_name(kernel_rows[static_cast<std::size_t>(pick.row)]).view(),
+                  ", tile_n ", pick.tile_n, ", splits ", pick.splits, ", raster ",
+                  name(pick.raster), ", operands ", name(pick.operands), ": ", ns, " ns, ",
+                  candidate.times.size(), " launches");
+    });
 }
 
 void refuse_capture(const Handle& handle) {

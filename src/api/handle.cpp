@@ -4,14 +4,13 @@
 #include <array>
 #include <atomic>
 #include <mutex>
-#include <new>
-#include <pthread.h>
 
 #include "api/log.h"
 #include "api/options.h"
 #include "core/text.h"
 #include "kernels/rows.h"
 #include "launch/device.h"
+#include "launch/fork.h"
 #include "select/algos.h"
 
 // What a bwgemmHandle_t points to: a place in the table below. Never freed, so that looking at the
@@ -19,7 +18,7 @@
 // long.
 struct bwgemmContext {
   std::atomic<bwgemm::Handle*> handle;
-  std::atomic<unsigned> forks;  // how often this process was forked when the handle was made
+  std::atomic<unsigned> forks;  // fork_count() when the handle was made
 };
 
 namespace bwgemm {
@@ -28,16 +27,8 @@ namespace {
 constexpr std::size_t max_handles = 8192;
 
 constinit std::array<bwgemmContext, max_handles> table{};
-constinit std::mutex publishing;
+ForkedMutex publishing;
 constinit std::size_t next_place = 0;
-constinit std::atomic<unsigned> forks{0};  // between the first process of the library and this one
-
-// Counted by a fork handler, which dlclose removes: asking for the process id is a system call.
-void count_forks() {
-  static const int failed =
-      pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
-  if (failed != 0) throw std::bad_alloc();
-}
 
 // Null if the pointer is no place of the table.
 bwgemmContext* place_of(bwgemmHandle_t handle) {
@@ -57,9 +48,10 @@ std::string name_of(const Driver& driver, const Context& context) {
 }
 
 void log_cache(const TensorMapCache::Counters& maps) {
-  if (logs(Level::debug))
-    log(Level::debug, text("tensor maps: ", maps.hits, " hits, ", maps.misses, " misses, ",
-                           maps.evictions, " evictions"));
+  log(Level::debug, [&] {
+    return text("tensor maps: ", maps.hits, " hits, ", maps.misses, " misses, ", maps.evictions,
+                " evictions");
+  });
 }
 
 }  // namespace
@@ -78,14 +70,14 @@ Handle::Handle(const Driver& driver)
       kernels(driver, facts),
       maps_(driver.cuTensorMapEncodeTiled.get()),
       scratch_(driver) {
+  tuning.open(option_value(Option::tuning_cache));
   const ContextScope scope(context);
   try {
-    scratch_.open();
+    scratch_.open();  // last: nothing else is to be given back
   } catch (...) {
     static_cast<void>(scratch_.release());  // the first failure is the one to report
     throw;
   }
-  tuning.open(option_value(Option::tuning_cache));
 }
 
 Handle::~Handle() {
@@ -152,7 +144,7 @@ SelectOptions Handle::select_options(const Problem& problem, const CallSettings&
 
 Choice Handle::choose(const Problem& problem, const CallSettings& call) const {
   const SelectOptions options = select_options(problem, call);
-  if (logs(Level::debug)) log(Level::debug, explain(problem, facts, kernel_rows, options));
+  log(Level::debug, [&] { return explain(problem, facts, kernel_rows, options); });
   return select(problem, facts, kernel_rows, options);
 }
 
@@ -236,13 +228,13 @@ void Handle::reserve_all() {
 }
 
 bwgemmHandle_t publish(std::unique_ptr<Handle> handle) {
-  count_forks();
+  require_fork_count();
   const std::lock_guard lock(publishing);
   for (std::size_t tried = 0; tried < max_handles; ++tried) {
     bwgemmContext& place = table[next_place];
     next_place = (next_place + 1) % max_handles;
     if (place.handle.load(std::memory_order_relaxed) != nullptr) continue;
-    place.forks.store(forks.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    place.forks.store(fork_count(), std::memory_order_relaxed);
     place.handle.store(handle.release(), std::memory_order_release);
     return &place;
   }
@@ -256,7 +248,7 @@ Handle& checked(bwgemmHandle_t handle) {
   if (found == nullptr)
     throw Error(BWGEMM_STATUS_NOT_INITIALIZED,
                 "handle is not one that bwgemmCreate returned, or it was destroyed");
-  if (place->forks.load(std::memory_order_relaxed) != forks.load(std::memory_order_relaxed))
+  if (place->forks.load(std::memory_order_relaxed) != fork_count())
     throw Error(BWGEMM_STATUS_NOT_INITIALIZED,
                 "handle was made before fork(), and CUDA does not work in a forked child");
   return *found;

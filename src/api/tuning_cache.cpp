@@ -67,14 +67,21 @@ std::string described(const Epilogue& epilogue, const Problem& problem) {
   return all;
 }
 
-std::optional<Pick> pick_of(const TuningEntry& entry) {
-  int row = -1;
+using RowsByName = std::unordered_map<std::string, int>;
+
+RowsByName rows_by_name() {
+  RowsByName rows;
   for (std::size_t i = 0; i < kernel_rows.size(); ++i)
-    if (kernel_name(kernel_rows[i]).view() == entry.kernel) row = static_cast<int>(i);
+    rows.emplace(kernel_name(kernel_rows[i]).view(), static_cast<int>(i));
+  return rows;
+}
+
+std::optional<Pick> pick_of(const TuningEntry& entry, const RowsByName& rows) {
+  const auto row = rows.find(entry.kernel);
   const auto raster = named(entry.raster, {Raster::grouped, Raster::snake, Raster::hilbert});
   const auto operands = named(entry.operands, all_operands);
-  if (row < 0 || !raster || !operands) return std::nullopt;
-  return Pick{row, entry.tile_n, entry.splits, *raster, *operands};
+  if (row == rows.end() || !raster || !operands) return std::nullopt;
+  return Pick{row->second, entry.tile_n, entry.splits, *raster, *operands};
 }
 
 // Parts into which the workspace divides it: what is fastest in two may not be in ten.
@@ -111,6 +118,7 @@ std::string device_class(const std::string& name, const DeviceFacts& facts) {
 void TuningCache::open(const std::string& path) {
   TuningContent content;
   if (!path.empty()) content = read_tuning_file(path);
+  const RowsByName rows = content.entries.empty() ? RowsByName() : rows_by_name();
   int used = 0, stale = 0;
   {
     const std::lock_guard lock(mutex_);
@@ -118,21 +126,25 @@ void TuningCache::open(const std::string& path) {
     std::erase_if(known_, [](const auto& known) { return known.second.is_of_file; });
     for (const TuningEntry& entry : content.entries) {
       if (entry.device != device_) continue;
-      const std::optional<Pick> pick = entry.build == build_class() ? pick_of(entry) : std::nullopt;
+      const std::optional<Pick> pick =
+          entry.build == build_class() ? pick_of(entry, rows) : std::nullopt;
       stale += !pick.has_value();
       if (!pick) continue;
       insert(entry.problem, *pick, true);
       ++used;
     }
+    keep_newest();
     any_.store(!known_.empty(), std::memory_order_release);
   }
   if (!content.error.empty())
-    log(Level::warning, text("tuning cache not used: ", content.error));
+    log(Level::warning, [&] { return text("tuning cache not used: ", content.error); });
   else if (stale > 0 || content.corrupt > 0)
-    log(Level::warning, text("tuning cache ", path, ": ", used, " entries used; ignored: ", stale,
-                             " of other builds, ", content.corrupt, " corrupt"));
+    log(Level::warning, [&] {
+      return text("tuning cache ", path, ": ", used, " entries used; ignored: ", stale,
+                  " of other builds, ", content.corrupt, " corrupt");
+    });
   else if (used > 0)
-    log(Level::info, text("tuning cache ", path, ": ", used, " entries used"));
+    log(Level::info, [&] { return text("tuning cache ", path, ": ", used, " entries used"); });
 }
 
 std::optional<Pick> TuningCache::find(const std::string& problem) const {
@@ -146,6 +158,7 @@ void TuningCache::remember(const std::string& problem, const Pick& pick) {
   {
     const std::lock_guard lock(mutex_);
     insert(problem, pick, false);
+    keep_newest();
     any_.store(true, std::memory_order_release);
     path = path_;
   }
@@ -160,18 +173,25 @@ void TuningCache::remember(const std::string& problem, const Pick& pick) {
                           std::string(name(pick.raster)),
                           std::string(name(pick.operands))};
   const std::string error = add_to_tuning_file(path, {&entry, 1});
-  if (!error.empty()) log(Level::warning, text("tuning cache not written: ", error));
+  if (!error.empty())
+    log(Level::warning, [&] { return text("tuning cache not written: ", error); });
 }
 
-// In place of the oldest where there are too many. What a file says never replaces own results.
+// What a file says never replaces own results.
 void TuningCache::insert(const std::string& problem, const Pick& pick, bool is_of_file) {
   const auto found = known_.find(problem);
   if (found != known_.end() && is_of_file && !found->second.is_of_file) return;
-  if (found == known_.end() && known_.size() >= max_tuning_entries)
-    known_.erase(std::min_element(known_.begin(), known_.end(), [](const auto& a, const auto& b) {
-      return a.second.age < b.second.age;
-    }));
   known_.insert_or_assign(problem, Known{pick, is_of_file, next_age_++});
+}
+
+void TuningCache::keep_newest() {
+  if (known_.size() <= max_tuning_entries) return;
+  std::vector<std::uint64_t> ages;
+  ages.reserve(known_.size());
+  for (const auto& known : known_) ages.push_back(known.second.age);
+  const auto oldest_kept = ages.end() - static_cast<std::ptrdiff_t>(max_tuning_entries);
+  std::nth_element(ages.begin(), oldest_kept, ages.end());
+  std::erase_if(known_, [&](const auto& known) { return known.second.age < *oldest_kept; });
 }
 
 }  // namespace bwgemm

@@ -48,6 +48,7 @@ class TuningCache {
     std::uint64_t age;
   };
   void insert(const std::string& problem, const Pick& pick, bool is_of_file);
+  void keep_newest();
 
   const std::string device_;
   mutable std::mutex mutex_;

@@ -6,11 +6,11 @@
 #include <cerrno>
 #include <charconv>
 #include <chrono>
+#include <climits>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
-#include <memory>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <thread>
@@ -33,7 +33,8 @@ std::string failure(std::string_view what, std::string_view path) {
 class File {
  public:
   File(const char* path, int flags, mode_t mode = 0)
-      : descriptor_(::open(path, flags | O_CLOEXEC, mode)) {}
+      : File(::open(path, flags | O_CLOEXEC, mode)) {}
+  explicit File(int descriptor) : descriptor_(descriptor) {}
   ~File() { close(); }
   File(const File&) = delete;
   File& operator=(const File&) = delete;
@@ -93,34 +94,51 @@ bool parse(std::string_view word, int& number) {
   return error == std::errc{} && end == word.data() + word.size();
 }
 
+// The last line, which is taken off with its end.
+std::string_view last_taken(std::string_view& bytes) {
+  bytes.remove_suffix(1);
+  const std::size_t before = bytes.rfind('\n') + 1;  // 0: it is the only one
+  const std::string_view line = bytes.substr(before);
+  bytes = bytes.substr(0, before);
+  return line;
+}
+
+// The newest entries, as many as are kept: what stands in front of them is not looked at.
 TuningContent parsed(std::string_view bytes) {
   TuningContent content;
-  for (bool is_first = true; !bytes.empty(); is_first = false) {
-    const std::size_t end = bytes.find('\n');
-    const std::string_view line = bytes.substr(0, end);
-    bytes.remove_prefix(end == std::string_view::npos ? bytes.size() : end + 1);
-    if (is_first && line != first_line) return {{}, 0, "is not a tuning cache"};
-    if (is_first) continue;
-    // A line without an end was cut off, or is still being written by somebody else's program.
-    auto entry = end == std::string_view::npos ? std::nullopt : tuning_entry(line);
-    if (entry)
+  if (bytes.empty()) return content;
+  if (bytes.substr(0, bytes.find('\n')) != first_line) return {{}, 0, "is not a tuning cache"};
+  bytes.remove_prefix(std::min(first_line.size() + 1, bytes.size()));
+  // A line without an end was cut off, or is still being written by somebody else's program.
+  const std::size_t whole = bytes.rfind('\n') + 1;
+  if (whole < bytes.size()) ++content.corrupt;
+  bytes = bytes.substr(0, whole);
+  while (!bytes.empty() && content.entries.size() < max_tuning_entries) {
+    if (auto entry = tuning_entry(last_taken(bytes)))
       content.entries.push_back(std::move(*entry));
     else
       ++content.corrupt;
   }
+  std::reverse(content.entries.begin(), content.entries.end());
   return content;
-}
-
-// What a link leads to, so that it is not the link that is replaced.
-std::string resolved(const std::string& path) {
-  const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr),
-                                                         &std::free);
-  return real != nullptr ? std::string(real.get()) : path;
 }
 
 std::string folder_of(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
+
+// What a link leads to, whether that exists or not, so that it is not the link that is replaced.
+std::string resolved(std::string path) {
+  constexpr int most_links = 40;
+  std::array<char, PATH_MAX> target{};
+  for (int links = 0; links < most_links; ++links) {
+    const ssize_t size = ::readlink(path.c_str(), target.data(), target.size());
+    if (size <= 0) break;
+    const std::string_view to(target.data(), static_cast<std::size_t>(size));
+    path = to.front() == '/' ? std::string(to) : text(folder_of(path), "/", to);
+  }
+  return path;
 }
 
 // Held by one writer at a time, of any process, until the folder is closed.
@@ -134,14 +152,43 @@ bool lock(const File& folder) {
   return true;
 }
 
-// Through a file beside it, which the lock keeps to one writer.
+// Whoever may not write the file may not replace it either; neither may root what is read-only.
+bool may_replace(const std::string& path, const struct stat& status) {
+  if ((status.st_mode & (S_IWUSR | S_IWGRP | S_IWOTH)) == 0) {
+    errno = EACCES;
+    return false;
+  }
+  return ::access(path.c_str(), W_OK) == 0;
+}
+
+// The rights and, where that is allowed, the owner of the file that is replaced.
+bool take_rights(const File& file, const struct stat& status) {
+  [[maybe_unused]] const int is_refused = ::fchown(file.get(), status.st_uid, status.st_gid);
+  return ::fchmod(file.get(), status.st_mode & 07777) == 0;
+}
+
+// A new file beside that of the path; its name is written to `beside`.
+int made_beside(const std::string& path, mode_t mode, std::string& beside) {
+  constexpr int most_tried = 100;
+  int descriptor = -1;
+  for (int tried = 0; descriptor < 0 && tried < most_tried; ++tried) {
+    beside = text(path, ".", ::getpid(), ".", tried);
+    descriptor = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+    if (descriptor < 0 && errno != EEXIST) break;
+  }
+  return descriptor;
+}
+
 std::string replace(const std::string& path, std::string_view bytes, const File& folder) {
-  const std::string beside = path + ".tmp";
-  ::unlink(beside.c_str());  // what a writer that was killed left
-  File file(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);
-  if (!file) return failure("cannot write", beside);
-  if (write_all(file.get(), bytes) && ::fsync(file.get()) == 0 && file.close() &&
-      ::rename(beside.c_str(), path.c_str()) == 0) {
+  constexpr mode_t new_mode = 0666, until_it_has_its_rights = 0600;
+  struct stat status {};
+  const bool exists = ::stat(path.c_str(), &status) == 0;
+  if (exists && !may_replace(path, status)) return failure("cannot write", path);
+  std::string beside;
+  File file(made_beside(path, exists ? until_it_has_its_rights : new_mode, beside));
+  if (!file) return failure("cannot write a file beside", path);
+  if ((!exists || take_rights(file, status)) && write_all(file.get(), bytes) &&
+      ::fsync(file.get()) == 0 && file.close() && ::rename(beside.c_str(), path.c_str()) == 0) {
     static_cast<void>(::fsync(folder.get()));  // without it a crash may bring back the old file
     return "";
   }

@@ -7,10 +7,14 @@
 #include <new>
 #include <type_traits>
 
+#include "launch/fork.h"
+
 namespace bwgemm {
 namespace {
 
 constexpr int oldest_driver = 12080;
+
+ForkedMutex opening;
 
 std::string version_text(int cuda_version) {
   return text(cuda_version / 1000, ".", cuda_version % 1000 / 10);
@@ -80,7 +84,6 @@ const Driver& open_driver(const char* path) {
   static constinit std::atomic<const Driver*> opened{nullptr};
   if (const Driver* driver = opened.load(std::memory_order_acquire)) return *driver;
 
-  static constinit std::mutex opening;
   const std::lock_guard lock(opening);
   if (const Driver* driver = opened.load(std::memory_order_relaxed)) return *driver;
   alignas(Driver) static std::byte storage[sizeof(Driver)];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the environment decides: which driver is opened and what it is found to be, the forced
-// kernel, and the log. Most of it is read once, so probes run in processes of their own.
+// What the environment decides: which driver is opened and what it is found to be, and the forced
+// kernel. Most of it is read once, so probes run in processes of their own.
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -173,89 +173,6 @@ TEST_F(ForcedKernel, ThatDoesNotExistOrDoesNotServe) {
   EXPECT_THAT(bwgemmGetLastErrorString(), HasSubstr(tma.c_str()));
   EXPECT_THAT(bwgemmGetLastErrorString(), HasSubstr("16 bytes")) << "the reason is missing";
   EXPECT_EQ(fake_cuda().launches(), 0);
-  EXPECT_EQ(bwgemmDestroy(handle), BWGEMM_STATUS_SUCCESS);
-}
-
-// ---- log ----------------------------------------------------------------------------------------
-
-class LogFile {
- public:
-  LogFile()
-      : path_(std::filesystem::temp_directory_path() / ("bwgemm_log_" + std::to_string(getpid()))) {
-    std::filesystem::remove(path_);
-  }
-  ~LogFile() { std::filesystem::remove(path_); }
-  std::string path() const { return path_.string(); }
-  std::string contents() const {
-    std::ifstream file(path_);
-    std::ostringstream text;
-    text << file.rdbuf();
-    return text.str();
-  }
-
- private:
-  std::filesystem::path path_;
-};
-
-TEST(Log, IsSilentUnlessAsked) {
-  const std::string output = created_with({{"BWGEMM_LOG_LEVEL", ""}});
-  EXPECT_THAT(output, Not(HasSubstr("[bwgemm")));
-}
-
-TEST(Log, ToAFile) {
-  const LogFile file;
-  const std::string output =
-      created_with({{"BWGEMM_LOG_LEVEL", "trace"}, {"BWGEMM_LOG_FILE", file.path()}});
-  EXPECT_THAT(output, Not(HasSubstr("[bwgemm")));
-  const std::string log = file.contents();
-  EXPECT_THAT(log, HasSubstr("bwgemm_bench"));
-  EXPECT_THAT(log, HasSubstr("bwgemm_sm90_"));
-  EXPECT_THAT(log, HasSubstr("lda"));  // the refused call
-}
-
-TEST(Log, LevelsAreNested) {
-  const LogFile errors, calls;
-  created_with({{"BWGEMM_LOG_LEVEL", "error"}, {"BWGEMM_LOG_FILE", errors.path()}});
-  EXPECT_THAT(errors.contents(), HasSubstr("lda"));
-  EXPECT_THAT(errors.contents(), Not(HasSubstr("bwgemm_bench")));
-  created_with({{"BWGEMM_LOG_LEVEL", "info"}, {"BWGEMM_LOG_FILE", calls.path()}});
-  EXPECT_THAT(calls.contents(), HasSubstr("bwgemm_bench"));
-}
-
-TEST(Log, AFileThatCannotBeWrittenOrALevelThatIsNoneDoesNoHarm) {
-  const std::string output =
-      created_with({{"BWGEMM_LOG_LEVEL", "info"}, {"BWGEMM_LOG_FILE", "/nonexistent/folder/log"}});
-  EXPECT_THAT(output, HasSubstr("gemm: BWGEMM_STATUS_SUCCESS"));
-  EXPECT_THAT(created_with({{"BWGEMM_LOG_LEVEL", "shout"}}),
-              HasSubstr("gemm: BWGEMM_STATUS_SUCCESS"));
-}
-
-// Threads may be cancelled where they write: not inside the library's log.
-TEST(Log, IsNotCutOffByACancelledThread) {
-  const LogFile file;
-  const ProcessResult result =
-      run_self("CancelledProbe.DISABLED_*",
-               {{"BWGEMM_LOG_LEVEL", "trace"}, {"BWGEMM_LOG_FILE", file.path()}});
-  EXPECT_TRUE(result.passed()) << result.output;
-  EXPECT_THAT(file.contents(), HasSubstr("lda"));
-}
-
-TEST(CancelledProbe, DISABLED_InACall) {
-  bwgemmHandle_t handle = nullptr;
-  ASSERT_EQ(bwgemmCreate(&handle), BWGEMM_STATUS_SUCCESS);
-  pthread_t thread{};
-  const auto body = [](void* used) -> void* {
-    pthread_cancel(pthread_self());  // takes effect at the next write or the like
-    GemmArguments bad;
-    bad.lda = 1;
-    gemm_ex(static_cast<bwgemmHandle_t>(used), bad);
-    pthread_testcancel();
-    return nullptr;
-  };
-  ASSERT_EQ(pthread_create(&thread, nullptr, body, handle), 0);
-  void* result = nullptr;
-  ASSERT_EQ(pthread_join(thread, &result), 0);
-  EXPECT_EQ(result, PTHREAD_CANCELED);
   EXPECT_EQ(bwgemmDestroy(handle), BWGEMM_STATUS_SUCCESS);
 }
 

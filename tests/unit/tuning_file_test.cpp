@@ -13,6 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/text.h"
+
 namespace bwgemm {
 namespace {
 
@@ -171,11 +173,73 @@ TEST_F(TuningFile, ALinkLeadsToTheFile) {
   EXPECT_EQ(read_tuning_file(target).entries.size(), 1u);
 }
 
-TEST_F(TuningFile, WhatAKilledWriterLeftIsReplaced) {
-  std::ofstream(path() + ".tmp") << "half a li";
+// Whether the link is absolute or not, and whether or not there is something to lead to yet.
+TEST_F(TuningFile, ALinkToNothingMakesTheFile) {
+  fs::create_directory(folder() / "elsewhere");
+  for (const fs::path& target : {folder() / "elsewhere" / "one", fs::path("elsewhere/two")}) {
+    fs::remove(path());
+    fs::create_symlink(target, path());
+    fill(1);
+    EXPECT_TRUE(fs::is_symlink(path())) << target;
+    EXPECT_EQ(read_tuning_file(folder() / target).entries.size(), 1u) << target;
+  }
+}
+
+TEST_F(TuningFile, ALinkToItselfIsLeftAlone) {
+  fs::create_symlink(path(), path());
+  const TuningEntry entry = entry_number(0);
+  EXPECT_NE(add_to_tuning_file(path(), {&entry, 1}), "");
+  EXPECT_TRUE(fs::is_symlink(path()));
+}
+
+TEST_F(TuningFile, KeepsItsRights) {
   fill(1);
-  EXPECT_EQ(read_tuning_file(path()).entries.size(), 1u);
-  EXPECT_FALSE(fs::exists(path() + ".tmp"));
+  for (const mode_t mode : {0600, 0640, 0664}) {
+    ASSERT_EQ(chmod(path().c_str(), mode), 0);
+    add(entry_number(static_cast<int>(mode)));
+    struct stat status {};
+    ASSERT_EQ(stat(path().c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 07777, mode);
+  }
+}
+
+// Not even by root, whom the folder's rights do not stop.
+TEST_F(TuningFile, OneThatIsReadOnlyIsNotReplaced) {
+  fill(1);
+  const std::string before = bytes();
+  ASSERT_EQ(chmod(path().c_str(), 0444), 0);
+  const TuningEntry entry = entry_number(1);
+  EXPECT_THAT(add_to_tuning_file(path(), {&entry, 1}), HasSubstr("Permission denied"));
+  EXPECT_EQ(bytes(), before);
+}
+
+TEST_F(TuningFile, OtherFilesBesideItAreLeftAlone) {
+  const std::string theirs = path() + ".tmp", also_theirs = text(path(), ".", getpid(), ".0");
+  for (const std::string& name : {theirs, also_theirs}) std::ofstream(name) << "mine";
+  fill(2);
+  EXPECT_EQ(read_tuning_file(path()).entries.size(), 2u);
+  for (const std::string& name : {theirs, also_theirs}) {
+    std::string read;
+    std::ifstream(name) >> read;
+    EXPECT_EQ(read, "mine") << name;
+  }
+  const auto files = std::distance(fs::directory_iterator(folder()), fs::directory_iterator());
+  EXPECT_EQ(files, 3) << "what was written beside it is gone";
+}
+
+// What nobody would keep is not parsed either: the time of reading is bounded.
+TEST_F(TuningFile, OnlyTheNewestEntriesAreRead) {
+  constexpr int lines = 20000;
+  std::string bytes = "bwgemm tuning cache 1\ndamaged\n";
+  for (int i = 0; i < lines; ++i) bytes += tuning_line(entry_number(i)) + "\n";
+  ASSERT_LT(bytes.size(), max_tuning_bytes);
+  write(bytes);
+  const TuningContent content = read_tuning_file(path());
+  EXPECT_EQ(content.error, "");
+  EXPECT_EQ(content.corrupt, 0) << "the damaged line was looked at";
+  ASSERT_EQ(content.entries.size(), max_tuning_entries);
+  EXPECT_EQ(content.entries.back(), entry_number(lines - 1));
+  EXPECT_EQ(content.entries.front(), entry_number(lines - static_cast<int>(max_tuning_entries)));
 }
 
 TEST_F(TuningFile, WritersOfSeveralProcesses) {
