@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/multiply.h"
 
-#include <array>
 #include <cstdint>
 #include <cstring>
-#include <mutex>
 #include <new>
 #include <optional>
 
@@ -13,26 +11,26 @@
 #include "api/plan_cache.h"
 #include "core/text.h"
 #include "kernels/rows.h"
+#include "launch/enqueue_order.h"
 #include "launch/launch.h"
 
 namespace bwgemm {
 namespace {
 
-void trace(const Plan& plan) {
+std::string described(const Plan& plan) {
   const KernelName name = kernel_name(kernel_rows[static_cast<std::size_t>(plan.row)]);
-  log(Level::trace,
-      text(name.view(), ", grid ", plan.grid, ", cluster ", plan.cluster, ", ", plan.shape.threads,
-           " threads, ", plan.shape.smem_bytes, " bytes of shared memory"));
+  return text(name.view(), ", grid ", plan.grid, ", cluster ", plan.cluster, ", ",
+              plan.shape.threads, " threads, ", plan.shape.smem_bytes, " bytes of shared memory");
 }
 
-void trace(const SumsPlan& plan) {
-  log(Level::trace, text(sums::kernel_name(plan.arch).view(), ", grid ", plan.grid, ", ",
-                         sums::threads, " threads"));
+std::string described(const SumsPlan& plan) {
+  return text(sums::kernel_name(plan.arch).view(), ", grid ", plan.grid, ", ", sums::threads,
+              " threads");
 }
 
-void trace(const CopiesPlan& plan) {
-  log(Level::trace, text(copies::kernel_name(plan.arch).view(), ", grid ", plan.grid, ", ",
-                         copies::threads, " threads"));
+std::string described(const CopiesPlan& plan) {
+  return text(copies::kernel_name(plan.arch).view(), ", grid ", plan.grid, ", ", copies::threads,
+              " threads");
 }
 
 // What a call, or a part of one, launches, one kernel after the other.
@@ -78,14 +76,28 @@ void give(const Scratch& scratch, Launches& launches) {
   }
 }
 
-// Held from a call's first launch to its last: nothing that uses the same scratch may come between,
-// from whatever thread, nor, if it is a caller's workspace, of whatever handle.
-std::unique_lock<std::mutex> enqueuing(const Scratch& scratch) {
-  constexpr std::size_t alignment = 256;
-  static constinit std::array<std::mutex, 61> mutexes;
-  if (scratch.partials == nullptr) return {};
-  const auto address = reinterpret_cast<std::uintptr_t>(scratch.partials);
-  return std::unique_lock(mutexes[address / alignment % mutexes.size()]);
+// Records the last use of scratch at its end, however many of the launches succeeded.
+class LastUse {
+ public:
+  LastUse(const Driver& driver, const Scratch& scratch, CUstream stream)
+      : driver_(driver), event_(scratch.last_use), stream_(stream) {}
+  ~LastUse() {
+    // What fails here has failed in the launches too: the context is lost.
+    if (event_ != nullptr) static_cast<void>(driver_.cuEventRecord(event_, stream_));
+  }
+  LastUse(const LastUse&) = delete;
+  LastUse& operator=(const LastUse&) = delete;
+
+ private:
+  const Driver& driver_;
+  CUevent event_;
+  CUstream stream_;
+};
+
+template <class Plan>
+void launch_one(const Handle& handle, const LoadedKernel& kernel, const Plan& plan, bool overlaps) {
+  log(Level::trace, [&] { return described(plan); });
+  launch(handle.driver, kernel, plan, handle.stream.stream(), overlaps);
 }
 
 void launch_all(Handle& handle, Launches& launches, const Scratch& scratch) {
@@ -93,25 +105,20 @@ void launch_all(Handle& handle, Launches& launches, const Scratch& scratch) {
   const LoadedKernel* const copy = launches.copies.any() ? &handle.kernels.get_copy() : nullptr;
   const LoadedKernel* const sums = launches.sums.any() ? &handle.kernels.get_sums() : nullptr;
   const LoadedKernel& product = handle.kernels.get(launches.plan.row);
-  const CUstream stream = handle.stream.stream();
   // Kernels of one call may overlap if there are multiprocessors for both.
   const bool is_limited = usable_sms(handle.facts, handle.sm_count_target) < handle.facts.sm_count;
   const bool overlaps_own = handle.programmatic_launch != 0 && !is_limited;
   const bool overlaps_first =
       launches.are_of_parts ? overlaps_own : handle.programmatic_launch != 0;
-  const std::unique_lock lock = enqueuing(scratch);
+  const EnqueueOrder order(scratch.partials);
+  const LastUse last_use(handle.driver, scratch, handle.stream.stream());
   give(scratch, launches);
   if (copy != nullptr) {
     launches.copies.params.alpha = launches.plan.params.alpha.device;
-    if (logs(Level::trace)) trace(launches.copies);
-    launch(handle.driver, *copy, launches.copies, stream, overlaps_first);
+    launch_one(handle, *copy, launches.copies, overlaps_first);
   }
-  if (logs(Level::trace)) trace(launches.plan);
-  launch(handle.driver, product, launches.plan, stream,
-         copy != nullptr ? !is_limited : overlaps_first);
-  if (sums == nullptr) return;
-  if (logs(Level::trace)) trace(launches.sums);
-  launch(handle.driver, *sums, launches.sums, stream, overlaps_own);
+  launch_one(handle, product, launches.plan, copy != nullptr ? !is_limited : overlaps_first);
+  if (sums != nullptr) launch_one(handle, *sums, launches.sums, overlaps_own);
 }
 
 void set_scalar(Scalar& scalar, const void* argument) {
@@ -191,10 +198,11 @@ bool start_known(Handle& handle, const Arguments& arguments, const Key& key,
 
 // A call that cannot be remembered is launched all the same.
 template <class Arguments, class Key>
-void remember(Handle& handle, const Arguments& arguments, const Key& key, KnownPlan& known) {
+void remember(Handle& handle, const Arguments& arguments, const Key& key, KnownPlan& known,
+              std::uint64_t generation) {
   known.fixed = fixed_addresses(arguments);
   try {
-    handle.plans.of(arguments).insert(key, known);
+    handle.plans.of(arguments).insert(key, known, generation);
   } catch (const std::bad_alloc&) {
     log(Level::info, "no memory to remember a plan");
   }
@@ -202,46 +210,48 @@ void remember(Handle& handle, const Arguments& arguments, const Key& key, KnownP
 
 template <class Arguments>
 void start_planned(Handle& handle, const Arguments& arguments, const Problem& problem,
-                   KnownPlan& known, int part) {
+                   KnownPlan& known, int part, std::uint64_t generation) {
   known.are_exchanged = exchanges_operands(arguments, problem);
   if (const auto key = plan_key(arguments, handle.pointer_mode, part))
-    remember(handle, arguments, *key, known);
+    remember(handle, arguments, *key, known, generation);
   start(handle, std::span(&known, 1), call_settings(handle, arguments).workspace.data);
 }
 
 // All parts, or nothing if one cannot be planned.
 template <class Arguments>
-void start_unknown(Handle& handle, const Arguments& arguments) {
+void start_unknown(Handle& handle, const Arguments& arguments, std::uint64_t generation) {
   const Problem problem = validated(arguments, handle.pointer_mode);
   if (problem.empty()) return;
   const CallSettings call = call_settings(handle, arguments);
   const ContextScope scope(handle.context);
   std::vector<KnownPlan> plans = planned(handle, problem, handle.choose(problem, call), call);
   for (int part = 0; KnownPlan & known : plans)
-    start_planned(handle, arguments, problem, known, part++);
+    start_planned(handle, arguments, problem, known, part++, generation);
 }
 
 // One part of a call that was planned before: allocates nothing.
 template <class Arguments>
-void start_again(Handle& handle, const Arguments& arguments, const Choice& choice, int part) {
+void start_again(Handle& handle, const Arguments& arguments, const Choice& choice, int part,
+                 std::uint64_t generation) {
   const Problem problem = validated(arguments, handle.pointer_mode);
   const ContextScope scope(handle.context);
   KnownPlan known = handle.plan(problem, choice, call_settings(handle, arguments), part);
-  start_planned(handle, arguments, problem, known, part);
+  start_planned(handle, arguments, problem, known, part, generation);
 }
 
 template <class Arguments>
 void multiply_any(Handle& handle, const Arguments& arguments) {
-  if (logs(Level::info)) log(Level::info, bench_command(validated(arguments, handle.pointer_mode)));
+  log(Level::info, [&] { return bench_command(validated(arguments, handle.pointer_mode)); });
+  const std::uint64_t generation = handle.plans.of(arguments).generation();
   std::optional<Choice> choice;
   for (int part = 0; part == 0 || part < choice->division.parts; ++part) {
     const auto key = plan_key(arguments, handle.pointer_mode, part);
     if (key && start_known(handle, arguments, *key, choice)) {
       if (!choice) return;
     } else if (choice) {
-      start_again(handle, arguments, *choice, part);
+      start_again(handle, arguments, *choice, part, generation);
     } else {
-      return start_unknown(handle, arguments);
+      return start_unknown(handle, arguments, generation);
     }
   }
 }

@@ -110,10 +110,11 @@ typename PlanCache<Key>::Found PlanCache<Key>::find(const Key& key) {
 }
 
 template <class Key>
-void PlanCache<Key>::insert(const Key& key, const KnownPlan& known) {
+void PlanCache<Key>::insert(const Key& key, const KnownPlan& known, std::uint64_t generation) {
   const std::uint64_t hash = hash_of(key.words);
   Set& set = sets_[hash % set_count];
   const std::lock_guard lock(set.mutex);
+  if (generation != this->generation()) return;
   const auto oldest = static_cast<std::size_t>(
       std::min_element(set.last_use.begin(), set.last_use.end()) - set.last_use.begin());
   const std::size_t way = way_of(set, hash, key).value_or(oldest);
@@ -126,6 +127,8 @@ void PlanCache<Key>::insert(const Key& key, const KnownPlan& known) {
 
 template <class Key>
 void PlanCache<Key>::clear() {
+  // First: what is inserted into a set before it is emptied goes with it, and nothing comes after.
+  generation_.fetch_add(1, std::memory_order_acq_rel);
   for (std::size_t i = 0; i < set_count; ++i) {
     const std::lock_guard lock(sets_[i].mutex);
     sets_[i].last_use.fill(0);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -65,8 +66,13 @@ class PlanCache {
   };
   Found find(const Key& key);
 
-  // In place of an equal key's, or of the plan of its set that was not used for longest.
-  void insert(const Key& key, const KnownPlan& known);
+  // How often it was cleared. A plan belongs to the generation that was read before anything was
+  // chosen for it.
+  std::uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
+
+  // In place of an equal key's, or of the plan of its set that was not used for longest. A plan of
+  // an earlier generation is dropped: what it was chosen by no longer holds.
+  void insert(const Key& key, const KnownPlan& known, std::uint64_t generation);
   void clear();
 
  private:
@@ -88,6 +94,7 @@ class PlanCache {
   static std::optional<std::size_t> way_of(const Set& set, std::uint64_t hash, const Key& key);
 
   std::unique_ptr<Set[]> sets_;
+  std::atomic<std::uint64_t> generation_{0};
 };
 
 // Calls of bwgemmMatmul have longer keys, which plain products are not to pay for.

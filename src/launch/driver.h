@@ -107,6 +107,12 @@ struct Driver {
   Entry<decltype(::cuEventRecord)> cuEventRecord{library, "cuEventRecord", 2000};
   Entry<decltype(::cuEventSynchronize)> cuEventSynchronize{library, "cuEventSynchronize", 2000};
   Entry<decltype(::cuEventElapsedTime)> cuEventElapsedTime{library, "cuEventElapsedTime", 2000};
+  Entry<decltype(::cuEventQuery)> cuEventQuery{library, "cuEventQuery", 2000};
+
+  Entry<decltype(::cuUserObjectCreate)> cuUserObjectCreate{library, "cuUserObjectCreate", 11030};
+  Entry<decltype(::cuUserObjectRelease)> cuUserObjectRelease{library, "cuUserObjectRelease", 11030};
+  Entry<decltype(::cuGraphRetainUserObject)> cuGraphRetainUserObject{
+      library, "cuGraphRetainUserObject", 11030};
 
   Entry<decltype(::cuMemAlloc)> cuMemAlloc{library, "cuMemAlloc", 3020};
   Entry<decltype(::cuMemFree)> cuMemFree{library, "cuMemFree", 3020};

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <cerrno>
+#include <csignal>
+#include <unistd.h>
 
 #include "launch/context.h"
 
@@ -48,16 +51,37 @@ bool is_capturing(const Driver& driver, CUstream stream) {
   return status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-// Of the capture that the stream takes part in. Calls outside of captures ask only whether.
-std::optional<CaptureId> capture_of(const Driver& driver, CUstream stream) {
+// The one that the stream takes part in. Calls outside of captures ask only whether.
+std::optional<StreamCapture> capture_of(const Driver& driver, CUstream stream) {
   if (!is_capturing(driver, stream)) return std::nullopt;
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  CaptureId id = 0;
-  driver.call(driver.cuStreamGetCaptureInfo, stream, &status, &id, nullptr, nullptr, nullptr,
-              nullptr);
+  StreamCapture capture;
+  driver.call(driver.cuStreamGetCaptureInfo, stream, &status, &capture.id, &capture.graph, nullptr,
+              nullptr, nullptr);
   if (status != CU_STREAM_CAPTURE_STATUS_ACTIVE)
     throw Error(BWGEMM_STATUS_EXECUTION_FAILED, "the capture of the stream ended during the call");
-  return id;
+  return capture;
+}
+
+// False too if another thread has its number by now.
+bool has_ended(pid_t thread) {
+  const int error_before = errno;
+  const bool is_gone = ::tgkill(::getpid(), thread, 0) != 0 && errno == ESRCH;
+  errno = error_before;
+  return is_gone;
+}
+
+// The smallest of the spares that has as many; none if there is none.
+template <class Spare, class Size>
+std::optional<Spare> taken(std::vector<Spare>& spares, Size Spare::*size, std::size_t least) {
+  auto best = spares.end();
+  for (auto spare = spares.begin(); spare != spares.end(); ++spare)
+    if ((*spare).*size >= least && (best == spares.end() || (*spare).*size < (*best).*size))
+      best = spare;
+  if (best == spares.end()) return std::nullopt;
+  const Spare found = *best;
+  spares.erase(best);
+  return found;
 }
 
 }  // namespace
@@ -96,26 +120,31 @@ void ScratchPool::open() {
 
 Scratch ScratchPool::acquire(const StreamIdentity& stream, const ScratchNeed& need,
                              void* workspace) {
-  const std::optional<CaptureId> capture = capture_of(driver_, stream.stream());
+  const std::optional<StreamCapture> capture = capture_of(driver_, stream.stream());
   const std::lock_guard lock(mutex_);
   const auto counters = [](CUdeviceptr memory) { return reinterpret_cast<std::uint32_t*>(memory); };
   Scratch scratch{static_cast<float*>(workspace), nullptr};
   if (capture && workspace != nullptr) {
-    if (need.arrivals > 0) scratch.arrivals = counters(take_arrivals(need.arrivals));
+    if (need.arrivals == 0) return scratch;
+    std::vector<Counters>& all = record_of(*capture).arrivals;
+    all.reserve(all.size() + 1);  // first, so that none can go unrecorded
+    all.push_back(take_arrivals(need.arrivals));
+    scratch.arrivals = counters(all.back().memory);
     return scratch;
   }
   Slot& slot = slot_of(stream, capture);
   if (workspace == nullptr && need.partials_bytes > 0)
     scratch.partials = reinterpret_cast<float*>(partials_of(slot, need));
   if (need.arrivals > 0) scratch.arrivals = counters(arrivals_of(slot, need.arrivals));
+  scratch.last_use = slot.last_use;
   return scratch;
 }
 
 void ScratchPool::reserve(const StreamIdentity& stream, const ScratchNeed& need) {
-  const std::optional<CaptureId> capture = capture_of(driver_, stream.stream());
+  const std::optional<StreamCapture> capture = capture_of(driver_, stream.stream());
   const std::lock_guard lock(mutex_);
   fill(slot_of(stream, capture), need);
-  fill(spare_, need);
+  keep_spares(need);
   keep_free_counters(need.arrivals);
 }
 
@@ -125,28 +154,82 @@ void ScratchPool::reserve_all(const StreamIdentity& stream, const ScratchNeed& m
 }
 
 ScratchPool::Slot& ScratchPool::slot_of(const StreamIdentity& stream,
-                                        const std::optional<CaptureId>& capture) {
-  return capture ? slot_in_capture({stream.key_in_capture(), *capture})
-                 : slot_outside_captures(stream.key(driver_));
+                                        const std::optional<StreamCapture>& capture) {
+  return capture ? slot_in_capture(stream, record_of(*capture)) : slot_outside_captures(stream);
 }
 
-ScratchPool::Slot& ScratchPool::slot_outside_captures(StreamKey stream) {
+ScratchPool::Slot& ScratchPool::slot_outside_captures(const StreamIdentity& stream) {
+  const StreamKey key = stream.key(driver_);
   const auto found = std::find_if(slots_.begin(), slots_.end(),
-                                  [&](const Slot& slot) { return slot.owner.stream == stream; });
+                                  [&](const Slot& slot) { return slot.stream == key; });
   if (found != slots_.end()) return *found;
-  slots_.push_back({.owner = {.stream = stream}});
+  if (stream.is_per_thread()) return slot_of_thread(key);
+  slots_.push_back({.stream = key});
   return slots_.back();
 }
 
-// There may be very many, but those of captures under way are among the last.
-ScratchPool::Slot& ScratchPool::slot_in_capture(const Owner& owner) {
-  const auto found = std::find_if(captured_.rbegin(), captured_.rend(),
-                                  [&](const Slot& slot) { return slot.owner == owner; });
-  if (found != captured_.rend()) return *found;
-  captured_.push_back(spare_);
-  spare_ = {};
-  captured_.back().owner = owner;
-  return captured_.back();
+// That of a thread which is gone, if there is one. Its stream cannot be waited for: the slot's
+// event tells whether the work on it is over.
+ScratchPool::Slot& ScratchPool::slot_of_thread(StreamKey stream) {
+  const CaptureRelaxer relaxer(driver_);
+  const auto left = std::find_if(slots_.begin(), slots_.end(), [&](const Slot& slot) {
+    return slot.thread != 0 && has_ended(slot.thread) &&
+           driver_.cuEventQuery(slot.last_use) == CUDA_SUCCESS;
+  });
+  if (left != slots_.end()) {
+    left->stream = stream;
+    left->thread = ::gettid();
+    return *left;
+  }
+  slots_.reserve(slots_.size() + 1);
+  Slot slot{.stream = stream, .thread = ::gettid()};
+  driver_.call(driver_.cuEventCreate, &slot.last_use, unsigned{CU_EVENT_DISABLE_TIMING});
+  slots_.push_back(slot);
+  return slots_.back();
+}
+
+ScratchPool::Slot& ScratchPool::slot_in_capture(const StreamIdentity& stream, Capture& capture) {
+  const StreamKey key = stream.key_in_capture();
+  const auto found = std::find_if(capture.slots.begin(), capture.slots.end(),
+                                  [&](const Slot& slot) { return slot.stream == key; });
+  if (found != capture.slots.end()) return *found;
+  capture.slots.push_back({.stream = key, .is_captured = true});
+  return capture.slots.back();
+}
+
+// There may be very many, but those under way are among the last.
+ScratchPool::Capture& ScratchPool::record_of(const StreamCapture& capture) {
+  const auto found = std::find_if(captures_.rbegin(), captures_.rend(),
+                                  [&](const Capture& known) { return known.id == capture.id; });
+  if (found != captures_.rend()) return *found;
+  collect_ended_captures();
+  const CaptureRelaxer relaxer(driver_);
+  captures_.push_back({.id = capture.id, .end = GraphEnd(driver_, capture.graph)});
+  return captures_.back();
+}
+
+void ScratchPool::collect_ended_captures() {
+  for (auto capture = captures_.begin(); capture != captures_.end();) {
+    if (!capture->end.has_come()) {
+      ++capture;
+      continue;
+    }
+    spares_.make_room(capture->slots.size() + capture->arrivals.size());
+    for (const Slot& slot : capture->slots) spares_.add(slot);
+    for (const Counters& arrivals : capture->arrivals) spares_.arrivals.push_back(arrivals);
+    capture = captures_.erase(capture);
+  }
+}
+
+void ScratchPool::Spares::make_room(std::size_t slots) {
+  for (std::vector<Buffer>& buffers : partials) buffers.reserve(buffers.size() + slots);
+  arrivals.reserve(arrivals.size() + slots);
+}
+
+void ScratchPool::Spares::add(const Slot& slot) {
+  for (std::size_t step = 0; step < partials_steps.size(); ++step)
+    if (slot.partials[step].bytes > 0) partials[step].push_back(slot.partials[step]);
+  if (slot.arrivals.count > 0) arrivals.push_back(slot.arrivals);
 }
 
 void ScratchPool::fill(Slot& slot, const ScratchNeed& need) {
@@ -154,13 +237,24 @@ void ScratchPool::fill(Slot& slot, const ScratchNeed& need) {
   if (need.arrivals > 0) arrivals_of(slot, need.arrivals);
 }
 
+// A slot of a capture takes what it needs and gives it back at once.
+void ScratchPool::keep_spares(const ScratchNeed& need) {
+  spares_.make_room(1);
+  Slot slot{.is_captured = true};
+  fill(slot, need);
+  spares_.add(slot);
+}
+
 CUdeviceptr ScratchPool::partials_of(Slot& slot, const ScratchNeed& need) {
   for (std::size_t step = 0; step < partials_steps.size(); ++step) {
     if (partials_steps[step] < need.partials_bytes) continue;
     Buffer& buffer = slot.partials[step];
     if (buffer.bytes < need.partials_bytes) {  // none yet, or one of a lower limit
+      const auto spare = slot.is_captured
+                             ? taken(spares_.partials[step], &Buffer::bytes, need.partials_bytes)
+                             : std::nullopt;
       const std::size_t bytes = std::min(partials_steps[step], need.partials_limit);
-      buffer = {allocate(bytes), bytes};
+      buffer = spare ? *spare : Buffer{allocate(bytes), bytes};
     }
     return buffer.memory;
   }
@@ -170,19 +264,24 @@ CUdeviceptr ScratchPool::partials_of(Slot& slot, const ScratchNeed& need) {
 }
 
 CUdeviceptr ScratchPool::arrivals_of(Slot& slot, std::size_t count) {
-  if (slot.arrivals_capacity < count) {
-    const std::size_t capacity = std::max(counters_per_slot, std::bit_ceil(count));
-    slot.arrivals = take_arrivals(capacity);
-    slot.arrivals_capacity = capacity;
+  if (slot.arrivals.count < count) {
+    const std::size_t wanted = std::max(counters_per_slot, std::bit_ceil(count));
+    slot.arrivals = slot.is_captured ? take_arrivals(wanted) : new_arrivals(wanted);
   }
-  return slot.arrivals;
+  return slot.arrivals.memory;
+}
+
+// For captures.
+ScratchPool::Counters ScratchPool::take_arrivals(std::size_t count) {
+  const auto spare = taken(spares_.arrivals, &Counters::count, count);
+  return spare ? *spare : new_arrivals(count);
 }
 
 // Slices are multiples of 128 bytes, so that no two slots share a cache line.
-CUdeviceptr ScratchPool::take_arrivals(std::size_t count) {
+ScratchPool::Counters ScratchPool::new_arrivals(std::size_t count) {
   count = (count + 31) / 32 * 32;
   keep_free_counters(count);
-  const CUdeviceptr taken = free_counters_;
+  const Counters taken{free_counters_, count};
   free_counters_ += count * sizeof(std::uint32_t);
   free_counters_count_ -= count;
   return taken;
@@ -218,14 +317,16 @@ CUdeviceptr ScratchPool::allocate(std::size_t bytes) {
 
 CUresult ScratchPool::release() {
   CUresult first = CUDA_SUCCESS;
-  for (const CUdeviceptr memory : allocations_) {
-    const CUresult result = driver_.cuMemFree(memory);
+  const auto note = [&first](CUresult result) {
     if (first == CUDA_SUCCESS) first = result;
-  }
+  };
+  for (const CUdeviceptr memory : allocations_) note(driver_.cuMemFree(memory));
+  for (const Slot& slot : slots_)
+    if (slot.last_use != nullptr) note(driver_.cuEventDestroy(slot.last_use));
   allocations_.clear();
   slots_.clear();
-  captured_.clear();
-  spare_ = {};
+  captures_.clear();
+  spares_ = {};
   free_counters_ = 0;
   free_counters_count_ = 0;
   return first;

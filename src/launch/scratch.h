@@ -5,8 +5,9 @@
 //
 // Calls that may overlap never share any, calls that follow each other do: each stream has a
 // slot, and so has each stream of each capture, because its graph may be replayed beside anything.
-// Nothing is freed or moved before the handle ends, so nothing has to wait for pending work, and
-// nobody has to know which graphs still exist.
+// Nothing is freed or moved before the handle ends, so nothing has to wait for pending work. What
+// belonged to a graph that is gone, or to the stream of a thread that is gone and whose work is
+// over, is used again.
 #pragma once
 
 #include <array>
@@ -14,16 +15,23 @@
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <sys/types.h>
 #include <vector>
 
 #include "launch/driver.h"
+#include "launch/graph_end.h"
 #include "plan/plan.h"
 
 namespace bwgemm {
 
 // Identifies what orders launches. Stream addresses are reused by the driver, ids are not.
 using StreamKey = std::uint64_t;
-using CaptureId = cuuint64_t;  // never used again in the process
+
+// What a stream is being captured into.
+struct StreamCapture {
+  cuuint64_t id = 0;  // never used again in the process
+  CUgraph graph = nullptr;
+};
 
 // Of the stream as the calling thread sees it: the per-thread default stream is one per thread.
 class StreamIdentity {
@@ -35,6 +43,7 @@ class StreamIdentity {
   // Tells apart the streams of one capture, which no stream leaves before its end.
   StreamKey key_in_capture() const;
   CUstream stream() const { return stream_; }
+  bool is_per_thread() const { return stream_ == CU_STREAM_PER_THREAD; }
 
  private:
   bool is_created() const;  // by a program, not one of the driver's special streams
@@ -65,7 +74,8 @@ class ScratchPool {
 
   // Scratch for one call on the stream. With `workspace`, which has room for all but the counters,
   // only the counters are the library's; captured launches then share none, so that those with
-  // workspaces of their own may overlap, whatever becomes of their order in the graph.
+  // workspaces of their own may overlap, whatever becomes of their order in the graph. Whoever
+  // launches records the scratch's last use.
   Scratch acquire(const StreamIdentity& stream, const ScratchNeed& need, void* workspace);
 
   // Makes what acquire() would make for a launch on the stream, captured if it is being captured,
@@ -90,34 +100,54 @@ class ScratchPool {
     CUdeviceptr memory = 0;
     std::size_t bytes = 0;
   };
-  struct Owner {
-    StreamKey stream = 0;
-    CaptureId capture = 0;  // in captured_ only
-    bool operator==(const Owner&) const = default;
+  struct Counters {
+    CUdeviceptr memory = 0;
+    std::size_t count = 0;
   };
   struct Slot {
-    Owner owner;
+    StreamKey stream = 0;
     std::array<Buffer, partials_steps.size()> partials{};
-    CUdeviceptr arrivals = 0;
-    std::size_t arrivals_capacity = 0;
+    Counters arrivals{};
+    bool is_captured = false;
+    pid_t thread = 0;  // whose stream it is; 0: that of all threads
+    CUevent last_use = nullptr;
+  };
+  struct Capture {
+    cuuint64_t id;
+    GraphEnd end;
+    std::vector<Slot> slots{};
+    std::vector<Counters> arrivals{};  // of launches with workspaces of their own
+  };
+  // What graphs that are gone have left, for captures to come.
+  struct Spares {
+    std::array<std::vector<Buffer>, partials_steps.size()> partials;
+    std::vector<Counters> arrivals;
+
+    void make_room(std::size_t slots);
+    void add(const Slot& slot);
   };
 
-  Slot& slot_of(const StreamIdentity& stream, const std::optional<CaptureId>& capture);
-  Slot& slot_outside_captures(StreamKey stream);
-  Slot& slot_in_capture(const Owner& owner);
+  Slot& slot_of(const StreamIdentity& stream, const std::optional<StreamCapture>& capture);
+  Slot& slot_outside_captures(const StreamIdentity& stream);
+  Slot& slot_of_thread(StreamKey stream);
+  Slot& slot_in_capture(const StreamIdentity& stream, Capture& capture);
+  Capture& record_of(const StreamCapture& capture);
+  void collect_ended_captures();
   void fill(Slot& slot, const ScratchNeed& need);
+  void keep_spares(const ScratchNeed& need);
   CUdeviceptr partials_of(Slot& slot, const ScratchNeed& need);
   CUdeviceptr arrivals_of(Slot& slot, std::size_t count);
-  CUdeviceptr take_arrivals(std::size_t count);
+  Counters take_arrivals(std::size_t count);
+  Counters new_arrivals(std::size_t count);
   void keep_free_counters(std::size_t count);
   CUdeviceptr zeroed_counters(std::size_t count);
   CUdeviceptr allocate(std::size_t bytes);
 
   const Driver& driver_;
   std::mutex mutex_;
-  std::vector<Slot> slots_;     // of streams outside captures
-  std::vector<Slot> captured_;  // in the order of their first launches
-  Slot spare_;                  // what the next captured one begins with
+  std::vector<Slot> slots_;        // of streams outside captures
+  std::vector<Capture> captures_;  // in the order of their first launches
+  Spares spares_;
   std::vector<CUdeviceptr> allocations_;
   CUdeviceptr free_counters_ = 0;  // zeroed, not yet given to a slot
   std::size_t free_counters_count_ = 0;

@@ -21,6 +21,7 @@ namespace bwgemm {
 struct Scratch {
   float* partials = nullptr;
   std::uint32_t* arrivals = nullptr;
+  CUevent last_use = nullptr;  // to be recorded behind the launches that use it; null: none
 };
 
 struct PlanContext {

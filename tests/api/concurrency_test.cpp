@@ -2,6 +2,7 @@
 // Many threads at once over the test double: what is done once is done once, whoever comes first.
 #include <array>
 #include <atomic>
+#include <barrier>
 #include <cstring>
 #include <gtest/gtest.h>
 #include <set>
@@ -126,9 +127,11 @@ TEST_F(Concurrency, PerThreadStreamsNeverShareScratch) {
   ASSERT_EQ(bwgemmCreate(&handle), BWGEMM_STATUS_SUCCESS);
   ASSERT_EQ(bwgemmSetStream(handle, CU_STREAM_PER_THREAD), BWGEMM_STATUS_SUCCESS);
   fake_cuda().reset();
+  std::barrier all_made_calls(threads);  // a thread that ends leaves its scratch to others
   on_all_threads([&](int) {
     for (int i = 0; i < 3; ++i)
       EXPECT_EQ(gemm_ex(handle, GemmArguments::split()), BWGEMM_STATUS_SUCCESS);
+    all_made_calls.arrive_and_wait();
   });
   std::set<const float*> partials;
   std::set<const std::uint32_t*> arrivals;

@@ -139,6 +139,7 @@ TEST_F(CopiesResources, AreFoundByTuningAfterTheLimitRose) {
 TEST_F(CopiesResources, AreCapturedWithScratchOfTheCapture) {
   const void* const outside = copied(MatmulCall::copied()).copy.copies.operands[0].to;
   const void* before = outside;
+  std::vector<std::unique_ptr<Graph>> graphs;
   for (int i = 0; i < 2; ++i) {
     begin_capture();
     const CopiedCall first = copied(MatmulCall::copied()), second = copied(MatmulCall::copied());
@@ -148,10 +149,10 @@ TEST_F(CopiesResources, AreCapturedWithScratchOfTheCapture) {
     EXPECT_EQ(first.copy.copies.operands[0].to, second.copy.copies.operands[0].to) << "it follows";
     EXPECT_EQ(first.loaded()[0], first.copy.copies.operands[0].to);
     before = first.copy.copies.operands[0].to;
-    const auto graph = end_capture();
-    ASSERT_NE(graph, nullptr);
+    graphs.push_back(end_capture());
+    ASSERT_NE(graphs.back(), nullptr);
     fake_cuda().reset();
-    graph->launch(stream());
+    graphs.back()->launch(stream());
     ASSERT_EQ(fake_cuda().launches(), 4);
     for (long n = 0; n < 4; ++n) {
       EXPECT_TRUE(fake_cuda().launch(n)->is_replayed);

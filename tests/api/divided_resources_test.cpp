@@ -49,6 +49,7 @@ TEST_F(DividedResources, AreCapturedWithScratchOfTheCapture) {
   call.desc.workspace = nullptr;
   call = with_copying_algo(handle(), call);
   const void* before = launches_of(handle(), call)[0].copies.operands[0].to;
+  std::vector<std::unique_ptr<Graph>> graphs;
   for (int i = 0; i < 2; ++i) {
     begin_capture();
     const std::vector<FakeLaunch> launches = launches_of(handle(), call);
@@ -56,10 +57,10 @@ TEST_F(DividedResources, AreCapturedWithScratchOfTheCapture) {
     const void* const place = launches[0].copies.operands[0].to;
     EXPECT_NE(place, before) << "graphs may be replayed at once";
     before = place;
-    const auto graph = end_capture();
-    ASSERT_NE(graph, nullptr);
+    graphs.push_back(end_capture());
+    ASSERT_NE(graphs.back(), nullptr);
     fake_cuda().reset();
-    graph->launch(stream());
+    graphs.back()->launch(stream());
     ASSERT_EQ(fake_cuda().launches(), all_launches);
     for (long n = 0; n < all_launches; ++n) {
       const FakeLaunch& replayed = *fake_cuda().launch(n);

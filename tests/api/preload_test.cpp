@@ -45,13 +45,14 @@ class Preload : public FakeHandleTest {
   void end_capture() {
     CUgraph graph = nullptr;
     EXPECT_EQ(driver().stream_end_capture(stream_.get(), &graph), CUDA_SUCCESS);
-    if (graph != nullptr) driver().graph_destroy(graph);
+    if (graph != nullptr) graphs_.push_back(std::make_unique<Graph>(graph));
   }
 
   void use_stream() { ASSERT_EQ(bwgemmSetStream(handle(), stream_.get()), BWGEMM_STATUS_SUCCESS); }
   void TearDown() override {
     EXPECT_EQ(bwgemmSetStream(handle(), nullptr), BWGEMM_STATUS_SUCCESS);
     stream_.reset();
+    graphs_.clear();
     FakeHandleTest::TearDown();
   }
   struct LateStream {
@@ -62,6 +63,7 @@ class Preload : public FakeHandleTest {
     }
     void reset() { stream.reset(); }
   } stream_;
+  std::vector<std::unique_ptr<Graph>> graphs_;  // which keep what was captured
 };
 
 TEST_F(Preload, MakesTheFirstCallLikeLaterOnes) {
