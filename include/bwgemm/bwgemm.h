@@ -10,9 +10,10 @@
  * Rules that hold for every function unless it says otherwise
  * - Errors: a status is returned; bwgemmGetLastErrorString() then names the argument, its value and
  *   the rule it broke. On an error nothing is written, but perhaps parts of D if the driver failed.
- * - Threads: any function may be called from any thread. GEMM calls on one handle may run
- *   concurrently; setters and bwgemmDestroy need external locking against every other call on the
- *   same handle.
+ * - Threads: any function may be called from any thread. GEMM calls, queries and
+ *   bwgemmMatmulAutotune on one handle may run concurrently; setters and bwgemmDestroy need
+ * external locking against every other call on the same handle. A call waits for another only while
+ * that one puts launches that use the same workspace into a stream.
  * - Context: a handle belongs to one CUDA context; every call makes it current and restores the
  *   caller's before returning.
  * - Capture: GEMM calls may be captured into CUDA graphs, the very first use of a handle included.
@@ -20,7 +21,8 @@
  *   stream may load a kernel, allocate device memory and remember its plan on the host; later ones
  *   allocate nothing. Each capture has workspace of its own: see bwgemmSetWorkspace.
  * - Fork and exit: in a forked child calls on a handle of its parent return NOT_INITIALIZED and
- *   touch nothing. A process may exit with handles alive and threads inside calls.
+ *   touch nothing, whatever other threads of the parent were doing. A process may exit with handles
+ *   alive and threads inside calls.
  * - Lost contexts: after an error that breaks the context (a kernel of anybody read a bad address,
  *   say) bwgemmCreate in it, and GEMM calls with legal arguments, return EXECUTION_FAILED. So does
  *   bwgemmDestroy, which frees what can be freed. Nothing recovers such a context; handles of
@@ -207,11 +209,15 @@ BWGEMM_API bwgemmStatus_t bwgemmGetStream(bwgemmHandle_t handle, struct CUstream
  * - (null, size > 0): the library's own, of which a call may use `size` bytes, and never more than
  *   32 MiB. New handles are set to (null, 32 MiB).
  * The library allocates its own on the first call of a stream that needs it, at most 40 MiB per
- * stream (for CU_STREAM_PER_THREAD: per thread), and keeps it until bwgemmDestroy, whether the
- * stream still exists or not. Each stream of each capture has its own likewise: so different graphs
- * may run at the same time, but of the copies of one capture (instances, child graphs) only one at
- * a time. Calls captured on one stream share it, because they follow each other in the graph. If
- * they no longer do (cuStreamUpdateCaptureDependencies with SET, nodes or edges taken out), each
+ * stream, and keeps it until bwgemmDestroy, whether the stream still exists or not. With
+ * CU_STREAM_PER_THREAD each thread has its own; once a thread has ended and its work is over,
+ * another one takes it, for which calls on that stream record an event. Each stream of each capture
+ * has its own likewise: so different graphs may run at the same time, but of the copies of one
+ * capture (instances, child graphs) only one at a time. Later captures take it when the graph and
+ * all copies are gone, which a user object of the graph tells; parameters read out of its nodes
+ * must not be launched then. The first such capture makes the library stay loaded until the process
+ * ends. Calls captured on one stream share workspace, because they follow each other in the graph.
+ * If they no longer do (cuStreamUpdateCaptureDependencies with SET, nodes or edges taken out), each
  * needs a workspace of the caller's. */
 BWGEMM_API bwgemmStatus_t bwgemmSetWorkspace(bwgemmHandle_t handle, void* workspace, size_t size);
 
@@ -473,7 +479,8 @@ typedef struct bwgemmAutotuneOptions_t {
  * handle's stream, each launch behind a write of twice the size of L2. Of those whose median lies
  * within the tolerance of the least, the best predicted is chosen: noise does not decide. All obey
  * the settings of the handle and of desc, whose algo must be -1.
- * Later calls of the handle with an equal problem choose it: equal in sizes, types, orders, batch,
+ * Calls of the handle with an equal problem that begin later choose it, whatever other threads did
+ * meanwhile: equal in sizes, types, orders, batch,
  * alignments up to 128 bytes, epilogue, which scalars are zero or on the device, determinism and
  * multiprocessors. So do handles that read the tuning cache, to which it is added.
  * Waits for the stream, so it must not be captured (EXECUTION_FAILED, nothing happens); captures of
@@ -489,8 +496,10 @@ BWGEMM_API bwgemmStatus_t bwgemmMatmulAutotune(bwgemmHandle_t handle,
 /* Sets the file that keeps results of autotuning; null or "": none; new handles: what
  * BWGEMM_TUNING_CACHE says. It is read now: entries for this device and build are used like own
  * results, of which they replace none; others, and damaged lines, are ignored. Processes may share
- * a local file: it is only replaced as a whole, and holds the newest 4096 entries. A file that
- * cannot be read or written costs a line of the log, and nothing else. */
+ * a local file: it is only replaced as a whole, by one with its rights, and holds the newest 4096
+ * entries; more are not read. What a symbolic link leads to is replaced, or made, not the link. A
+ * file that cannot be read costs a line of the log, and nothing else; so does one that is read-only
+ * or cannot be written. */
 BWGEMM_API bwgemmStatus_t bwgemmSetTuningCache(bwgemmHandle_t handle, const char* path);
 
 #ifdef __cplusplus
