@@ -31,6 +31,7 @@ FakeCuda load() {
   find(library, "fake_cuda_capture_mode", found.capture_mode);
   find(library, "fake_cuda_live", found.live);
   find(library, "fake_cuda_misuse", found.misuse);
+  find(library, "fake_cuda_run_destructors", found.run_destructors);
   find(library, "fake_cuda_be_quick", found.be_quick);
   find(library, "fake_cuda_forget_released", found.forget_released);
   return found;

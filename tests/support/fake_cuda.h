@@ -32,7 +32,16 @@ struct FakeLaunch {
   bool is_sums() const { return std::string_view(kernel).ends_with("_sums"); }
 };
 
-enum class Live : int { memory, streams, libraries, contexts, primary_references, graphs, events };
+enum class Live : int {
+  memory,
+  streams,
+  libraries,
+  contexts,
+  primary_references,
+  graphs,
+  events,
+  user_objects
+};
 
 // The functions that the double exports beside the driver's, as fake_cuda_<member>.
 struct FakeCuda {
@@ -57,6 +66,10 @@ struct FakeCuda {
 
   long (*live)(Live what);
   const char* (*misuse)(long n);  // from 0; null if there is none
+
+  // Runs the destructors of the user objects to which nothing refers any more, on another thread,
+  // and waits for them. None runs before.
+  void (*run_destructors)();
 
   // From now on, until reset, what warm calls ask is answered without a lock, a check or an entry
   // in the log: what remains of a call's time is the library's.

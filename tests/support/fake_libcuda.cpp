@@ -83,6 +83,11 @@ constexpr Export exports[] = {
     {"cuMemFree", 3020, "cuMemFree_v2"},
     {"cuMemsetD32Async", 3020, "cuMemsetD32Async"},
     {"cuPointerGetAttribute", 4000, "cuPointerGetAttribute"},
+    {"cuUserObjectCreate", 11030, "cuUserObjectCreate"},
+    {"cuUserObjectRetain", 11030, "cuUserObjectRetain"},
+    {"cuUserObjectRelease", 11030, "cuUserObjectRelease"},
+    {"cuGraphRetainUserObject", 11030, "cuGraphRetainUserObject"},
+    {"cuGraphReleaseUserObject", 11030, "cuGraphReleaseUserObject"},
     {"cuLibraryLoadData", 12000, "cuLibraryLoadData"},
     {"cuLibraryUnload", 12000, "cuLibraryUnload"},
     {"cuLibraryGetKernel", 12000, "cuLibraryGetKernel"},
@@ -135,6 +140,9 @@ FakeDriver::Call::Call(const char* entry) : lock_(get().mutex), fault_(CUDA_SUCC
   const bool is_named =
       fake.failing_entry != nullptr && std::strcmp(fake.failing_entry, entry) == 0;
   if (is_nth || is_named) fault_ = fake.failure;
+  if (!runs_destructor) return;
+  fake.misused(std::string(entry) + " called by the destructor of a user object");
+  fault_ = CUDA_ERROR_NOT_PERMITTED;
 }
 
 void FakeDriver::misused(std::string what) {
@@ -227,6 +235,7 @@ FAKE_CUDA_ENTRY long fake_cuda_live(Live what) {
     case Live::primary_references: return fake.primary_references;
     case Live::graphs: return alive(fake.graphs);
     case Live::events: return alive(fake.events);
+    case Live::user_objects: return static_cast<long>(fake.user_objects.size());
   }
   return -1;
 }
@@ -236,6 +245,10 @@ FAKE_CUDA_ENTRY const char* fake_cuda_misuse(long n) {
   const std::lock_guard lock(fake.mutex);
   const auto index = static_cast<std::size_t>(n);
   return index < fake.misuses.size() ? fake.misuses[index].c_str() : nullptr;
+}
+
+FAKE_CUDA_ENTRY void fake_cuda_run_destructors() {
+  FakeDriver::get().run_destructors();
 }
 
 FAKE_CUDA_ENTRY void fake_cuda_be_quick() {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // State of the test double of libcuda, shared by its files: fake_libcuda.cpp (control, devices,
-// contexts), fake_libcuda_streams.cpp (memory, streams, capture, graphs), fake_libcuda_events.cpp
-// (events) and fake_libcuda_kernels.cpp (libraries, kernels, tensor maps, launches).
+// contexts), fake_libcuda_streams.cpp (memory, streams, capture), fake_libcuda_events.cpp
+// (events), fake_libcuda_graphs.cpp (graphs, user objects) and fake_libcuda_kernels.cpp (libraries,
+// kernels, tensor maps, launches).
 //
 // Calls that a steady state makes use no heap, so that tests can count the library's own.
 #pragma once
@@ -30,6 +31,37 @@ struct FakeContext {
 
 struct FakeStream;
 
+struct FakeUserObject {
+  CUhostFn destroy;
+  void* data;
+  long of_program;     // references
+  long of_graphs = 0;  // the same
+  bool is_alive() const { return of_program > 0 || of_graphs > 0; }
+};
+
+// The references of one graph to user objects; a copy holds as many of its own.
+class FakeReferences {
+ public:
+  FakeReferences() = default;
+  FakeReferences(const FakeReferences& other) { add(other); }
+  FakeReferences& operator=(const FakeReferences&) = delete;
+  ~FakeReferences() { clear(); }
+
+  void add(const FakeReferences& other);
+  // Fewer, if the count is below zero. False: it does not hold so many.
+  bool add(FakeUserObject& object, long count);
+  void clear();
+
+ private:
+  std::map<FakeUserObject*, long> counts_;
+};
+
+struct FakeGraph {
+  std::vector<std::function<void()>> work{};
+  FakeReferences references{};
+  bool is_alive = true;
+};
+
 // A capture under way. That all its work is joined at its end is not checked.
 struct FakeCapture {
   unsigned long long id;
@@ -37,7 +69,7 @@ struct FakeCapture {
   CUstreamCaptureMode mode;
   std::thread::id thread{};
   bool is_valid = true;
-  std::vector<std::function<void()>> work{};
+  std::unique_ptr<FakeGraph> graph = std::make_unique<FakeGraph>();
 };
 
 struct FakeStream {
@@ -60,11 +92,6 @@ struct FakeEvent {
   double at = -1;  // of the clock when it was recorded; below zero: it was not
   bool is_alive = true;
   std::weak_ptr<FakeCapture> capture{};  // in which it was recorded
-};
-
-struct FakeGraph {
-  std::vector<std::function<void()>> work;
-  bool is_alive = true;
 };
 
 struct FakeFunction {
@@ -120,8 +147,12 @@ class FakeDriver {
   CUstreamCaptureMode& capture_mode();  // of the calling thread
   void release_all_of(FakeContext* context);
   bool any_capture(const FakeContext* context) const;
+  // Runs the destructors of user objects that ended, on a thread of their own.
+  void run_destructors();
 
   static inline constinit std::atomic<bool> is_quick{false};  // see fake_cuda.h
+  // Of the calling thread.
+  static inline constinit thread_local bool runs_destructor = false;
 
   std::recursive_mutex mutex;
   const FakeDevice* device = nullptr;  // null: there is none
@@ -136,6 +167,8 @@ class FakeDriver {
   std::vector<std::unique_ptr<FakeStream>> legacy_streams;  // one per context
   std::vector<std::unique_ptr<FakeLibrary>> libraries;
   std::vector<std::unique_ptr<FakeGraph>> graphs;
+  std::vector<std::unique_ptr<FakeUserObject>> user_objects;
+  std::vector<FakeUserObject> ended;  // whose destructors have not run yet
   std::vector<std::unique_ptr<FakeEvent>> events;
   std::map<CUdeviceptr, FakeMemory> memory;
 

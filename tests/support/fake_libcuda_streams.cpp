@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The test double of libcuda: memory, streams, capture, graphs. Work is done when it is put into a
+// The test double of libcuda: memory, streams, capture. Work is done when it is put into a
 // stream; what a capture forbids is refused and invalidates the capture, as the driver's
 // documentation says.
 #include <cstdlib>
@@ -147,7 +147,9 @@ CUresult FakeDriver::enqueue(CUstream handle, const char* entry, std::function<v
   }
   if (const CUresult result = legacy_in_capture(*into); result != CUDA_SUCCESS) return result;
   switch (into->status()) {
-    case CU_STREAM_CAPTURE_STATUS_ACTIVE: into->capture->work.push_back(std::move(work)); break;
+    case CU_STREAM_CAPTURE_STATUS_ACTIVE:
+      into->capture->graph->work.push_back(std::move(work));
+      break;
     case CU_STREAM_CAPTURE_STATUS_INVALIDATED: return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     default: work();
   }
@@ -330,7 +332,7 @@ FAKE_CUDA_ENTRY CUresult cuStreamGetId(CUstream handle, unsigned long long* id) 
   return CUDA_SUCCESS;
 }
 
-// ---- capture and graphs -------------------------------------------------------------------------
+// ---- capture ------------------------------------------------------------------------------------
 
 FAKE_CUDA_ENTRY CUresult cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus* status) {
   if (FakeDriver::is_quick) {
@@ -352,14 +354,17 @@ FAKE_CUDA_ENTRY CUresult cuStreamIsCapturing(CUstream handle, CUstreamCaptureSta
 
 // What the library does not ask for is not told.
 FAKE_CUDA_ENTRY CUresult cuStreamGetCaptureInfo_v3(CUstream handle, CUstreamCaptureStatus* status,
-                                                   cuuint64_t* id, CUgraph*, const CUgraphNode**,
-                                                   const CUgraphEdgeData**, std::size_t*) {
+                                                   cuuint64_t* id, CUgraph* graph,
+                                                   const CUgraphNode**, const CUgraphEdgeData**,
+                                                   std::size_t*) {
   const FakeDriver::Call call("cuStreamGetCaptureInfo");
   if (call.fault() != CUDA_SUCCESS) return call.fault();
   const FakeStream* stream = FakeDriver::get().stream(handle, "cuStreamGetCaptureInfo");
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   *status = stream->status();
-  if (stream->status() == CU_STREAM_CAPTURE_STATUS_ACTIVE) *id = stream->capture->id;
+  if (stream->status() != CU_STREAM_CAPTURE_STATUS_ACTIVE) return CUDA_SUCCESS;
+  if (id != nullptr) *id = stream->capture->id;
+  if (graph != nullptr) *graph = reinterpret_cast<CUgraph>(stream->capture->graph.get());
   return CUDA_SUCCESS;
 }
 
@@ -400,38 +405,7 @@ FAKE_CUDA_ENTRY CUresult cuStreamEndCapture(CUstream handle, CUgraph* graph) {
     for (const auto& other : *list)
       if (other->capture == capture) other->capture = nullptr;
   if (!capture->is_valid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-  fake.graphs.push_back(std::make_unique<FakeGraph>(FakeGraph{std::move(capture->work)}));
+  fake.graphs.push_back(std::move(capture->graph));
   *graph = reinterpret_cast<CUgraph>(fake.graphs.back().get());
   return CUDA_SUCCESS;
-}
-
-FAKE_CUDA_ENTRY CUresult cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph,
-                                                     unsigned long long) {
-  const FakeDriver::Call call("cuGraphInstantiate");
-  if (call.fault() != CUDA_SUCCESS) return call.fault();
-  FakeDriver& fake = FakeDriver::get();
-  fake.graphs.push_back(
-      std::make_unique<FakeGraph>(FakeGraph{reinterpret_cast<FakeGraph*>(graph)->work}));
-  *exec = reinterpret_cast<CUgraphExec>(fake.graphs.back().get());
-  return CUDA_SUCCESS;
-}
-
-FAKE_CUDA_ENTRY CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
-  const FakeDriver::Call call("cuGraphLaunch");
-  if (call.fault() != CUDA_SUCCESS) return call.fault();
-  return FakeDriver::get().enqueue(stream, "cuGraphLaunch", [exec] {
-    for (const auto& work : reinterpret_cast<FakeGraph*>(exec)->work) work();
-  });
-}
-
-FAKE_CUDA_ENTRY CUresult cuGraphExecDestroy(CUgraphExec exec) {
-  const FakeDriver::Call call("cuGraphExecDestroy");
-  reinterpret_cast<FakeGraph*>(exec)->is_alive = false;
-  return call.fault();
-}
-
-FAKE_CUDA_ENTRY CUresult cuGraphDestroy(CUgraph graph) {
-  const FakeDriver::Call call("cuGraphDestroy");
-  reinterpret_cast<FakeGraph*>(graph)->is_alive = false;
-  return call.fault();
 }

@@ -3,6 +3,7 @@
 // kernels visible, and it refuses code that it cannot know.
 #include <cstdint>
 #include <cstring>
+#include <future>
 
 #include "vgpu/driver/conformance/driver_test.h"
 
@@ -209,6 +210,60 @@ TEST_F(Dependent, AMissingWaitIsFound) {
     EXPECT_OK(CU(cuDevicePrimaryCtxRelease)(0));
     EXPECT_OK(CU(cuModuleLoadData)(&dependent_, dependent_ptx));
   }
+}
+
+// Calls the driver, which a callback must not.
+void CUDA_CB ask_for_the_version(void* result) {
+  int version = 0;
+  static_cast<std::promise<CUresult>*>(result)->set_value(CU(cuDriverGetVersion)(&version));
+}
+
+TEST_F(Adversary, AHostFunctionThatCallsTheDriverIsFound) {
+  const std::size_t before = findings();
+  const CUstream own = stream();
+  std::promise<CUresult> result;
+  EXPECT_OK(CU(cuLaunchHostFunc)(own, ask_for_the_version, &result));
+  EXPECT_OK(CU(cuStreamSynchronize)(own));
+  EXPECT_RESULT(CUDA_ERROR_NOT_PERMITTED, result.get_future().get());
+  EXPECT_EQ(findings(), before + 1);
+}
+
+TEST_F(Adversary, ADestructorThatCallsTheDriverIsFound) {
+  const std::size_t before = findings();
+  std::promise<CUresult> result;
+  CUuserObject object = nullptr;
+  EXPECT_OK(CU(cuUserObjectCreate)(&object, &result, ask_for_the_version, 1,
+                                   CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
+  EXPECT_OK(CU(cuUserObjectRelease)(object, 1));
+  EXPECT_RESULT(CUDA_ERROR_NOT_PERMITTED, result.get_future().get());
+  EXPECT_EQ(findings(), before + 1);
+}
+
+void CUDA_CB note_the_end(void* ended) {
+  static_cast<std::promise<void>*>(ended)->set_value();
+}
+
+// The launch runs when somebody waits for it; the graph is destroyed before.
+TEST_F(Adversary, AUserObjectOutlivesTheLaunchOfItsGraph) {
+  const CUstream own = stream();
+  std::promise<void> ended;
+  CUuserObject object = nullptr;
+  CUgraph graph = nullptr;
+  CUgraphExec exec = nullptr;
+  EXPECT_OK(
+      CU(cuUserObjectCreate)(&object, &ended, note_the_end, 2, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
+  EXPECT_OK(CU(cuGraphCreate)(&graph, 0));
+  EXPECT_OK(CU(cuGraphRetainUserObject)(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE));
+  EXPECT_OK(CU(cuGraphInstantiateWithFlags)(&exec, graph, 0));
+  EXPECT_OK(CU(cuGraphDestroy)(graph));
+  EXPECT_OK(CU(cuGraphLaunch)(exec, own));
+  EXPECT_OK(CU(cuGraphExecDestroy)(exec));
+  EXPECT_OK(CU(cuUserObjectRelease)(object, 1));
+  EXPECT_OK(CU(cuUserObjectRetain)(object, 1)) << "the launch still refers to it";
+  EXPECT_OK(CU(cuStreamSynchronize)(own));
+  EXPECT_OK(CU(cuUserObjectRelease)(object, 1));
+  EXPECT_INVALID_VALUE(CU(cuUserObjectRetain)(object, 1)) << "nothing does any more";
+  ended.get_future().wait();
 }
 
 TEST_F(Adversary, UnknownBlobsAreRefused) {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "vgpu/driver/callback.h"
 #include "vgpu/driver/context.h"
 #include "vgpu/driver/heap.h"
 #include "vgpu/driver/kernel.h"
@@ -44,6 +45,8 @@ struct Driver {
   Streams streams;
   Events events;
   std::vector<std::shared_ptr<Capture>> captures;  // begun and not ended
+  CallbackThread destructors;
+  UserObjects user_objects;
   Graphs graphs;
   GraphExecs graph_execs;
   Libraries libraries;
@@ -65,6 +68,7 @@ Context* checked(Needs needs);
 
 template <class Body>
 CUresult call(Needs needs, const Body& body) noexcept {
+  if (is_in_callback()) return refuse_call_of_callback();
   Driver& driver = Driver::get();
   const std::lock_guard lock(driver.mutex);
   try {
