@@ -3,7 +3,9 @@
 // kernels visible, and it refuses code that it cannot know.
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <future>
+#include <pthread.h>
 
 #include "vgpu/driver/conformance/driver_test.h"
 
@@ -209,6 +211,58 @@ TEST_F(Dependent, AMissingWaitIsFound) {
     EXPECT_OK(CU(cuDevicePrimaryCtxRetain)(&again, 0));
     EXPECT_OK(CU(cuDevicePrimaryCtxRelease)(0));
     EXPECT_OK(CU(cuModuleLoadData)(&dependent_, dependent_ptx));
+  }
+}
+
+// What a thread calls that has been asked to end, and the result.
+struct LastCall {
+  std::function<CUresult()> call;
+  CUresult result = CUDA_ERROR_UNKNOWN;
+};
+
+void* call_and_end(void* data) {
+  auto* last = static_cast<LastCall*>(data);
+  pthread_cancel(pthread_self());  // takes effect at the next cancellation point
+  last->result = last->call();
+  pthread_testcancel();
+  return nullptr;
+}
+
+// Cancellation points are whatever writes, reads or waits.
+TEST_F(Adversary, ACancelledThreadEndsBehindItsCall) {
+  constexpr char unknown[] = ".version 8.0\n.target sm_90\n.address_size 64\n.unknown\n";
+  const CUstream own = stream();
+  CUmodule module = nullptr;
+  CUlibrary library = nullptr;
+  CUtensorMap map{};
+  const std::pair<CUresult, std::function<CUresult()>> calls[] = {
+      {CUDA_ERROR_NOT_SUPPORTED, [&] { return CU(cuModuleLoadData)(&module, unknown); }},
+      {CUDA_ERROR_NOT_SUPPORTED,
+       [&] {
+         return CU(cuLibraryLoadData)(&library, unknown, nullptr, nullptr, 0, nullptr, nullptr, 0);
+       }},
+      {CUDA_ERROR_INVALID_VALUE,
+       [&] {
+         return CU(cuTensorMapEncodeTiled)(
+             &map, CU_TENSOR_MAP_DATA_TYPE_UINT8, 9, nullptr, nullptr, nullptr, nullptr, nullptr,
+             CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
+             CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+       }},
+      {CUDA_SUCCESS, [&] { return CU(cuStreamSynchronize)(own); }},
+  };
+  for (const auto& [expected, call] : calls) {
+    LastCall last{[&] {
+      CU(cuCtxSetCurrent)(primary());
+      return call();
+    }};
+    EXPECT_OK(CU(cuLaunchHostFunc)(
+        own, [](void*) { pthread_testcancel(); }, nullptr));
+    pthread_t thread{};
+    ASSERT_EQ(pthread_create(&thread, nullptr, call_and_end, &last), 0);
+    void* end = nullptr;
+    ASSERT_EQ(pthread_join(thread, &end), 0);
+    EXPECT_RESULT(expected, last.result);
+    EXPECT_EQ(end, PTHREAD_CANCELED);
   }
 }
 
