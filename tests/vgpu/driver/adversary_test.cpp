@@ -3,6 +3,9 @@
 // kernels visible, and it refuses code that it cannot know.
 #include <cstdint>
 #include <cstring>
+#include <functional>
+#include <future>
+#include <pthread.h>
 
 #include "vgpu/driver/conformance/driver_test.h"
 
@@ -209,6 +212,112 @@ TEST_F(Dependent, AMissingWaitIsFound) {
     EXPECT_OK(CU(cuDevicePrimaryCtxRelease)(0));
     EXPECT_OK(CU(cuModuleLoadData)(&dependent_, dependent_ptx));
   }
+}
+
+// What a thread calls that has been asked to end, and the result.
+struct LastCall {
+  std::function<CUresult()> call;
+  CUresult result = CUDA_ERROR_UNKNOWN;
+};
+
+void* call_and_end(void* data) {
+  auto* last = static_cast<LastCall*>(data);
+  pthread_cancel(pthread_self());  // takes effect at the next cancellation point
+  last->result = last->call();
+  pthread_testcancel();
+  return nullptr;
+}
+
+// Cancellation points are whatever writes, reads or waits.
+TEST_F(Adversary, ACancelledThreadEndsBehindItsCall) {
+  constexpr char unknown[] = ".version 8.0\n.target sm_90\n.address_size 64\n.unknown\n";
+  const CUstream own = stream();
+  CUmodule module = nullptr;
+  CUlibrary library = nullptr;
+  CUtensorMap map{};
+  const std::pair<CUresult, std::function<CUresult()>> calls[] = {
+      {CUDA_ERROR_NOT_SUPPORTED, [&] { return CU(cuModuleLoadData)(&module, unknown); }},
+      {CUDA_ERROR_NOT_SUPPORTED,
+       [&] {
+         return CU(cuLibraryLoadData)(&library, unknown, nullptr, nullptr, 0, nullptr, nullptr, 0);
+       }},
+      {CUDA_ERROR_INVALID_VALUE,
+       [&] {
+         return CU(cuTensorMapEncodeTiled)(
+             &map, CU_TENSOR_MAP_DATA_TYPE_UINT8, 9, nullptr, nullptr, nullptr, nullptr, nullptr,
+             CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
+             CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+       }},
+      {CUDA_SUCCESS, [&] { return CU(cuStreamSynchronize)(own); }},
+  };
+  for (const auto& [expected, call] : calls) {
+    LastCall last{[&] {
+      CU(cuCtxSetCurrent)(primary());
+      return call();
+    }};
+    EXPECT_OK(CU(cuLaunchHostFunc)(
+        own, [](void*) { pthread_testcancel(); }, nullptr));
+    pthread_t thread{};
+    ASSERT_EQ(pthread_create(&thread, nullptr, call_and_end, &last), 0);
+    void* end = nullptr;
+    ASSERT_EQ(pthread_join(thread, &end), 0);
+    EXPECT_RESULT(expected, last.result);
+    EXPECT_EQ(end, PTHREAD_CANCELED);
+  }
+}
+
+// Calls the driver, which a callback must not.
+void CUDA_CB ask_for_the_version(void* result) {
+  int version = 0;
+  static_cast<std::promise<CUresult>*>(result)->set_value(CU(cuDriverGetVersion)(&version));
+}
+
+TEST_F(Adversary, AHostFunctionThatCallsTheDriverIsFound) {
+  const std::size_t before = findings();
+  const CUstream own = stream();
+  std::promise<CUresult> result;
+  EXPECT_OK(CU(cuLaunchHostFunc)(own, ask_for_the_version, &result));
+  EXPECT_OK(CU(cuStreamSynchronize)(own));
+  EXPECT_RESULT(CUDA_ERROR_NOT_PERMITTED, result.get_future().get());
+  EXPECT_EQ(findings(), before + 1);
+}
+
+TEST_F(Adversary, ADestructorThatCallsTheDriverIsFound) {
+  const std::size_t before = findings();
+  std::promise<CUresult> result;
+  CUuserObject object = nullptr;
+  EXPECT_OK(CU(cuUserObjectCreate)(&object, &result, ask_for_the_version, 1,
+                                   CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
+  EXPECT_OK(CU(cuUserObjectRelease)(object, 1));
+  EXPECT_RESULT(CUDA_ERROR_NOT_PERMITTED, result.get_future().get());
+  EXPECT_EQ(findings(), before + 1);
+}
+
+void CUDA_CB note_the_end(void* ended) {
+  static_cast<std::promise<void>*>(ended)->set_value();
+}
+
+// The launch runs when somebody waits for it; the graph is destroyed before.
+TEST_F(Adversary, AUserObjectOutlivesTheLaunchOfItsGraph) {
+  const CUstream own = stream();
+  std::promise<void> ended;
+  CUuserObject object = nullptr;
+  CUgraph graph = nullptr;
+  CUgraphExec exec = nullptr;
+  EXPECT_OK(
+      CU(cuUserObjectCreate)(&object, &ended, note_the_end, 2, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
+  EXPECT_OK(CU(cuGraphCreate)(&graph, 0));
+  EXPECT_OK(CU(cuGraphRetainUserObject)(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE));
+  EXPECT_OK(CU(cuGraphInstantiateWithFlags)(&exec, graph, 0));
+  EXPECT_OK(CU(cuGraphDestroy)(graph));
+  EXPECT_OK(CU(cuGraphLaunch)(exec, own));
+  EXPECT_OK(CU(cuGraphExecDestroy)(exec));
+  EXPECT_OK(CU(cuUserObjectRelease)(object, 1));
+  EXPECT_OK(CU(cuUserObjectRetain)(object, 1)) << "the launch still refers to it";
+  EXPECT_OK(CU(cuStreamSynchronize)(own));
+  EXPECT_OK(CU(cuUserObjectRelease)(object, 1));
+  EXPECT_INVALID_VALUE(CU(cuUserObjectRetain)(object, 1)) << "nothing does any more";
+  ended.get_future().wait();
 }
 
 TEST_F(Adversary, UnknownBlobsAreRefused) {

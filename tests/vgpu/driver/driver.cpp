@@ -79,6 +79,7 @@ void vgpu_seed(unsigned long long seed) {
 
 void vgpu_write_coverage() {
   using bwgemm::vgpu::driver::Driver;
+  const bwgemm::vgpu::driver::CancellationHold hold;
   const std::lock_guard lock(Driver::get().mutex);
   bwgemm::vgpu::driver::write_coverage();
 }

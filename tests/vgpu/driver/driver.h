@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Driver: the state of the process, all of it under one lock; and call(), in which every entry
-// point wraps its work: lock, preconditions, and the way from Failure to CUresult.
+// point wraps its work: no cancellation, lock, preconditions, and the way from Failure to CUresult.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,8 @@
 #include <optional>
 #include <vector>
 
+#include "vgpu/driver/callback.h"
+#include "vgpu/driver/cancellation.h"
 #include "vgpu/driver/context.h"
 #include "vgpu/driver/heap.h"
 #include "vgpu/driver/kernel.h"
@@ -44,6 +46,8 @@ struct Driver {
   Streams streams;
   Events events;
   std::vector<std::shared_ptr<Capture>> captures;  // begun and not ended
+  CallbackThread destructors;
+  UserObjects user_objects;
   Graphs graphs;
   GraphExecs graph_execs;
   Libraries libraries;
@@ -65,6 +69,8 @@ Context* checked(Needs needs);
 
 template <class Body>
 CUresult call(Needs needs, const Body& body) noexcept {
+  const CancellationHold hold;
+  if (is_in_callback()) return refuse_call_of_callback();
   Driver& driver = Driver::get();
   const std::lock_guard lock(driver.mutex);
   try {

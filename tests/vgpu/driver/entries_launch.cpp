@@ -49,7 +49,8 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function, voi
 CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* data) {
   return call(Needs::working_context, [&](Driver&) {
     require_value(function != nullptr);
-    enqueue(stream_of(stream), CU_GRAPH_NODE_TYPE_HOST, [function, data] { function(data); });
+    enqueue(stream_of(stream), CU_GRAPH_NODE_TYPE_HOST,
+            [callback = Callback{function, data}] { callback.run(); });
   });
 }
 

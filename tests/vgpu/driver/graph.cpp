@@ -21,6 +21,7 @@ std::shared_ptr<Graph> Graph::clone() const {
     for (const Node* earlier : node->after) after.push_back(copies.at(earlier));
     copies[node.get()] = &copy->add(node->type, node->work, std::move(after));
   }
+  copy->references.add(references);
   return copy;
 }
 
@@ -43,6 +44,7 @@ void launch_into_capture(const Graph& graph, Stream& stream) {
     all.push_back(stream.tail.front());
   }
   stream.tail = all.empty() ? before : all;
+  stream.capture->graph->references.add(graph.references);
 }
 
 }  // namespace
@@ -58,7 +60,9 @@ void launch(const std::shared_ptr<GraphExec>& exec, Stream& stream) {
     for (const Node* earlier : node->after) after.push_back(tickets.at(earlier));
     all.push_back(tickets[node.get()] = submit_unordered(stream, node->work, after));
   }
-  exec->last_launch = submit(stream, nullptr, all);
+  // What the graph refers to lives until the launch is over, even if the graph goes before.
+  exec->last_launch = submit(
+      stream, [graph = exec->graph] {}, all);
 }
 
 }  // namespace bwgemm::vgpu::driver

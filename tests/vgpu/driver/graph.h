@@ -9,6 +9,7 @@
 #include "vgpu/driver/api.h"
 #include "vgpu/driver/handles.h"
 #include "vgpu/driver/schedule.h"
+#include "vgpu/driver/user_object.h"
 
 namespace bwgemm::vgpu::driver {
 
@@ -30,6 +31,7 @@ struct Graph {
   std::shared_ptr<Graph> clone() const;
 
   std::vector<std::unique_ptr<Node>> nodes;  // each behind those it comes after
+  GraphReferences references;
 };
 
 // An instantiated graph. Launches of one never overlap.

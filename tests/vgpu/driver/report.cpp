@@ -48,6 +48,11 @@ bool report(const std::vector<vgpu::Finding>& findings, const vgpu::LaunchReques
   return !findings.empty();
 }
 
+void report(const char* text) {
+  std::fprintf(stderr, "vgpu: %s\n", text);
+  ++found;
+}
+
 std::size_t finding_count() {
   return found;
 }

@@ -14,6 +14,9 @@ namespace bwgemm::vgpu::driver {
 bool report(const std::vector<vgpu::Finding>& findings, const vgpu::LaunchRequest& request,
             unsigned long long launch_ordinal);
 
+// A finding outside of every kernel.
+void report(const char* text);
+
 std::size_t finding_count();
 
 // A line of the file that BWGEMM_VGPU_TIMING_REPORT names, or some on stderr.
