@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls captured into graphs: the very first one too, replayed often, and two graphs at once.
 #include <gtest/gtest.h>
+#include <thread>
 
 #include "support/gemm_case.h"
 #include "support/subprocess.h"
@@ -233,6 +234,55 @@ TEST_F(FirstUseProbe, DISABLED_InsideACapture) {
     graph.launch(stream.get());
     operands.expect_result(" used first inside a capture");
   }
+}
+
+// What captures and threads that are gone have left serves later ones. The driver tells late that a
+// graph is gone, on a thread of its own, and threads end late: some megabytes are theirs meanwhile.
+class ManyComeAndGo : public Graphs {
+ protected:
+  const int count = small_scale() ? 40 : 10000;
+
+  template <class Body>
+  void expect_level_memory(const Body& body) const {
+    constexpr std::size_t late = std::size_t{128} << 20;
+    body();
+    const std::size_t free = free_device_bytes();
+    for (int i = 1; i < count; ++i) body();
+    EXPECT_LE(free, free_device_bytes() + late);
+  }
+};
+
+TEST_F(ManyComeAndGo, Captures) {
+  const Stream stream;
+  ASSERT_TRUE(succeeds(bwgemmSetStream(handle(), stream.get())));
+  const GemmCase gemm = split_case(5);
+  Operands operands(gemm);
+  expect_level_memory([&] {
+    driver().graph_destroy(captured_call(handle(), stream.get(), modes[0], gemm, operands));
+  });
+  // The last one of them computes what it should with memory that others had.
+  const Graph graph(captured_call(handle(), stream.get(), modes[0], gemm, operands));
+  graph.launch(stream.get());
+  stream.synchronize();
+  operands.expect_result(" after many captures");
+}
+
+TEST_F(ManyComeAndGo, Threads) {
+  ASSERT_TRUE(succeeds(bwgemmSetStream(handle(), CU_STREAM_PER_THREAD)));
+  const GemmCase gemm = split_case(6);
+  Operands operands(gemm);
+  CUcontext context = nullptr;
+  check(driver().ctx_get_current(&context), "cuCtxGetCurrent");
+  expect_level_memory([&] {
+    std::thread([&] {
+      const CurrentContext scope(context);
+      EXPECT_TRUE(succeeds(call(handle(), gemm, operands)));
+      // Elsewhere threads end while their work, which writes the same, is pending.
+      if (small_scale()) check(driver().stream_synchronize(CU_STREAM_PER_THREAD), "synchronize");
+    }).join();
+  });
+  synchronize();
+  operands.expect_result(" after many threads");
 }
 
 }  // namespace
