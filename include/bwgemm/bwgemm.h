@@ -12,8 +12,11 @@
  *   the rule it broke. On an error nothing is written, but perhaps parts of D if the driver failed.
  * - Threads: any function may be called from any thread. GEMM calls, queries and
  *   bwgemmMatmulAutotune on one handle may run concurrently; setters and bwgemmDestroy need
- * external locking against every other call on the same handle. A call waits for another only while
- * that one puts launches that use the same workspace into a stream.
+ *   external locking against every other call on the same handle. A call waits for another only
+ *   while that one puts launches that use the same workspace into a stream.
+ * - Structs: members are appended in later versions. structSize is sizeof to 4096, or 272 of the
+ *   first bwgemmMatmulDesc_t, whose missing members are as in the INIT macro (else INVALID_VALUE).
+ *   Members that the library does not know must be zero where it reads them (else NOT_SUPPORTED).
  * - Context: a handle belongs to one CUDA context; every call makes it current and restores the
  *   caller's before returning.
  * - Capture: GEMM calls may be captured into CUDA graphs, the very first use of a handle included.
@@ -50,7 +53,6 @@ extern "C" {
 #endif
 
 /* ---- types ---------------------------------------------------------------------------------- */
-
 /* Values below 100 mean what they mean in cuBLAS (11 and 16 are reserved); ours start at 100. */
 typedef enum bwgemmStatus_t {
   BWGEMM_STATUS_SUCCESS = 0,
@@ -148,7 +150,6 @@ typedef struct bwgemmContext* bwgemmHandle_t;
 struct CUstream_st; /* what cudaStream_t and CUstream point to */
 
 /* ---- version and errors: callable any time, also without a GPU ------------------------------- */
-
 /* BWGEMM_VERSION of the library that is loaded. */
 BWGEMM_API int bwgemmGetVersion(void);
 
@@ -167,7 +168,6 @@ BWGEMM_API const char* bwgemmStatusString(bwgemmStatus_t status);
 BWGEMM_API const char* bwgemmGetLastErrorString(void);
 
 /* ---- kernels: callable any time, also without a GPU ------------------------------------------ */
-
 /* Number of kernels of products in the library, over both architectures. */
 BWGEMM_API int bwgemmKernelCount(void);
 
@@ -176,7 +176,6 @@ BWGEMM_API int bwgemmKernelCount(void);
 BWGEMM_API const char* bwgemmKernelName(int index);
 
 /* ---- handles -------------------------------------------------------------------------------- */
-
 /* Creates a handle in the context current on the calling thread, or, if there is none, in the
  * primary context of device 0, which the handle then retains. Opens libcuda.so.1 the first time (or
  * the file named by BWGEMM_LIBCUDA). The caller owns *handle and ends it with bwgemmDestroy. Not to
@@ -252,13 +251,14 @@ BWGEMM_API bwgemmStatus_t bwgemmSetProgrammaticLaunch(bwgemmHandle_t handle, int
 BWGEMM_API bwgemmStatus_t bwgemmGetProgrammaticLaunch(bwgemmHandle_t handle, int* enable);
 
 /* ---- GEMM ----------------------------------------------------------------------------------- */
-
 /* C = alpha * op(A) * op(B) + beta * C on the handle's stream, asynchronously.
  *
  * op(A) is m x k, op(B) k x n, C m x n; column-major with leading dimensions lda >= max(1, rows of
  * A as stored), ldb likewise, ldc >= max(1, m). Any m, n, k >= 0, any leading dimension and any
- * pointer aligned to its element is served.
+ * pointer aligned to its element is served, up to k = 2^36 - 64 and 2^31 - 1 tiles of 64 x 64
+ * elements of the products of all batches (else NOT_SUPPORTED).
  * - m = 0 or n = 0: success, nothing is launched, no pointer is looked at.
+ * - Zeros are 0.0 and -0.0. A denormal scalar is none, also where the thread takes it for zero.
  * - beta = 0: C is not read. k = 0 or alpha = 0: C = beta * C, A and B are not read. Where the host
  *   knows that (k = 0, or alpha 0 in host pointer mode), A and B may be null or misaligned. With
  *   k > 0 in device pointer mode they must be legal pointers, since alpha might not be 0, but what
@@ -273,9 +273,9 @@ BWGEMM_API bwgemmStatus_t bwgemmGetProgrammaticLaunch(bwgemmHandle_t handle, int
  * accumulated value differs from the exact sum by at most (k + 16) * (u * S + 2^-126). alpha * sum
  * + beta * c is one multiply and one fused multiply-add in float, then one round-to-nearest-even to
  * the type of C. NaN and Inf propagate as the formula says (subject to the rules for zero scalars
- * above; the payload of a NaN is not kept); denormal inputs and outputs are kept, float denormals
- * of partial sums may be flushed. A partial sum beyond float's range gives Inf or NaN even if the
- * exact sum is smaller; overflow of the result type gives Inf. */
+ * above; the payload of a NaN is not kept); denormal inputs, scalars and outputs are kept, float
+ * denormals of partial sums may be flushed. A partial sum beyond float's range gives Inf or NaN
+ * even if the exact sum is smaller; overflow of the result type gives Inf. */
 BWGEMM_API bwgemmStatus_t bwgemmGemmEx(bwgemmHandle_t handle, bwgemmOperation_t transa,
                                        bwgemmOperation_t transb, int64_t m, int64_t n, int64_t k,
                                        const void* alpha, const void* A, bwgemmDataType_t Atype,
@@ -337,12 +337,9 @@ BWGEMM_API bwgemmStatus_t bwgemmExplain(
     int64_t ldc, bwgemmComputeType_t computeType, int algo, char* text, size_t size);
 
 /* ---- matmul: GEMM with all that can be fused to it ------------------------------------------- */
-
 /* What bwgemmMatmul computes. Start from BWGEMM_MATMUL_DESC_INIT, a column-major bfloat16 product
  * without epilogue, and set what differs: m, n, k and leading dimensions at least. Only read during
- * a call. Members are appended in later versions: those that a shorter structSize lacks are as in
- * the INIT macro, and what the library does not know of a longer one must be zero (else
- * NOT_SUPPORTED). Strides are elements between batches; 0 means the same for all. */
+ * a call. Strides are elements between batches; 0 means the same for all. */
 typedef struct bwgemmMatmulDesc_t {
   uint32_t structSize;                    /* sizeof(bwgemmMatmulDesc_t) */
   int32_t computeType;                    /* bwgemmComputeType_t */
@@ -387,6 +384,10 @@ typedef struct bwgemmMatmulDesc_t {
  *   D[i,j] = activation(x)                  or x * activation'(aux[i,j]) with AUX_DERIVATIVE (0 is
  *        relu's at 0), or activation(x) * y with a gate; then one rounding to the type of D.
  * All kernels do just that; they may differ in the order of the sum, which is 0 if k or alpha is.
+ * - Activations of the float x are off by at most 2^-16 (gelu) or 2^-17 (silu) of their value, or
+ *   by 2^-119 if that is more; derivatives by 2^-18 (GELU_ERF) or 2^-21. NONE and RELU are exact.
+ *   At +Inf they are +Inf and 1; at -Inf all but NONE's are 0, the limits of the formulas; of NaN
+ *   NaN. Products are IEEE's: 0 times an infinite x or y is NaN.
  * - beta may be null, which is 0 in either pointer mode. Where the host knows beta to be 0, C is
  *   not looked at. D may be C if types, orders, leading dimensions and strides are equal; what is
  *   written may otherwise overlap nothing that is read or written, which is not checked.
@@ -428,8 +429,7 @@ BWGEMM_API bwgemmStatus_t bwgemmMatmulExplain(bwgemmHandle_t handle, const bwgem
 BWGEMM_API bwgemmStatus_t bwgemmPreload(bwgemmHandle_t handle, const bwgemmMatmulDesc_t* desc);
 
 /* ---- algorithms and tuning ------------------------------------------------------------------- */
-
-/* One way to compute a bwgemmMatmul. Members are appended in later versions. */
+/* One way to compute a bwgemmMatmul. */
 typedef struct bwgemmMatmulAlgo_t {
   uint32_t structSize; /* sizeof(bwgemmMatmulAlgo_t) */
   int32_t kernel;      /* for bwgemmKernelName */

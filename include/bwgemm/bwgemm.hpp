@@ -128,9 +128,9 @@ constexpr OutputMatrix output(Element* data, std::int64_t ld, std::int64_t strid
   return {data, DataType<Element>::value, ld, stride};
 }
 
-// alpha or beta: a number, which is kept here, or a pointer, which is passed on. A pointer is to
-// device memory if the handle's pointer mode says so; a number with that mode is an error that
-// nothing detects.
+// alpha or beta: a number, which is kept here as a float that the calling thread makes of it (it
+// may flush denormals), or a pointer, which is passed on. A pointer is to device memory if the
+// handle's pointer mode says so; a number with that mode is an error that nothing detects.
 class Factor {
  public:
   template <class Number, std::enable_if_t<std::is_arithmetic_v<Number>, int> = 0>

@@ -14,7 +14,6 @@ namespace bwgemm {
 namespace {
 
 constexpr std::uint32_t first_size = sizeof(bwgemmMatmulAlgo_t);  // of the first version
-constexpr std::uint32_t last_size = 4096;
 
 std::int32_t in_c(Operands operands) {
   return operands == Operands::in_place ? 0 : operands == Operands::copied ? 1 : 2;
@@ -45,8 +44,7 @@ void list_algos(bwgemmHandle_t c_handle, const MatmulArguments& given, bwgemmMat
   require(count != nullptr, "count is null but will be written");
   require(to != nullptr || capacity == 0, "algos is null but capacity is ", capacity);
   const std::uint32_t size = capacity > 0 ? to[0].structSize : first_size;
-  require(size >= first_size && size <= last_size, "algos[0].structSize is ", size,
-          " but must be sizeof(bwgemmMatmulAlgo_t), ", first_size, " or a little more");
+  check_struct_size("algos[0].structSize", size, first_size, sizeof(bwgemmMatmulAlgo_t));
   std::vector<Algo> all;
   if (!problem.empty())
     all = algos(problem, handle.facts, kernel_rows,

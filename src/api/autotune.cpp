@@ -3,6 +3,8 @@
 #include "api/autotune.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <cstring>
 #include <optional>
 #include <vector>
@@ -21,7 +23,6 @@ constexpr double most_over_best_prediction = 3;
 // A candidate whose first time is this many times the least one's is timed no more.
 constexpr double hopeless = 2;
 constexpr std::uint32_t first_size = sizeof(bwgemmAutotuneOptions_t);  // of the first version
-constexpr std::uint32_t last_size = 4096;
 
 class DeviceBuffer {
  public:
@@ -237,15 +238,17 @@ template <class Value>
 Value set_or(Value value, Value otherwise) {
   return value != Value{} ? value : otherwise;
 }
+// Bits decide, as is_zero() says.
+double set_or(double value, double otherwise) {
+  return std::bit_cast<std::uint64_t>(value) << 1 != 0 ? value : otherwise;
+}
 
 }  // namespace
 
 AutotuneOptions known_options(const bwgemmAutotuneOptions_t* options) {
   AutotuneOptions known;
   if (options == nullptr) return known;
-  require(options->structSize >= first_size && options->structSize <= last_size,
-          "options->structSize is ", options->structSize,
-          " but must be sizeof(bwgemmAutotuneOptions_t), ", first_size);
+  check_struct_size("options->structSize", options->structSize, first_size, sizeof *options);
   const auto* const bytes = reinterpret_cast<const unsigned char*>(options);
   if (std::any_of(bytes + first_size, bytes + options->structSize, [](auto b) { return b != 0; }))
     unsupported("options has members that this version does not know and that are not zero");

@@ -2,19 +2,12 @@
 #include "api/bench_command.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "core/beyond_gemm.h"
 #include "core/text.h"
 
 namespace bwgemm {
 namespace {
-
-std::string number_text(float value) {
-  char digits[32];
-  const auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;
-  return {digits, end};
-}
 
 // Without the product of ld and columns, which may be too large where nothing is read.
 bool is_packed(const Matrix& matrix, std::int64_t columns) {
@@ -50,8 +43,8 @@ std::string bench_command(const Problem& problem) {
   if (problem.alpha.device != nullptr || problem.beta.device != nullptr) {
     command += ",scalars=device";
   } else {
-    command += text(",beta=", number_text(problem.beta.value));
-    if (problem.alpha.value != 1) command += text(",alpha=", number_text(problem.alpha.value));
+    command += text(",beta=", problem.beta.value);
+    if (problem.alpha.value != 1) command += text(",alpha=", problem.alpha.value);
   }
   const std::int64_t strided = problem.is_pointer_array ? 1 : batch;
   command += transa ? oddities('a', a, k, m, strided) : oddities('a', a, m, k, strided);

@@ -9,6 +9,7 @@
 #include <type_traits>
 
 #include "core/hash.h"
+#include "core/problem.h"
 
 namespace bwgemm {
 namespace {
@@ -37,7 +38,7 @@ std::optional<std::uint64_t> scalar_traits(const void* scalar, bwgemmPointerMode
   }
   float value = 0;
   std::memcpy(&value, scalar, sizeof value);
-  return value == 0 ? 1 : 0;
+  return is_zero(value) ? 1 : 0;
 }
 
 }  // namespace

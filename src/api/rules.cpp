@@ -73,6 +73,13 @@ Dtype checked_type(const char* name, std::int32_t value) {
   return *type;
 }
 
+void check_struct_size(const char* name, std::uint32_t value, std::uint32_t first,
+                       std::uint32_t current) {
+  const std::string or_first = first != current ? text(first, " or ") : "";
+  require(value == first || (value >= current && value <= last_struct_size), name, " is ", value,
+          " but must be ", or_first, current, " to ", last_struct_size);
+}
+
 Dtype check_operand(const Operand& operand, std::int64_t batch) {
   const OperandNames& names = operand.names;
   require(!operand.is_touched || operand.data != nullptr, names.data, " is null but will be ",

@@ -49,6 +49,11 @@ void check_not_negative(const char* name, std::int64_t value);
 // Of an enum whose values are 0..last.
 void check_enumerator(const char* name, std::int32_t value, std::int32_t last, const char* type);
 Dtype checked_type(const char* name, std::int32_t value);
+// Of a struct: that of the first version which had it, or at least the one of this version, up to
+// more than any version will have.
+inline constexpr std::uint32_t last_struct_size = 4096;
+void check_struct_size(const char* name, std::uint32_t value, std::uint32_t first,
+                       std::uint32_t current);
 
 // In argument order: pointer, type, leading dimension, stride.
 Dtype check_operand(const Operand& operand, std::int64_t batch);

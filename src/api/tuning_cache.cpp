@@ -49,7 +49,7 @@ std::string described(const Matrix& matrix, const Problem& problem) {
 }
 
 std::string described(const Scalar& scalar) {
-  return scalar.device != nullptr ? "d" : scalar.value == 0 ? "0" : "h";
+  return scalar.device != nullptr ? "d" : is_zero(scalar.value) ? "0" : "h";
 }
 
 void add_vector(std::string& to, std::string_view letter, const Vector& vector) {

@@ -14,9 +14,8 @@
 namespace bwgemm {
 namespace {
 
-// Of the first version that had the struct, and more than one of any will have.
+// Of the first version that had the struct.
 constexpr std::uint32_t first_desc_size = offsetof(bwgemmMatmulDesc_t, biasGradientOf);
-constexpr std::uint32_t last_desc_size = 4096;
 
 void check_operation(const char* name, std::int32_t operation) {
   require(operation == BWGEMM_OP_N || operation == BWGEMM_OP_T || operation == BWGEMM_OP_C, name,
@@ -145,9 +144,7 @@ bwgemmMatmulDesc_t known_desc(const bwgemmMatmulDesc_t* desc) {
   require(desc != nullptr, "desc is null but must be a struct");
   const std::uint32_t size = desc->structSize;
   if (size == sizeof *desc) return *desc;  // no step more for what most callers pass
-  const bool is_version = size == first_desc_size || size >= sizeof *desc;
-  require(is_version && size <= last_desc_size, "structSize is ", size,
-          " but must be the size of a bwgemmMatmulDesc_t, here ", sizeof *desc);
+  check_struct_size("structSize", size, first_desc_size, sizeof *desc);
   bwgemmMatmulDesc_t known = BWGEMM_MATMUL_DESC_INIT;
   std::memcpy(&known, desc, std::min<std::size_t>(size, sizeof known));
   known.structSize = sizeof known;

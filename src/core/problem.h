@@ -4,6 +4,7 @@
 // of the output. Nothing after validation reads the C arguments again.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <utility>
 
@@ -28,13 +29,21 @@ struct Matrix {
   bool operator==(const Matrix&) const = default;
 };
 
+// Of either sign. Bits decide: a thread that takes denormals for zero would compare them as equal.
+constexpr bool is_zero(float value) {
+  return std::bit_cast<std::uint32_t>(value) << 1 == 0;
+}
+
 // alpha or beta. Device scalars are read by the kernel, which decides at run time what zero means.
 struct Scalar {
   float value = 0;
   const float* device = nullptr;  // non-null: `value` is unknown here
 
-  constexpr bool known_zero() const { return device == nullptr && value == 0; }
-  bool operator==(const Scalar&) const = default;
+  constexpr bool known_zero() const { return device == nullptr && is_zero(value); }
+  constexpr bool operator==(const Scalar& other) const {
+    return std::bit_cast<std::uint32_t>(value) == std::bit_cast<std::uint32_t>(other.value) &&
+           device == other.device;
+  }
 };
 
 enum class Activation : std::uint8_t { none, relu, gelu_tanh, gelu_erf, silu };

@@ -39,8 +39,8 @@ struct FusedVector {
 // Which of the product's columns, or rows of Output::columns, a cooperative kernel has as its
 // column c: block * (c / 16) + half * (c / 8 % 2) + step * (c % 8). With a gate, of 16 columns
 // eight are x and eight the y to them. Family::direct has as its column c step * c and, with a
-// gate, that + half. Family::pair and Family::single take the columns as they lie, stacked ones
-// half a tile each.
+// gate, that + to_y, which 32 bits need not hold. Family::pair and Family::single take the columns
+// as they lie, stacked ones half a tile each.
 struct GateColumns {
   std::int32_t block, half, step;
 };
@@ -53,6 +53,7 @@ struct FusedParams {
   StridedMatrix aux;  // C is KernelParams::c
   GateColumns columns;
   std::int64_t b_to_y;  // Family::direct: elements of B from a column of x to that of its y
+  std::int64_t to_y;    // Family::direct: columns of the product between them
 
   constexpr bool has(std::uint32_t operation) const { return (operations & operation) != 0; }
 };

@@ -11,14 +11,17 @@ namespace {
 
 constexpr std::int32_t group = 8;  // columns of x, and of y, that lie together
 
+std::int64_t columns_to_y(const Problem& problem) {
+  return problem.epilogue.gate == Gate::stacked ? contiguous_extent(problem) / 2 : 1;
+}
+
+// For kernels that refuse what 32 bits do not hold.
 GateColumns gate_columns(const Problem& problem) {
+  const auto half = static_cast<std::int32_t>(columns_to_y(problem));
   switch (problem.epilogue.gate) {
     case Gate::none: break;
-    case Gate::interleaved: return {.block = 2 * group, .half = 1, .step = 2};
-    case Gate::stacked:
-      return {.block = group,
-              .half = static_cast<std::int32_t>(contiguous_extent(problem) / 2),
-              .step = 1};
+    case Gate::interleaved: return {.block = 2 * group, .half = half, .step = 2};
+    case Gate::stacked: return {.block = group, .half = half, .step = 1};
   }
   return {.block = 2 * group, .half = group, .step = 1};
 }
@@ -91,7 +94,8 @@ void fill_fused(const Problem& problem, const KernelConfig& config, bool is_tran
   if (config.family != Family::direct || epilogue.gate == Gate::none) return;
   // It computes D's columns, of x first, then of y.
   params.n = problem.n / 2;
-  fused.b_to_y = fused.columns.half * params.b.outer_stride;
+  fused.to_y = columns_to_y(problem);
+  fused.b_to_y = fused.to_y * params.b.outer_stride;
   params.b.outer_stride *= fused.columns.step;
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/beyond_gemm.h"
+#include "core/text.h"
 #include "core/tiling.h"
 #include "kernels/shape.h"
 #include "select/candidate.h"
@@ -22,7 +23,6 @@ class Report {
   }
   Report& add(std::int64_t number) { return add_chars(number); }
   Report& add_us(double us) { return add_chars(us, std::chars_format::fixed, 2).add(" us"); }
-  Report& add_number(float number) { return add_chars(number); }
   // Ends the line.
   Report& end() { return add("\n"); }
   std::string take() { return std::move(text_); }
@@ -49,7 +49,7 @@ void add_scalar(Report& report, std::string_view word, const Scalar& scalar) {
   if (scalar.device != nullptr)
     report.add("on the device");
   else
-    report.add_number(scalar.value);
+    report.add(text(scalar.value));
 }
 
 void add_problem(Report& report, const Problem& problem) {

@@ -280,8 +280,6 @@ const char* tma_kernel_rejects(const Problem& problem, const KernelConfig& confi
 }
 
 const char* direct_rejects(const Problem& problem, const KernelConfig& config) {
-  if (problem.epilogue.gate != Gate::none && problem.n > index_limit)
-    return "with a gate n is too large for 32-bit columns";
   // One less: the loop over them takes one step more.
   if (k_steps(problem, config) >= index_limit) return "k is too large for 32-bit step numbers";
   return tile_rejects(problem, config.tile.m, config.tile.n);

@@ -151,6 +151,12 @@ TEST_F(Algos, BadArgumentsOfListsAreRefused) {
   };
   EXPECT_EQ(get(&algo, 1, &count), BWGEMM_STATUS_INVALID_VALUE);
   EXPECT_THAT(bwgemmGetLastErrorString(), HasSubstr("structSize is 0"));
+  for (const unsigned size : {8u, unsigned{sizeof algo} - 1, 4097u}) {
+    algo.structSize = size;
+    EXPECT_EQ(get(&algo, 1, &count), BWGEMM_STATUS_INVALID_VALUE) << size;
+    const std::string rule = "but must be " + std::to_string(sizeof algo) + " to 4096";
+    EXPECT_THAT(bwgemmGetLastErrorString(), HasSubstr(rule));
+  }
   algo.structSize = sizeof algo;
   EXPECT_EQ(get(&algo, 1, nullptr), BWGEMM_STATUS_INVALID_VALUE);
   EXPECT_EQ(get(nullptr, 1, &count), BWGEMM_STATUS_INVALID_VALUE);

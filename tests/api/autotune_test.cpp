@@ -223,7 +223,9 @@ TEST_F(Tuning, BadArgumentsAreRefused) {
   refused(arrays, usual, BWGEMM_STATUS_NOT_SUPPORTED, "more than once");
   bwgemmAutotuneOptions_t options = usual;
   options.structSize = 4;
-  refused({}, options, BWGEMM_STATUS_INVALID_VALUE, "structSize is 4");
+  refused({}, options, BWGEMM_STATUS_INVALID_VALUE, "structSize is 4 but must be 24 to 4096");
+  options.structSize = 4097;
+  refused({}, options, BWGEMM_STATUS_INVALID_VALUE, "structSize is 4097 but must be 24 to 4096");
   options = usual, options.candidates = -1;
   refused({}, options, BWGEMM_STATUS_INVALID_VALUE, "candidates is -1");
   options = usual, options.repetitions = -3;

@@ -290,7 +290,7 @@ TEST_F(BadMembers, NoStruct) {
 // A struct of a later version: longer, with members that mean nothing where they are zero.
 struct LaterCall {
   bwgemmMatmulDesc_t desc;
-  unsigned char more[128];
+  unsigned char more[4096];
 };
 
 TEST_F(BadMembers, StructsOfOtherVersions) {
@@ -306,18 +306,21 @@ TEST_F(BadMembers, StructsOfOtherVersions) {
     EXPECT_EQ(status(later), invalid) << size;
     EXPECT_TRUE(mentions(bwgemmGetLastErrorString(), "structSize")) << bwgemmGetLastErrorString();
     EXPECT_TRUE(mentions(bwgemmGetLastErrorString(), std::to_string(size)));
+    const std::string rule = "272 or " + std::to_string(sizeof call.desc) + " to 4096";
+    EXPECT_THAT(bwgemmGetLastErrorString(), ::testing::HasSubstr(rule));
   }
-  for (std::size_t more = 0; more <= sizeof later.more; more += 8) {
-    later.desc.structSize = static_cast<std::uint32_t>(sizeof call.desc + more);
+  for (std::size_t size = sizeof call.desc; size <= 4096; size += 8) {
+    later.desc.structSize = static_cast<std::uint32_t>(size);
     EXPECT_EQ(status(later), BWGEMM_STATUS_SUCCESS) << bwgemmGetLastErrorString();
   }
-  for (std::size_t byte = 0; byte < sizeof later.more; ++byte) {
+  later.desc.structSize = 4096;
+  for (std::size_t byte = 0; byte < 4096 - sizeof call.desc; byte += byte < 128 ? 1 : 97) {
     later.more[byte] = 1;
     EXPECT_EQ(status(later), unsupported) << byte;
     EXPECT_TRUE(mentions(bwgemmGetLastErrorString(), "structSize")) << bwgemmGetLastErrorString();
     later.desc.structSize = static_cast<std::uint32_t>(sizeof call.desc + byte);
     EXPECT_EQ(status(later), BWGEMM_STATUS_SUCCESS) << "what is behind it is not looked at";
-    later.desc.structSize = static_cast<std::uint32_t>(sizeof later);
+    later.desc.structSize = 4096;
     later.more[byte] = 0;
   }
 }

@@ -3,6 +3,7 @@
 // is read.
 #include <gtest/gtest.h>
 
+#include "support/flushed_denormals.h"
 #include "support/gemm_case.h"
 
 namespace bwgemm::test {
@@ -98,6 +99,36 @@ TEST_F(DeviceScalars, UnmappedOperandsBehindAZeroAlpha) {
 TEST_F(DeviceScalars, KZeroReadsNeitherAlphaTimesNothingNorAB) {
   GemmCase gemm{.m = 70, .n = 30, .k = 0, .beta = 1};
   run_with_device_scalars(gemm);
+}
+
+// Operands so large that a denormal part of them is no denormal.
+TEST_F(DeviceScalars, DenormalOnesAreNoZeros) {
+  constexpr std::int64_t size = 64;
+  constexpr float tiny = 1e-40f, large = 0x1p60f, large_c = 0x1p120f;
+  Matrix factor(Dtype::bf16, size, size, size), c(Dtype::f32, size, size, size);
+  for (std::int64_t column = 0; column < size; ++column)
+    for (std::int64_t row = 0; row < size; ++row)
+      factor.set(row, column, large), c.set(row, column, large_c);
+  const GuardedBuffer a(factor), b(factor);
+  const float expected = std::fma(tiny, large_c, tiny * (size * large * large));
+  set(tiny, tiny);
+  for (const bool is_on_device : {true, false}) {
+    ASSERT_TRUE(succeeds(bwgemmSetPointerMode(
+        handle(), is_on_device ? BWGEMM_POINTER_MODE_DEVICE : BWGEMM_POINTER_MODE_HOST)));
+    GuardedBuffer d(c);
+    bwgemmStatus_t status = BWGEMM_STATUS_SUCCESS;
+    {
+      const FlushedDenormals flushed;
+      status = bwgemmGemmEx(handle(), BWGEMM_OP_N, BWGEMM_OP_N, size, size, size,
+                            is_on_device ? alpha() : &tiny, a.pointer(), BWGEMM_R_16BF, size,
+                            b.pointer(), BWGEMM_R_16BF, size, is_on_device ? beta() : &tiny,
+                            d.pointer(), BWGEMM_R_32F, size, BWGEMM_COMPUTE_32F, -1);
+    }
+    EXPECT_TRUE(succeeds(status));
+    const Matrix& seen = d.download();
+    EXPECT_EQ(seen.get(0, 0), expected) << is_on_device;
+    EXPECT_EQ(seen.get(size - 1, size - 1), expected) << is_on_device;
+  }
 }
 
 TEST_F(DeviceScalars, NanScalarsPropagate) {

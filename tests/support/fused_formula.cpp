@@ -10,9 +10,6 @@ namespace bwgemm::test {
 namespace {
 
 constexpr double ulp = 0x1p-23;
-// What the header's activations may be off by, relative to the result; and what may be lost where
-// their tails leave float's normal numbers.
-constexpr double curve_error = 0x1p-16, lost_tail = 0x1p-118;
 // A product below float's normal numbers may be off by it, and a scale behind makes more of that.
 constexpr double smallest = 0x1p-149;
 // From here on a float may have been infinite.
@@ -31,14 +28,72 @@ double sigmoid(double x) {
   return 1 / (1 + std::exp(-x));
 }
 
-struct Curve {
-  double value, slope;
-};
+bool is_anything(const Value& x) {
+  return std::isinf(x.error);
+}
+bool is_finite(const Value& x) {
+  return std::isfinite(x.value) && std::isfinite(x.error);
+}
+bool is_zero(const Value& x) {
+  return x.value == 0 && x.error == 0;
+}
+bool has_sign(const Value& x) {
+  return std::fabs(x.value) > x.error;
+}
+
+// What float may not hold becomes anything.
+Value held(const Value& x) {
+  return !std::isfinite(x.value) || std::fabs(x.value) + x.error < too_large ? x : anything;
+}
+
+Value times(const Value& x, const Value& by) {
+  if (std::isnan(x.value) || std::isnan(by.value)) return nan_value;
+  if (is_anything(x) || is_anything(by)) return anything;
+  if (std::isinf(x.value) || std::isinf(by.value)) {
+    if (is_zero(x) || is_zero(by)) return nan_value;
+    return has_sign(x) && has_sign(by) ? Value{x.value * by.value, 0} : anything;
+  }
+  if (by.value == 1 && by.error == 0) return x;
+  const double size = std::fabs(x.value), by_size = std::fabs(by.value);
+  return held({x.value * by.value, x.error * by_size + by.error * size + x.error * by.error +
+                                       (size + x.error) * (by_size + by.error) * ulp + smallest});
+}
+
+Value plus(const Value& x, double term) {
+  if (std::isnan(x.value) || std::isnan(term)) return nan_value;
+  if (is_anything(x) || term == 0) return x;
+  if (std::isinf(x.value)) return std::isinf(term) && x.value != term ? nan_value : x;
+  if (std::isinf(term)) return {term, 0};
+  return held({x.value + term, x.error + (std::fabs(x.value) + x.error + std::fabs(term)) * ulp});
+}
+
+// The sum over k, as float has it.
+Value accumulated(const Terms& terms, double sum, double magnitude) {
+  if (std::isnan(sum)) return nan_value;
+  if (!(magnitude < too_large)) return anything;
+  if (std::isinf(sum)) return {sum, 0};
+  const auto count = static_cast<double>(terms.k + 16);
+  return held({sum, magnitude != 0 ? count * (ulp * magnitude + 0x1p-126) : 0});
+}
+
+// Which scale comes first depends on the order of D; in either a float may not hold what is
+// between.
+Value scaled(const Value& x, double row_scale, double column_scale) {
+  const Value one = times(times(x, {row_scale, 0}), {column_scale, 0});
+  const Value other = times(times(x, {column_scale, 0}), {row_scale, 0});
+  if (is_finite(one) && is_finite(other)) return {one.value, std::max(one.error, other.error)};
+  const bool is_alike = std::isnan(one.value) ? std::isnan(other.value) : one.value == other.value;
+  return is_alike && !is_anything(one) && !is_anything(other) ? one : anything;
+}
+
+}  // namespace
 
 Curve curve(bwgemmActivation_t activation, double x) {
   const double gelu = 2 * std::sqrt(2 / 3.14159265358979323846);
+  if (std::isinf(x) && activation != BWGEMM_ACTIVATION_NONE)
+    return x > 0 ? Curve{x, 1} : Curve{0, 0};
   switch (activation) {
-    case BWGEMM_ACTIVATION_RELU: return {std::max(x, 0.0), x > 0 ? 1.0 : 0.0};
+    case BWGEMM_ACTIVATION_RELU: return {std::isnan(x) ? x : std::max(x, 0.0), x > 0 ? 1.0 : 0.0};
     case BWGEMM_ACTIVATION_GELU_TANH: {
       const double s = sigmoid(gelu * (x + 0.044715 * x * x * x));
       return {x * s, s + x * s * (1 - s) * gelu * (1 + 3 * 0.044715 * x * x)};
@@ -52,86 +107,47 @@ Curve curve(bwgemmActivation_t activation, double x) {
   }
 }
 
-// NaN stays NaN, and what float may not hold becomes anything.
-Value bounded(const Value& x) {
-  if (std::isnan(x.value)) return nan_value;
-  return std::fabs(x.value) + x.error < too_large ? x : anything;
+double curve_error(bwgemmActivation_t activation, double value) {
+  if (!std::isfinite(value) || activation <= BWGEMM_ACTIVATION_RELU) return 0;
+  const double relative = activation == BWGEMM_ACTIVATION_SILU ? 0x1p-17 : 0x1p-16;
+  return std::max(relative * std::fabs(value), 0x1p-119);
 }
 
-Value times(const Value& x, double by) {
-  if (by == 1) return x;
-  return {x.value * by, x.error * std::fabs(by) +
-                            (std::fabs(x.value) + x.error) * std::fabs(by) * ulp + smallest};
+double slope_error(bwgemmActivation_t activation) {
+  if (activation <= BWGEMM_ACTIVATION_RELU) return 0;
+  return activation == BWGEMM_ACTIVATION_GELU_ERF ? 0x1p-18 : 0x1p-21;
 }
-
-}  // namespace
 
 Value linear(const Terms& terms, double sum, double magnitude) {
   const bool is_empty = terms.k == 0 || terms.alpha == 0;
-  const double scaled_c = terms.beta != 0 ? static_cast<double>(terms.beta) * terms.c : 0;
-  const double alpha = is_empty ? 0 : terms.alpha;
-  for (const double one :
-       {is_empty ? 0 : sum, alpha, static_cast<double>(terms.row_scale),
-        static_cast<double>(terms.column_scale),
-        terms.beta != 0 ? static_cast<double>(terms.beta) : 0,
-        terms.beta != 0 ? static_cast<double>(terms.c) : 0, static_cast<double>(terms.bias)})
-    if (std::isnan(one)) return nan_value;
-  const auto count = static_cast<double>(terms.k + 16);
-  Value x{is_empty ? 0 : sum, 0};
-  if (!is_empty && magnitude != 0) x.error = count * (ulp * magnitude + 0x1p-126);
-  bool is_held = std::fabs(x.value) + x.error < too_large && magnitude < too_large;
-  const auto keep = [&](const Value& next) {
-    x = next;
-    is_held = is_held && std::fabs(x.value) + x.error < too_large;  // false for NaN
-  };
-  keep(times(x, alpha));
-  // Which scale comes first depends on the order of D; in either a float may not hold what is
-  // between.
-  const Value other = times(x, terms.column_scale);
-  keep(times(x, terms.row_scale));
-  keep(times(x, terms.column_scale));
-  x.error += smallest * std::fabs(terms.row_scale);  // in the other order
-  is_held = is_held && std::fabs(other.value) + other.error < too_large;
-  for (const double term : {scaled_c, static_cast<double>(terms.bias)})
-    if (term != 0)
-      keep({x.value + term, x.error + (std::fabs(x.value) + x.error + std::fabs(term)) * ulp});
-  // Products below float's normal numbers are off by more than their last place.
-  return is_held ? Value{x.value, x.error + 0x1p-126 * count} : anything;
+  Value x = is_empty ? Value{0, 0} : times(accumulated(terms, sum, magnitude), {terms.alpha, 0});
+  x = scaled(x, terms.row_scale, terms.column_scale);
+  if (terms.beta != 0) x = plus(x, static_cast<double>(terms.beta) * terms.c);
+  return plus(x, terms.bias);
 }
 
 Value activated(bwgemmActivation_t activation, const Value& x) {
-  if (std::isnan(x.value) || std::isinf(x.error)) return x;
+  if (std::isnan(x.value) || is_anything(x)) return x;
   constexpr double steepest = 1.13;
-  Value y{curve(activation, x.value).value,
-          activation == BWGEMM_ACTIVATION_NONE ? x.error : steepest * x.error};
-  if (activation > BWGEMM_ACTIVATION_RELU) y.error += std::fabs(y.value) * curve_error + lost_tail;
-  return y;
+  const double y = curve(activation, x.value).value;
+  const double error = activation == BWGEMM_ACTIVATION_NONE ? x.error : steepest * x.error;
+  return {y, error + curve_error(activation, y)};
 }
 
 Value gated(bwgemmActivation_t activation, const Value& x, const Value& y) {
-  if (std::isnan(x.value) || std::isnan(y.value)) return nan_value;
-  if (std::isinf(x.error) || std::isinf(y.error)) return anything;
-  const Value first = activated(activation, x);
-  const Value product{first.value * y.value, std::fabs(first.value) * y.error +
-                                                 std::fabs(y.value) * first.error +
-                                                 first.error * y.error +
-                                                 std::fabs(first.value * y.value) * ulp + 0x1p-126};
-  return bounded(product);
+  return times(activated(activation, x), y);
 }
 
 Value differentiated(bwgemmActivation_t activation, const Value& x, float aux) {
-  if (std::isnan(aux) || std::isnan(x.value)) return nan_value;
-  if (std::isinf(aux) || std::isinf(x.error)) return anything;
-  const double slope = curve(activation, aux).slope;
-  const bool is_exact = activation == BWGEMM_ACTIVATION_RELU;
-  const double most = std::fabs(x.value) + x.error;
-  return bounded({x.value * slope, x.error * std::fabs(slope) +
-                                       most * (is_exact ? ulp : 2 * curve_error) + 0x1p-126});
+  if (std::isnan(aux)) return nan_value;
+  // At infinity the slope is exact.
+  const double error = std::isinf(aux) ? 0 : slope_error(activation);
+  return times(x, {curve(activation, aux).slope, error});
 }
 
 bool is_close(float got, const Value& expected, Dtype type) {
   if (std::isnan(expected.value)) return std::isnan(got);
-  if (std::isinf(expected.error)) return true;
+  if (is_anything(expected)) return true;
   const float low = detail::float_below(expected.value - expected.error);
   const float high = -detail::float_below(-(expected.value + expected.error));
   return rounded_to(type, low) <= got && got <= rounded_to(type, high);  // false for NaN

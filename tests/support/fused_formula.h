@@ -11,7 +11,7 @@
 namespace bwgemm::test {
 
 // Somewhere in value -+ error. An infinite error: anything, because float's range is left, where
-// the header does not say when; a value that is NaN: nothing else.
+// the header does not say when. A value that is infinite or NaN: nothing else.
 struct Value {
   double value, error;
 };
@@ -23,8 +23,19 @@ struct Terms {
   float beta = 0, c = 0, bias = 0;  // beta 0: c is not looked at
 };
 
-// Of exact sums of a*b and |a||b| over k; a magnitude of 0 says that float holds the sum.
+// Of the sum of a*b over k, exact or what IEEE makes of infinities and NaN, and of the sum of those
+// |a||b| that are finite; a magnitude of 0 says that float holds the sum.
 Value linear(const Terms& terms, double sum, double magnitude);
+
+// An activation and its slope; of -Inf their limits.
+struct Curve {
+  double value, slope;
+};
+Curve curve(bwgemmActivation_t activation, double x);
+
+// What the header lets an activation of that value, and a slope, be off by.
+double curve_error(bwgemmActivation_t activation, double value);
+double slope_error(bwgemmActivation_t activation);
 
 Value activated(bwgemmActivation_t activation, const Value& x);
 Value gated(bwgemmActivation_t activation, const Value& x, const Value& y);
@@ -33,14 +44,15 @@ Value differentiated(bwgemmActivation_t activation, const Value& x, float aux);
 // A bias gradient: the sum of term(0) .. term(count - 1), which are float.
 template <class Term>
 Value added_up(std::int64_t count, const Term& term) {
-  double sum = 0, magnitude = 0;
+  double sum = 0, magnitude = 0;  // magnitude: of what is finite
   for (std::int64_t i = 0; i < count; ++i) {
     const double one = term(i);
     sum += one;
-    magnitude += std::fabs(one);
-    if (std::isnan(one)) return {one, 0};
+    if (std::isfinite(one)) magnitude += std::fabs(one);
   }
+  if (std::isnan(sum)) return {sum, 0};
   if (magnitude >= 0x1p126) return {0, INFINITY};
+  if (std::isinf(sum)) return {sum, 0};
   return {sum, (150 + static_cast<double>(count) * 0x1p-14) * 0x1p-24 * magnitude};
 }
 

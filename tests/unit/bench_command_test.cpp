@@ -14,6 +14,7 @@
 #include "api/validate.h"
 #include "bench/options.h"
 #include "bench/problem.h"
+#include "support/flushed_denormals.h"
 
 namespace bwgemm {
 namespace {
@@ -124,6 +125,8 @@ TEST_P(BenchCommand, IsReadBackAsTheSameCall) {
   const bench::BenchProblem read = read_by_bench(command);
   EXPECT_EQ(read.unsupported, "") << command;
   EXPECT_EQ(called(read), problem) << command;
+  const test::FlushedDenormals flushed;
+  EXPECT_EQ(bench_command(problem), command);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -136,6 +139,7 @@ INSTANTIATE_TEST_SUITE_P(
         Call{.name = "F16ToF32", .input = BWGEMM_R_16F, .output = BWGEMM_R_32F},
         Call{.name = "Bf16ToF32", .output = BWGEMM_R_32F, .offset_c = 4},
         Call{.name = "Scalars", .alpha = -0.1f, .beta = 1e-30f},
+        Call{.name = "DenormalScalars", .alpha = 1e-40f, .beta = -0x1p-149f},
         Call{.name = "AlphaZero", .alpha = 0, .beta = 3},
         Call{.name = "AlphaInfinite", .alpha = -std::numeric_limits<float>::infinity()},
         Call{.name = "DeviceScalars", .device_scalars = true},

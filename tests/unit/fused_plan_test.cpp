@@ -178,6 +178,24 @@ TEST(Fused, DirectTakesGatesApart) {
   EXPECT_EQ(params.splits, 1);
 }
 
+// No other kernel takes so many columns.
+TEST(Fused, GatesOfAnyNumberOfColumns) {
+  for (const std::int64_t n : {(1LL << 31) - 2, 1LL << 31, (1LL << 32) - 2, 1LL << 32, 3LL << 32})
+    for (const Gate gate : {Gate::interleaved, Gate::stacked}) {
+      const Problem problem = gated(gate, 3, n, 8);
+      for (const DeviceFacts& facts : {nominal_h200, nominal_b200})
+        EXPECT_NO_THROW(select(problem, facts, kernel_rows, {})) << n;
+      ASSERT_EQ(reason(problem, direct90), "") << n;
+      const KernelParams params = params_of(problem, direct90);
+      const std::int64_t to_y = gate == Gate::stacked ? n / 2 : 1;
+      EXPECT_EQ(params.n, n / 2);
+      EXPECT_EQ(params.tiles_n, (n / 2 + 63) / 64);
+      EXPECT_EQ(params.fused.to_y, to_y);
+      EXPECT_EQ(params.fused.b_to_y, 8 * to_y);
+      EXPECT_EQ(params.fused.columns.step, gate == Gate::stacked ? 1 : 2);
+    }
+}
+
 TEST(Fused, PointersHaveNoStrides) {
   Problem problem = problem_of(64, 64, 64, kk, {}, 5);
   problem.is_pointer_array = true;

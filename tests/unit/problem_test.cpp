@@ -2,14 +2,18 @@
 // Problem: the canonical form, and what zero scalars and sizes mean.
 #include "core/problem.h"
 
+#include <cmath>
 #include <gtest/gtest.h>
 
 #include "core/lines.h"
 #include "core/tiling.h"
 #include "problems.h"
+#include "support/flushed_denormals.h"
 
 namespace bwgemm {
 namespace {
+
+using test::FlushedDenormals;
 
 Problem column_order_problem() {
   Problem problem = test::problem_of(48, 80, 32, test::kn);
@@ -40,6 +44,21 @@ TEST(Problem, ColumnOrderBecomesTheTransposedProduct) {
   EXPECT_EQ(a_major(canonical), b_major(problem));
   EXPECT_EQ(b_major(canonical), a_major(problem));
   EXPECT_EQ(with_row_order_d(canonical), canonical);
+}
+
+TEST(Problem, ZeroIsZeroOfEitherSignAndNothingElse) {
+  const FlushedDenormals flushed;
+  for (const float zero : {0.0f, -0.0f}) EXPECT_TRUE(is_zero(zero));
+  for (const float number : {1e-40f, -1e-40f, 0x1p-149f, 0x1p-126f, 1.0f, -2.0f, INFINITY, NAN})
+    EXPECT_FALSE(is_zero(number));
+  Problem problem = test::problem_of(48, 80, 32);
+  problem.alpha.value = problem.beta.value = 1e-40f;
+  EXPECT_FALSE(problem.scale_only());
+  EXPECT_TRUE(problem.reads_c());
+  Problem other = problem;
+  EXPECT_EQ(problem, other);
+  other.alpha.value = 0;
+  EXPECT_FALSE(problem == other);
 }
 
 TEST(Problem, TransposingTwiceRestores) {

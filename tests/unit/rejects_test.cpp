@@ -197,6 +197,13 @@ TEST(Rejects, Sizes) {
   EXPECT_THAT(reason(problem_of(8, 8, limit - 8)), HasSubstr("k is too large"));
   EXPECT_THAT(reason(problem_of(limit - 8, 8, 8), pair_kernel), HasSubstr("m is too large"));
   EXPECT_EQ(reason(problem_of(limit - 1024, 8, 8)), "");
+  // What bwgemm.h says that no kernel serves.
+  constexpr std::int64_t longest = (std::int64_t{1} << 36) - 64, most_tiles = limit - 1;
+  constexpr std::string_view direct = "bwgemm_sm90_b16_64x64x32_direct";
+  EXPECT_EQ(reason(problem_of(8, 8, longest), direct), "");
+  EXPECT_THAT(reason(problem_of(8, 8, longest + 1), direct), HasSubstr("k is too large"));
+  EXPECT_EQ(reason(problem_of(1, 64 * most_tiles, 8), direct), "");
+  EXPECT_THAT(reason(problem_of(1, 64 * most_tiles + 1, 8), direct), HasSubstr("tiles"));
   EXPECT_THAT(reason(problem_of(8, 8, 8, kk, {}, limit)), HasSubstr("batches"));
   EXPECT_THAT(reason(problem_of(8, 8, 8, kk, {}, limit), direct90), HasSubstr("batches"));
   EXPECT_THAT(reason(problem_of(1 << 20, 1 << 20, 8, kk, {}, 1 << 10)), HasSubstr("tiles"));

@@ -11,6 +11,7 @@
 #include "bwgemm/bwgemm.h"
 #include "kernels/rows.h"
 #include "problems.h"
+#include "support/flushed_denormals.h"
 
 namespace bwgemm {
 namespace {
@@ -88,6 +89,18 @@ TEST(ProblemClass, HoldsNeitherAddressesNorScalars) {
   other.b.ld = 1024;         // aligned alike
   EXPECT_EQ(class_of(problem), class_of(other));
   EXPECT_EQ(class_of(problem), class_of(problem, {.sm_count_target = 1000}));
+}
+
+TEST(ProblemClass, DenormalScalarsAreNumbers) {
+  Problem problem = problem_of(256, 256, 256), zero = problem;
+  problem.beta.value = 1;
+  const std::string number = class_of(problem);
+  problem.alpha.value = problem.beta.value = 1e-40f;
+  zero.alpha.value = -0.0f;
+  const std::string zero_class = class_of(zero);
+  const test::FlushedDenormals flushed;
+  EXPECT_EQ(class_of(problem), number);
+  EXPECT_EQ(class_of(zero), zero_class);
 }
 
 class TuningCaches : public ::testing::Test {

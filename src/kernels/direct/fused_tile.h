@@ -55,7 +55,7 @@ class FusedTile {
       Pair d{};
 #pragma unroll 1
       for (bool is_x = has_gate;; is_x = false) {
-        const std::int64_t y = has_gate && !is_x ? params.fused.columns.half : 0;
+        const std::int64_t y = has_gate && !is_x ? params.fused.to_y : 0;
         const PairPatch patch{params, at_row, at_column, y, batch};
         Pair x[1];
         fill(params, operations, scaling, patch, is_x ? gated : products, row, column, x);

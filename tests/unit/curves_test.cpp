@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Activations and their slopes against float64, within what bwgemm.h says: the kernels' arithmetic
+// on the host, with approximations as bad as PTX lets them be. gpu/curves_test.cpp is about those
+// that a device has.
+#include "kernels/curves.h"
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <gtest/gtest.h>
+#include <limits>
+
+#include "plan/fused.h"
+#include "problems.h"
+#include "rows.h"
+#include "support/fused_formula.h"
+
+namespace bwgemm {
+namespace {
+
+// Units in the last place: ex2.approx 2, rcp.approx 1.
+constexpr ptx::Errors worst[] = {{0, 0}, {2, 1}, {2, -1}, {-2, 1}, {-2, -1}};
+
+FusedParams params_of(bwgemmActivation_t activation) {
+  Problem problem = test::problem_of(64, 64, 64);
+  problem.epilogue.activation = static_cast<Activation>(activation);
+  KernelParams params{};
+  fill_fused(problem, test::row_named("bwgemm_sm90_b16_64x64x32_direct"), false, params);
+  return params.fused;
+}
+
+struct Curves {
+  bwgemmActivation_t activation;
+  FusedParams params;
+
+  float value(float x) const {
+    return activation == BWGEMM_ACTIVATION_GELU_ERF ? erf_curve(x) : sigmoid_curve(params, x);
+  }
+  float slope(float x) const {
+    return activation == BWGEMM_ACTIVATION_GELU_ERF ? erf_slope(x) : sigmoid_slope(params, x);
+  }
+};
+
+constexpr bwgemmActivation_t activations[] = {BWGEMM_ACTIVATION_GELU_TANH,
+                                              BWGEMM_ACTIVATION_GELU_ERF, BWGEMM_ACTIVATION_SILU};
+
+// Floats of all sizes and both signs, infinities among them; one in `step`.
+template <class Visit>
+void each_float(std::uint32_t step, const Visit& visit) {
+  for (std::uint64_t bits = 0; bits <= 0x7f800000; bits += step)
+    for (const std::uint32_t sign : {0u, 1u << 31})
+      visit(std::bit_cast<float>(static_cast<std::uint32_t>(bits) | sign));
+}
+
+TEST(Curves, AreWithinTheHeadersBounds) {
+  for (const bwgemmActivation_t activation : activations) {
+    const Curves curves{activation, params_of(activation)};
+    double most = 0, most_of_slope = 0;  // of the bounds
+    each_float(8191, [&](float x) {
+      const test::Curve exact = test::curve(activation, x);
+      const double bound = test::curve_error(activation, exact.value);
+      for (const ptx::Errors& errors : worst) {
+        ptx::errors = errors;
+        most = std::max(most, std::fabs(curves.value(x) - exact.value) / bound);
+        most_of_slope = std::max(most_of_slope, std::fabs(curves.slope(x) - exact.slope) /
+                                                    test::slope_error(activation));
+      }
+    });
+    ptx::errors = {};
+    EXPECT_LE(most, 1) << activation;
+    EXPECT_LE(most_of_slope, 1) << activation;
+    EXPECT_GT(most, 0.2) << activation << ": the bound says little";
+    EXPECT_GT(most_of_slope, 0.2) << activation << ": the bound says little";
+  }
+}
+
+TEST(Curves, HaveTheirLimitsAtInfinityAndPassNanOn) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  for (const bwgemmActivation_t activation : activations) {
+    const Curves curves{activation, params_of(activation)};
+    EXPECT_EQ(curves.value(infinity), infinity);
+    EXPECT_EQ(curves.value(-infinity), 0);
+    EXPECT_EQ(curves.slope(infinity), 1);
+    EXPECT_EQ(curves.slope(-infinity), 0);
+    EXPECT_TRUE(std::isnan(curves.value(NAN)));
+    EXPECT_TRUE(std::isnan(curves.slope(NAN)));
+  }
+  EXPECT_EQ(relu_slope(infinity), 1);
+  EXPECT_EQ(relu_slope(-infinity), 0);
+  EXPECT_EQ(relu_slope(0), 0);
+  EXPECT_TRUE(std::isnan(relu_slope(NAN)));
+}
+
+}  // namespace
+}  // namespace bwgemm
