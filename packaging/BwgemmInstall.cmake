@@ -14,8 +14,8 @@ install(FILES LICENSE packaging/THIRD-PARTY-NOTICES
   DESTINATION "${CMAKE_INSTALL_DOCDIR}"
   COMPONENT runtime
 )
-install(FILES include/bwgemm/bwgemm.h include/bwgemm/bwgemm.hpp
-  DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/bwgemm"
+install(DIRECTORY include/bwgemm
+  DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
   COMPONENT dev
 )
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The public header compiles in every dialect, with no CUDA folder given, and all of it links."""
+"""The public headers compile in every dialect, with no CUDA folder given, and all of them links."""
 
+import glob
 import os
 import re
 import shutil
@@ -11,14 +12,14 @@ import unittest
 import environment
 
 INCLUDE = os.path.join(environment.SOURCE, "include")
-HEADER = os.path.join(INCLUDE, "bwgemm", "bwgemm.h")
+HEADERS = sorted(glob.glob(os.path.join(INCLUDE, "bwgemm", "*.h")))
 DIALECTS = {"c": ("c89", "c99", "c11", "c17"), "c++": ("c++11", "c++14", "c++17", "c++20")}
 COMPILERS = {"c": ("gcc", "clang"), "c++": ("g++", "clang++")}
 STRICT = ("-Wall", "-Wextra", "-pedantic", "-Werror", "-Wundef", "-Wstrict-prototypes")
 
 
 def functions():
-    text = re.sub(r"/\*.*?\*/", "", environment.read(HEADER), flags=re.DOTALL)
+    text = re.sub(r"/\*.*?\*/", "", "".join(map(environment.read, HEADERS)), flags=re.DOTALL)
     return re.findall(r"BWGEMM_API[^;]*?\b(bwgemm\w+)\(", text)
 
 
@@ -41,8 +42,18 @@ class Header(unittest.TestCase):
         self.assertGreaterEqual(compiled, 8)
 
     def test_includes_only_the_standard(self):
-        included = re.findall(r"^#include (.*)$", environment.read(HEADER), flags=re.MULTILINE)
-        self.assertEqual(sorted(included), ["<stddef.h>", "<stdint.h>"])
+        parts = {f'"bwgemm/{os.path.basename(header)}"' for header in HEADERS}
+        self.assertGreaterEqual(len(parts), 5)
+        for header in HEADERS:
+            text = environment.read(header)
+            included = set(re.findall(r"^#include (.*)$", text, flags=re.MULTILINE))
+            self.assertLessEqual(included, parts | {"<stddef.h>", "<stdint.h>"}, header)
+
+    def test_each_stands_alone(self):
+        for header in HEADERS:
+            subprocess.run([os.environ["CC"], "-std=c99", *STRICT, "-fsyntax-only", "-x", "c", "-I",
+                            INCLUDE, "-"], text=True, check=True,
+                           input=f'#include "bwgemm/{os.path.basename(header)}"\nint x;\n')
 
     def test_every_function_links_from_c(self):
         names = functions()

@@ -56,8 +56,8 @@ class Install(Prefix):
         all_files = []
         for component, present in (
                 ("runtime", {"libbwgemm.so.1", "LICENSE", "THIRD-PARTY-NOTICES"}),
-                ("dev", {"libbwgemm.so", "bwgemm.h", "bwgemm.hpp", "bwgemm.pc",
-                         "bwgemmConfig.cmake"}),
+                ("dev", {"libbwgemm.so", "bwgemm.h", "types.h", "gemm.h", "matmul.h", "tuning.h",
+                         "bwgemm.hpp", "bwgemm.pc", "bwgemmConfig.cmake"}),
                 ("vgpu", {"libcuda.so.1", "kernels.index", "kernels.csv"})):
             prefix = os.path.join(self.folder, component)
             output(environment.CMAKE, "--install", environment.BUILD, "--prefix", prefix,

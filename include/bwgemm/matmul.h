@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * GEMM with all that can be fused to it. A part of bwgemm.h, whose rules hold here.
+ */
+#ifndef BWGEMM_MATMUL_H
+#define BWGEMM_MATMUL_H
+
+#include "bwgemm/types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What bwgemmMatmul computes. Start from BWGEMM_MATMUL_DESC_INIT, a column-major bfloat16 product
+ * without epilogue, and set what differs: m, n, k and leading dimensions at least. Only read during
+ * a call. Strides are elements between batches; 0 means the same for all. */
+typedef struct bwgemmMatmulDesc_t {
+  uint32_t structSize;                    /* sizeof(bwgemmMatmulDesc_t) */
+  int32_t computeType;                    /* bwgemmComputeType_t */
+  int32_t transa, transb;                 /* bwgemmOperation_t */
+  int64_t m, n, k;                        /* op(A) is m x k, op(B) k x n, the product m x n */
+  int32_t Atype, Btype, Ctype, Dtype;     /* bwgemmDataType_t */
+  int32_t Aorder, Border, Corder, Dorder; /* bwgemmOrder_t, before op() */
+  int64_t lda, ldb, ldc, ldd; /* >= max(1, rows as stored) in column order, columns in row order */
+  int64_t batchCount;
+  int64_t strideA, strideB, strideC, strideD; /* not used with arrays of pointers */
+  int32_t batchMode, activation, gate; /* bwgemmBatchMode_t, bwgemmActivation_t, bwgemmGate_t */
+  int32_t biasDim, biasType;           /* bwgemmDimension_t that it runs along, bwgemmDataType_t */
+  int32_t auxMode, auxType, reserved;  /* bwgemmAuxMode_t, bwgemmDataType_t, 0 */
+  const void* bias;                    /* device vector of m or n elements; null: none */
+  const float *rowScale, *columnScale; /* device vectors of m and n elements; null: none */
+  void* aux; /* device matrix, m x n in the order of D; null with BWGEMM_AUX_NONE only */
+  int64_t strideBias, strideRowScale, strideColumnScale, strideAux, ldaux;
+  int64_t algo;           /* -1: choose; otherwise one that bwgemmMatmulGetAlgos returned */
+  void* workspace;        /* as in bwgemmSetWorkspace, for this call; null and a size of 0: the */
+  uint64_t workspaceSize; /* handle's; null and a size of 1: none */
+  int32_t biasGradientOf, biasGradientType; /* bwgemmBiasGradient_t, bwgemmDataType_t */
+  void* biasGradient;         /* device vector of the sums; null with BWGEMM_BIAS_GRADIENT_NONE */
+  int64_t strideBiasGradient; /* batches may not overlap */
+} bwgemmMatmulDesc_t;
+
+#define BWGEMM_MATMUL_DESC_INIT                                                                    \
+  {                                                                                                \
+    sizeof(bwgemmMatmulDesc_t), BWGEMM_COMPUTE_32F, 0, 0, 0, 0, 0, BWGEMM_R_16BF, BWGEMM_R_16BF,   \
+        BWGEMM_R_16BF, BWGEMM_R_16BF, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0,           \
+        BWGEMM_R_16BF, 0, BWGEMM_R_16BF, 0, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, -1, NULL, 0, 0, \
+        BWGEMM_R_32F, NULL, 0                                                                      \
+  }
+
+/* D = epilogue(alpha * op(A) * op(B) + beta * C), batchCount times, on the handle's stream,
+ * asynchronously. What bwgemmGemmEx says of zero sizes, zero scalars, alignment, overlap and
+ * numerics holds, with D for the C that is written. Of element (i, j) of the product, in float:
+ *   x = alpha * sum                         one rounding
+ *   x = x * rowScale[i] * columnScale[j]    one each; that along D's contiguous dimension last
+ *   x = x + beta * C[i,j]                   one fused multiply-add
+ *   x = x + bias[i or j]                    one rounding
+ *   aux[i,j] = x                            with BWGEMM_AUX_STORE
+ *   D[i,j] = activation(x)                  or x * activation'(aux[i,j]) with AUX_DERIVATIVE (0 is
+ *        relu's at 0), or activation(x) * y with a gate; then one rounding to the type of D.
+ * All kernels do just that; they may differ in the order of the sum, which is 0 if k or alpha is.
+ * - Activations of the float x are off by at most 2^-16 (gelu) or 2^-17 (silu) of their value, or
+ *   by 2^-119 if that is more; derivatives by 2^-18 (GELU_ERF) or 2^-21. NONE and RELU are exact.
+ *   At +Inf they are +Inf and 1; at -Inf all but NONE's are 0, the limits of the formulas; of NaN
+ *   NaN. Products are IEEE's: 0 times an infinite x or y is NaN.
+ * - beta may be null, which is 0 in either pointer mode. Where the host knows beta to be 0, C is
+ *   not looked at. D may be C if types, orders, leading dimensions and strides are equal; what is
+ *   written may otherwise overlap nothing that is read or written, which is not checked.
+ * - Types: A and B as in bwgemmGemmEx; C, D, bias, aux and biasGradient each that of A or R_32F.
+ * - gate: D has half of the product's extent along its contiguous dimension, which is even; bias,
+ *   scales and aux have all of it. NOT_SUPPORTED: beta not known to be 0; BWGEMM_AUX_DERIVATIVE.
+ * - BWGEMM_BATCH_MODE_POINTER_ARRAY: A, B, C and D are arrays as in bwgemmGemmBatchedEx, and where
+ *   D is C, the same array. What else there is, is strided all the same.
+ * - biasGradient: added up in float by a second kernel behind the product, then rounded once. A sum
+ *   of L terms is off by at most (150 + L / 2^14) * 2^-24 of the sum of their magnitudes. The order
+ *   of additions follows from L alone: equal terms give equal bits, whatever the layout, alignment,
+ *   batch, workspace, settings or device. Operands are read for it whatever alpha is; k = 0 makes
+ *   their sums 0. Where nothing is launched (m, n or batchCount 0) it is not written. */
+BWGEMM_API bwgemmStatus_t bwgemmMatmul(bwgemmHandle_t handle, const bwgemmMatmulDesc_t* desc,
+                                       const void* alpha, const void* A, const void* B,
+                                       const void* beta, const void* C, void* D);
+
+/* bwgemmGetWorkspaceSize of a bwgemmMatmul with these arguments. */
+BWGEMM_API bwgemmStatus_t bwgemmMatmulGetWorkspaceSize(bwgemmHandle_t handle,
+                                                       const bwgemmMatmulDesc_t* desc,
+                                                       const void* alpha, const void* A,
+                                                       const void* B, const void* beta,
+                                                       const void* C, void* D, size_t* size);
+
+/* bwgemmExplain of a bwgemmMatmul with these arguments. It speaks of the product with D in row
+ * order: if Dorder is column, A is B of the call, m is n, rows are columns, and the reverse. */
+BWGEMM_API bwgemmStatus_t bwgemmMatmulExplain(bwgemmHandle_t handle, const bwgemmMatmulDesc_t* desc,
+                                              const void* alpha, const void* A, const void* B,
+                                              const void* beta, const void* C, void* D, char* text,
+                                              size_t size);
+
+/* Loads and allocates what the first of certain calls would, so that they start as later ones do:
+ * kernels, and on the handle's stream memory for workspaces; and as much for captured calls: the
+ * next stream to need it in a capture takes it. Launches nothing; may be called during captures.
+ * - desc null: every kernel of the device, and the most memory that a call may use.
+ * - otherwise: for bwgemmMatmul with this struct, operands at multiples of 256 bytes, alpha not 0,
+ *   and beta 0 or, where ldc is not 0, any. The struct's pointers must be null where they will be,
+ *   and are not followed. bwgemmGemmEx and its like are such calls, with D = C. */
+BWGEMM_API bwgemmStatus_t bwgemmPreload(bwgemmHandle_t handle, const bwgemmMatmulDesc_t* desc);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* BWGEMM_MATMUL_H */
