@@ -109,7 +109,10 @@ class _Driver:
     """What is needed beside the library: contexts, and order between streams."""
 
     def __init__(self):
-        path = os.environ.get("BWGEMM_LIBCUDA") or "libcuda.so.1"
+        # Ignored, as by the library, in a program that runs with more rights than its user.
+        getenv = ctypes.CDLL(None).secure_getenv
+        getenv.restype = ctypes.c_char_p
+        path = os.fsdecode(getenv(b"BWGEMM_LIBCUDA") or b"libcuda.so.1")
         try:
             self._cuda = ctypes.CDLL(path)
         except OSError as error:
