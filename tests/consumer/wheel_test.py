@@ -53,10 +53,11 @@ class Wheel(Prefix):
                          environment.read(self.wheel, "rb"))
 
     def test_arrays(self):
-        said = output(sys.executable, os.path.join(HERE, "arrays_test.py"),
-                      env={**self.virtual("h200,b200"), "PYTHONPATH": self.site})
-        self.assertIn("\nOK", said)
-        self.assertNotIn("vgpu: error", said)
+        for script in ("arrays_test.py", "arrays_rules_test.py"):
+            said = output(sys.executable, os.path.join(HERE, script),
+                          env={**self.virtual("h200,b200"), "PYTHONPATH": self.site})
+            self.assertIn("\nOK", said)
+            self.assertNotIn("vgpu: error", said)
 
     def test_without_a_driver(self):
         program = ("import bwgemm, types\n"
