@@ -33,7 +33,7 @@ class Rules(Case):
             function(*arguments, **named)
 
     def refused_as_c(self, text, c, error=ValueError):
-        """Of c itself, and nothing was written."""
+        """c itself is, and nothing was written."""
         before = c.numbers()
         self.refused(error, "^c " + text, bwgemm.gemm, self.a, self.b, c)
         self.assertEqual(c.numbers(), before)

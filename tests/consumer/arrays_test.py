@@ -139,6 +139,10 @@ class Layouts(Case):
             bwgemm.matmul(a, b, c)
             self.check(c, a, b)
 
+    def test_the_product_that_is_explained(self):
+        text = bwgemm.explain(Dlpack((3, 8, 16)), Dlpack((16, 12)), Dlpack((3, 8, 12)))
+        self.assertIn("m 8 n 12 k 16 batch 3", text)
+
     def test_vectors_and_empty_ones(self):
         for m, n, k in ((1, 9, 8), (9, 1, 8), (9, 8, 1), (1, 1, 1)):
             a, b, c = Dlpack((m, k), of_a), Dlpack((k, n), of_b), Dlpack((m, n), dtype="float32")

@@ -57,7 +57,7 @@ def _batch(a, b):
 
 
 def _dtype_name(dtype):
-    """Of a string, a torch.dtype, or a type or dtype of NumPy, CuPy or JAX."""
+    """What a string, a torch.dtype, or a type or dtype of NumPy, CuPy or JAX is called."""
     return getattr(dtype, "__name__", str(dtype)).split(".")[-1]
 
 
@@ -143,7 +143,7 @@ def _desc(product, residual=None):
 
 
 def _arguments(desc, product, alpha, beta, residual=None):
-    """Of bwgemmMatmul, behind the handle; alpha and beta: c_float."""
+    """What bwgemmMatmul takes behind the handle; alpha and beta: c_float."""
     c = residual or product.c
     return (ctypes.byref(desc), ctypes.byref(alpha), product.a.array.pointer,
             product.b.array.pointer, ctypes.byref(beta), c.array.pointer, product.c.array.pointer)
