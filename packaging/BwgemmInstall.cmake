@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installation in components: runtime (the library and its notices), dev (headers, link name, CMake
-# package, pkg-config file) and, where the tests are built, vgpu (the virtual GPU and what it
-# executes). Everything is relocatable.
+# package, pkg-config file, the page for ports) and, where the tests are built, vgpu (the virtual GPU
+# and what it executes). Everything is relocatable.
 include(CMakePackageConfigHelpers)
 
 install(TARGETS bwgemm EXPORT bwgemmTargets
@@ -13,6 +13,10 @@ install(TARGETS bwgemm EXPORT bwgemmTargets
 install(FILES LICENSE packaging/THIRD-PARTY-NOTICES
   DESTINATION "${CMAKE_INSTALL_DOCDIR}"
   COMPONENT runtime
+)
+install(DIRECTORY packaging/docs/
+  DESTINATION "${CMAKE_INSTALL_DOCDIR}"
+  COMPONENT dev
 )
 install(DIRECTORY include/bwgemm
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"

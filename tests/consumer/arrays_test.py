@@ -10,7 +10,8 @@ import unittest
 
 import bwgemm
 from bwgemm import _library
-from fake_arrays import Device, Dlpack, DlpackWithNamespace, Interface, Tensor, cuda, current, torch
+from fake_arrays import (Cupy, Device, Dlpack, Interface, Jax, OldDlpack, Tensor, cuda, cupy,
+                         current, torch)
 
 
 def of_a(*index):
@@ -49,7 +50,8 @@ class Case(unittest.TestCase):
 
 class Protocols(Case):
     def test_each_alone_and_together(self):
-        for kind_a, kind_b, kind_c in ((Interface,) * 3, (Dlpack,) * 3, (Dlpack, Interface, Dlpack)):
+        for kind_a, kind_b, kind_c in ((Interface,) * 3, (Dlpack,) * 3,
+                                       (OldDlpack, Interface, Dlpack)):
             a, b = kind_a((9, 16), of_a), kind_b((16, 11), of_b)
             c = kind_c((9, 11), dtype="float32")
             self.assertIs(bwgemm.gemm(a, b, c), c)
@@ -89,11 +91,26 @@ class Protocols(Case):
             self.check(c, ready, b)
 
     def test_arrays_are_made_where_their_library_can(self):
-        a, b = DlpackWithNamespace((8, 16), of_a), Dlpack((16, 8), of_b)
+        a, b = Jax((8, 16), of_a), Dlpack((16, 8), of_b)
         self.check(bwgemm.matmul(a, b), a, b)
         self.assertEqual(bwgemm.matmul(a, b, out_dtype="float32").dtype, "float32")
-        with self.assertRaisesRegex(TypeError, "c is needed"):
+        with self.assertRaisesRegex(TypeError, "out is needed"):
             bwgemm.matmul(b, a)
+
+    def test_cupy_makes_them_on_the_device_for_the_stream(self):
+        for device, dtype in ((0, "float16"), (1, "bfloat16")):
+            with current(device), cupy() as module:
+                stream = ctypes.c_void_p()
+                cuda("cuStreamCreate", ctypes.byref(stream), ctypes.c_uint(1))
+                a, b = (Cupy(shape, of, dtype, device=device)
+                        for shape, of in (((8, 16), of_a), ((16, 8), of_b)))
+                with current(1 - device):
+                    c = bwgemm.matmul(a, b, stream=stream.value)
+                self.assertEqual(module.allocation, (stream.value, device))
+                self.assertEqual((type(c), c.dtype), (Cupy, dtype))
+                self.check(c, a, b)
+                float32 = type("float32", (), {})  # as numpy.float32 is, a type
+                self.assertEqual(bwgemm.matmul(a, b, out_dtype=float32).dtype, "float32")
 
 
 class Layouts(Case):
@@ -121,6 +138,10 @@ class Layouts(Case):
             c = Dlpack((3, 6, 5), dtype="float32")
             bwgemm.matmul(a, b, c)
             self.check(c, a, b)
+
+    def test_the_product_that_is_explained(self):
+        text = bwgemm.explain(Dlpack((3, 8, 16)), Dlpack((16, 12)), Dlpack((3, 8, 12)))
+        self.assertIn("m 8 n 12 k 16 batch 3", text)
 
     def test_vectors_and_empty_ones(self):
         for m, n, k in ((1, 9, 8), (9, 1, 8), (9, 8, 1), (1, 1, 1)):
@@ -194,7 +215,7 @@ class Fused(Case):
                             ("bias_gradient_of is 'c'", {"bias": b, "bias_gradient_of": "c"}),
                             ("vector of 9 elements", {"bias_gradient": Dlpack((12,)),
                                                       "bias_gradient_of": "a"}),
-                            ("c is 1 x 9 x 12, but the product is 1 x 9 x 6", {"gate": "stacked"})):
+                            ("out is 1 x 9 x 12, but the product is 1 x 9 x 6", {"gate": "stacked"})):
             with self.assertRaisesRegex(ValueError, text):
                 bwgemm.matmul(a, b, out, **named)
         with self.assertRaisesRegex(ValueError, "rows of out"):
@@ -244,7 +265,7 @@ class Refusals(Case):
             bwgemm.gemm(a, b, Dlpack((8, 8), dtype="float16"))
         self.assertEqual(caught.exception.name, "BWGEMM_STATUS_NOT_SUPPORTED")
         self.assertEqual(caught.exception.status, 15)
-        self.assertIn("Ctype", str(caught.exception))
+        self.assertIn("c is float16", str(caught.exception))
 
 
 def nameless(array):
@@ -262,7 +283,8 @@ class Torch(Case):
             c = bwgemm.gemm(a, b, transb=True, out_dtype=module.float32)
             self.assertEqual(module.allocation_stream, stream)
             used = ctypes.c_void_p()
-            _library.library.bwgemmGetStream(_library._thread.leases[0].handle, ctypes.byref(used))
+            handle = _library._thread.leases[0][-1].handle
+            _library.library.bwgemmGetStream(handle, ctypes.byref(used))
             self.assertEqual(used.value, stream)
             for other in (new_stream(), 0):
                 chosen = types.SimpleNamespace(cuda_stream=other)
@@ -295,7 +317,7 @@ class Process(Case):
             a, b, c = Dlpack((8, 16), of_a), Dlpack((16, 8), of_b), Dlpack((8, 8))
             bwgemm.matmul(a, b, c)
             self.check(c, a, b)
-            seen.append(_library.handle_for(0, 0).value)
+            seen.append(_library._thread.leases[0][-1].handle.value)
 
         work()
         for _ in range(2):
@@ -334,7 +356,7 @@ class Process(Case):
             self.check(c, a, b)
             architecture = "sm100" if device else "sm90"
             self.assertIn(f"bwgemm_{architecture}_", bwgemm.explain(a, b, c))
-        with self.assertRaisesRegex(ValueError, r"on devices \[0, 1\]"):
+        with self.assertRaisesRegex(ValueError, "b is on device 1, a is on device 0"):
             bwgemm.matmul(a, Dlpack((16, 8), of_b, device=1), c)
 
     def test_the_caller_context_is_left_alone(self):
@@ -350,13 +372,14 @@ class Process(Case):
         bwgemm.matmul(a, b, c)
         _library._Lease.idle[0].append(_library._Lease(0).handle)
         stale = {handle.value for handle in _library._Lease.idle[0]}
-        stale.add(_library.handle_for(0, 0).value)
+        stale.add(_library._thread.leases[0][-1].handle.value)
         child = os.fork()
         if child == 0:
             # The virtual driver works in a child, unlike a real one.
             fresh = False
             try:
-                fresh = _library.handle_for(0, 0).value not in stale
+                bwgemm.matmul(a, b, c)
+                fresh = _library._thread.leases[0][-1].handle.value not in stale
             finally:
                 os._exit(0 if fresh else 1)
         self.assertEqual(os.waitpid(child, 0)[1], 0)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays in device memory that speak one protocol each, over nothing but ctypes and the driver of
-BWGEMM_LIBCUDA; and a module that passes for torch."""
+BWGEMM_LIBCUDA; and modules that pass for torch and cupy."""
 
 import contextlib
 import ctypes
@@ -114,8 +114,17 @@ class _Tensor(ctypes.Structure):
     _fields_ = [("data", ctypes.c_uint64), ("device_type", ctypes.c_int32),
                 ("device_id", ctypes.c_int32), ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8),
                 ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16), ("shape", ctypes.c_void_p),
-                ("strides", ctypes.c_void_p), ("byte_offset", ctypes.c_uint64),
-                ("manager", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]
+                ("strides", ctypes.c_void_p), ("byte_offset", ctypes.c_uint64)]
+
+
+class _Managed(ctypes.Structure):
+    _fields_ = [("tensor", _Tensor), ("manager", ctypes.c_void_p), ("deleter", ctypes.c_void_p)]
+
+
+class _Versioned(ctypes.Structure):
+    _fields_ = [("major", ctypes.c_uint32), ("minor", ctypes.c_uint32),
+                ("manager", ctypes.c_void_p), ("deleter", ctypes.c_void_p),
+                ("flags", ctypes.c_uint64), ("tensor", _Tensor)]
 
 
 _new_capsule = ctypes.pythonapi.PyCapsule_New
@@ -124,25 +133,59 @@ _new_capsule.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
 
 
 class Dlpack(Device):
+    """Of a library that knows DLPack 1.0, whose flags are 1: read-only, 2: a copy."""
+
     device_type, null_strides, byte_offset, asked_stream = 2, False, 0, None
+    dlpack_flags, dlpack_major = 0, 1
 
     def __dlpack_device__(self):
         return self.device_type, self.device_id
 
-    def __dlpack__(self, stream=None):
-        self.asked_stream = stream
+    def tensor(self):
         sizes = (ctypes.c_int64 * len(self.shape))(*self.shape)
         steps = (ctypes.c_int64 * len(self.shape))(*self.strides)
         code = {"bfloat16": 4}.get(self.dtype, 2)
-        self.kept = sizes, steps, _Tensor(
+        self.kept = [sizes, steps]
+        return _Tensor(
             self.pointer.value - self.byte_offset, self.device_type, self.device_id,
             len(self.shape), code, 8 * SIZE[self.dtype], 1, ctypes.addressof(sizes),
-            None if self.null_strides else ctypes.addressof(steps), self.byte_offset, None, None)
-        return _new_capsule(ctypes.addressof(self.kept[2]), b"dltensor", None)
+            None if self.null_strides else ctypes.addressof(steps), self.byte_offset)
+
+    def old_capsule(self, stream):
+        self.asked_stream = stream
+        managed = _Managed(self.tensor())
+        self.kept.append(managed)
+        return _new_capsule(ctypes.addressof(managed), b"dltensor", None)
+
+    def __dlpack__(self, *, stream=None, max_version=None):
+        if max_version is None or max_version < (1, 0):
+            return self.old_capsule(stream)
+        self.asked_stream = stream
+        managed = _Versioned(self.dlpack_major, 0, None, None, self.dlpack_flags, self.tensor())
+        self.kept.append(managed)
+        return _new_capsule(ctypes.addressof(managed), b"dltensor_versioned", None)
 
 
-class DlpackWithNamespace(Dlpack):
-    """An array of a library that can be asked for another, as the array API standard says."""
+class OldDlpack(Dlpack):
+    """Of a library that is older than DLPack 1.0."""
+
+    def __dlpack__(self, stream=None):
+        return self.old_capsule(stream)
+
+
+class Jax(Dlpack):
+    """What of jax.Array is used. It never changes, but only its interface says so, and that it does
+    not have for bfloat16."""
+
+    def __dlpack__(self, *, stream=None, max_version=None):
+        return self.old_capsule(stream)
+
+    @property
+    def __cuda_array_interface__(self):
+        if self.dtype == "bfloat16":
+            raise AttributeError("__cuda_array_interface__ is not supported for bfloat16")
+        return {"shape": self.shape, "typestr": {"float16": "<f2", "float32": "<f4"}[self.dtype],
+                "data": (self.pointer.value, True), "version": 2}
 
     @property
     def device(self):
@@ -150,8 +193,59 @@ class DlpackWithNamespace(Dlpack):
 
     def __array_namespace__(self):
         return types.SimpleNamespace(
-            bfloat16="bfloat16", float32="float32",
-            empty=lambda shape, dtype, device: DlpackWithNamespace(shape, dtype=dtype, device=device))
+            bfloat16="bfloat16", float16="float16", float32="float32",
+            empty=lambda shape, dtype, device: Jax(shape, dtype=dtype, device=device))
+
+
+class _Dtype(str):
+    """What of numpy.dtype is used."""
+
+    name = property(str)
+
+
+class Cupy(Dlpack):
+    """What of cupy.ndarray is used."""
+
+    def __init__(self, shape, values=None, dtype="bfloat16", **named):
+        super().__init__(shape, values, _Dtype(dtype), **named)
+
+    @property
+    def device(self):
+        return current(self.device_id)
+
+
+@contextlib.contextmanager
+def installed(module):
+    """In sys.modules for the length of a scope."""
+    sys.modules[module.__name__] = module
+    try:
+        yield module
+    finally:
+        del sys.modules[module.__name__]
+
+
+def cupy():
+    """A module that passes for cupy. .allocation: stream and device of the last empty()."""
+    module = types.ModuleType("cupy")
+    selected = [0]
+
+    @contextlib.contextmanager
+    def external(pointer):
+        selected.append(pointer)
+        yield
+        selected.pop()
+
+    def empty(shape, dtype):
+        if dtype == "bfloat16" and not isinstance(dtype, _Dtype):
+            raise TypeError("data type 'bfloat16' not understood")
+        device = ctypes.c_int()
+        cuda("cuCtxGetDevice", ctypes.byref(device))
+        module.allocation = selected[-1], device.value
+        return Cupy(shape, dtype=dtype, device=device.value)
+
+    module.ndarray, module.empty = Cupy, empty
+    module.cuda = types.SimpleNamespace(ExternalStream=external)
+    return installed(module)
 
 
 class Tensor(Device):
@@ -176,9 +270,8 @@ class Tensor(Device):
         return value
 
 
-@contextlib.contextmanager
 def torch(current_stream=0, grad=False):
-    """sys.modules["torch"] for the length of a scope. .allocation_stream: of the last empty()."""
+    """A module that passes for torch. .allocation_stream: of the last empty()."""
     module = types.ModuleType("torch")
     selected = [current_stream]
 
@@ -203,8 +296,4 @@ def torch(current_stream=0, grad=False):
         current_stream=lambda device: types.SimpleNamespace(cuda_stream=selected[-1]),
         default_stream=lambda device: types.SimpleNamespace(cuda_stream=0),
         ExternalStream=external, stream=stream)
-    sys.modules["torch"] = module
-    try:
-        yield module
-    finally:
-        del sys.modules["torch"]
+    return installed(module)

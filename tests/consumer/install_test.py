@@ -57,7 +57,8 @@ class Install(Prefix):
         for component, present in (
                 ("runtime", {"libbwgemm.so.1", "LICENSE", "THIRD-PARTY-NOTICES"}),
                 ("dev", {"libbwgemm.so", "bwgemm.h", "types.h", "gemm.h", "matmul.h", "tuning.h",
-                         "bwgemm.hpp", "bwgemm.pc", "bwgemmConfig.cmake"}),
+                         "bwgemm.hpp", "bwgemm.pc", "bwgemmConfig.cmake",
+                         "coming-from-cublaslt.md"}),
                 ("vgpu", {"libcuda.so.1", "kernels.index", "kernels.csv"})):
             prefix = os.path.join(self.folder, component)
             output(environment.CMAKE, "--install", environment.BUILD, "--prefix", prefix,

@@ -7,11 +7,13 @@ import csv
 import hashlib
 import importlib.util
 import os
+import shutil
+import subprocess
 import sys
 import unittest
 import zipfile
 
-from prefix import HERE, Prefix, environment, output
+from prefix import HERE, PLAIN, Prefix, environment, output
 
 BUILD_WHEEL = os.path.join(environment.SOURCE, "packaging", "python", "build_wheel.py")
 
@@ -51,10 +53,11 @@ class Wheel(Prefix):
                          environment.read(self.wheel, "rb"))
 
     def test_arrays(self):
-        said = output(sys.executable, os.path.join(HERE, "arrays_test.py"),
-                      env={**self.virtual("h200,b200"), "PYTHONPATH": self.site})
-        self.assertIn("\nOK", said)
-        self.assertNotIn("vgpu: error", said)
+        for script in ("arrays_test.py", "arrays_rules_test.py"):
+            said = output(sys.executable, os.path.join(HERE, script),
+                          env={**self.virtual("h200,b200"), "PYTHONPATH": self.site})
+            self.assertIn("\nOK", said)
+            self.assertNotIn("vgpu: error", said)
 
     def test_without_a_driver(self):
         program = ("import bwgemm, types\n"
@@ -66,6 +69,30 @@ class Wheel(Prefix):
                       env={"PYTHONPATH": self.site, "BWGEMM_LIBCUDA": "/nonexistent/libcuda.so.1"})
         self.assertIn("BWGEMM_STATUS_NO_DRIVER", said)
         self.assertIn("/nonexistent/libcuda.so.1", said)
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root, to make a set-user-id program")
+    def test_variables_are_ignored_with_more_rights_than_the_user(self):
+        """Set-user-id root, started by nobody, Python may not open a driver that a variable names."""
+        program = os.path.join(self.folder, "python")
+        shutil.copy(os.path.realpath(sys.executable), program)
+        os.chmod(program, 0o4755)
+        os.chmod(self.folder, 0o755)
+        script = ("import ctypes, os\n"
+                  "from bwgemm import _library\n"
+                  "getauxval = ctypes.CDLL(None).getauxval\n"
+                  "getauxval.restype = ctypes.c_ulong\n"
+                  "print('secure:', getauxval(23))\n"  # AT_SECURE
+                  "try:\n    _library.driver()\n"
+                  "except _library.Error as error:\n    print(error.name)\n"
+                  "with open('/proc/self/maps') as maps:\n"
+                  "    print('named:', os.environ['BWGEMM_LIBCUDA'] in maps.read())\n")
+        done = subprocess.run([program, "-c", script], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, check=False, cwd="/", user=65534,
+                              env={**PLAIN, **self.virtual(), "PYTHONPATH": self.site,
+                                   "PYTHONHOME": sys.base_prefix})
+        if "secure: 1" not in done.stdout:
+            self.skipTest(f"a set-user-id copy of Python has no effect here: {done.stdout}")
+        self.assertIn("named: False", done.stdout)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 
 import collections
 import ctypes
+import operator
 import sys
 
 from bwgemm import _library
@@ -10,13 +11,16 @@ from bwgemm import _library
 # strides are in elements; owner keeps the memory; producer: a stream whose work must come first.
 Array = collections.namedtuple("Array", "pointer dtype shape strides device owner producer")
 
+READ, WRITE, WRITE_NEW = range(3)  # what a call does to it; new: made for the call, by empty_like
+
 _CUDA, _CUDA_MANAGED = 2, 13  # of DLDeviceType
+_READ_ONLY, _IS_COPIED = 1, 2  # of DLManagedTensorVersioned's flags
 _DLPACK_TYPES = {(2, 16): "float16", (2, 32): "float32", (4, 16): "bfloat16"}
 _TYPESTRS = {"<f2": "float16", "<f4": "float32"}
 
 
 class _DLTensor(ctypes.Structure):
-    # The first member of both DLManagedTensor and what a capsule named "dltensor" points to.
+    # The first member of DLManagedTensor, to which a capsule named "dltensor" points.
     _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32),
                 ("device_id", ctypes.c_int32), ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8),
                 ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
@@ -24,31 +28,44 @@ class _DLTensor(ctypes.Structure):
                 ("strides", ctypes.POINTER(ctypes.c_int64)), ("byte_offset", ctypes.c_uint64)]
 
 
+class _Versioned(ctypes.Structure):
+    # DLManagedTensorVersioned, to which a capsule named "dltensor_versioned" points.
+    _fields_ = [("major", ctypes.c_uint32), ("minor", ctypes.c_uint32),
+                ("manager", ctypes.c_void_p), ("deleter", ctypes.c_void_p),
+                ("flags", ctypes.c_uint64), ("tensor", _DLTensor)]
+
+
+_capsule_name = ctypes.pythonapi.PyCapsule_GetName
+_capsule_name.restype, _capsule_name.argtypes = ctypes.c_char_p, (ctypes.py_object,)
 _capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _capsule_pointer.restype, _capsule_pointer.argtypes = ctypes.c_void_p, (
     ctypes.py_object, ctypes.c_char_p)
 
 
-def torch_of(array):
-    """The module torch, if the array is one of its tensors."""
-    torch = sys.modules.get("torch")
-    return torch if torch is not None and isinstance(array, torch.Tensor) else None
+def _module_of(array, name, kind):
+    """The module, if it was imported and the array is of its class `kind`."""
+    module = sys.modules.get(name)
+    return module if module is not None and isinstance(array, getattr(module, kind)) else None
 
 
 def pointer_of_stream(stream):
     """Of an int, or of a stream object of torch, CuPy or anything with __cuda_stream__."""
+    pointer = stream
     if hasattr(stream, "__cuda_stream__"):
-        return stream.__cuda_stream__()[1]
-    for attribute in ("cuda_stream", "ptr"):
-        stream = getattr(stream, attribute, stream)
-    if not isinstance(stream, int):
+        pointer = stream.__cuda_stream__()[1]
+    else:
+        for attribute in ("cuda_stream", "ptr"):
+            pointer = getattr(pointer, attribute, pointer)
+    if not isinstance(pointer, int):
         raise TypeError(f"stream is {stream!r}, but must be an int or a stream object")
-    return stream
+    if not 0 <= pointer < 1 << 64:
+        raise ValueError(f"stream is {pointer}, but must be an address of 64 bits")
+    return pointer
 
 
 def current_stream(array):
     """The stream that calls on this array go to if none is named."""
-    torch = torch_of(array)
+    torch = _module_of(array, "torch", "Tensor")
     if torch is None or not array.is_cuda:
         return 0
     return torch.cuda.current_stream(array.device).cuda_stream
@@ -72,13 +89,46 @@ def _compact_strides(shape):
     return tuple(strides)
 
 
-def _of_dlpack(name, array, stream):
+def _exported(name, array, stream):
+    """(capsule, its tensor, its flags: None before DLPack 1.0, which does not have them)."""
+    # The producer orders its work before ours. Here 1 is the legacy stream, which 0 is elsewhere.
+    try:
+        capsule = array.__dlpack__(stream=stream or 1, max_version=(1, 0))
+    except TypeError:  # a producer that is older than DLPack 1.0
+        capsule = array.__dlpack__(stream=stream or 1)
+    if _capsule_name(capsule) != b"dltensor_versioned":
+        return capsule, _DLTensor.from_address(_capsule_pointer(capsule, b"dltensor")), None
+    managed = _Versioned.from_address(_capsule_pointer(capsule, b"dltensor_versioned"))
+    if managed.major != 1:
+        raise BufferError(f"{name} comes as DLPack {managed.major}.{managed.minor}, not 1.0")
+    return capsule, managed.tensor, managed.flags
+
+
+def _check_writable(name, array, flags):
+    """By the word of DLPack 1.0, else of what the array has beside it. Silence is a no, as it is to
+    NumPy: arrays that never change, of JAX say, come with the older DLPack too."""
+    if flags is not None:
+        is_writable = not flags & _READ_ONLY
+    elif hasattr(array, "__cuda_array_interface__"):
+        is_writable = not array.__cuda_array_interface__["data"][1]
+    else:
+        is_writable = getattr(getattr(array, "flags", None), "writeable", None)
+    if is_writable is None:
+        raise ValueError(f"{name} will be written, but nothing says that it may be: its __dlpack__ "
+                         "is older than DLPack 1.0, and it has no __cuda_array_interface__")
+    if not is_writable:
+        raise ValueError(f"{name} is read-only, but will be written")
+
+
+def _of_dlpack(name, array, stream, access):
     device_type, device = array.__dlpack_device__()
     if device_type not in (_CUDA, _CUDA_MANAGED):
         raise TypeError(f"{name} is not in the memory of a CUDA device")
-    # The producer orders its work before ours. Here 1 is the legacy stream, which 0 is elsewhere.
-    capsule = array.__dlpack__(stream=stream or 1)
-    tensor = _DLTensor.from_address(_capsule_pointer(capsule, b"dltensor"))
+    capsule, tensor, flags = _exported(name, array, stream)
+    if access != READ and (flags or 0) & _IS_COPIED:
+        raise ValueError(f"{name} will be written, but its __dlpack__ gives a copy")
+    if access == WRITE:
+        _check_writable(name, array, flags)
     dtype = _DLPACK_TYPES.get((tensor.code, tensor.bits)) if tensor.lanes == 1 else None
     if dtype is None:
         raise TypeError(f"{name} has elements of DLPack type {tensor.code} and {tensor.bits} bits, "
@@ -90,10 +140,10 @@ def _of_dlpack(name, array, stream):
                  None)
 
 
-def _of_interface(name, array, stream, is_written):
+def _of_interface(name, array, stream, access):
     interface = array.__cuda_array_interface__
     pointer, is_read_only = interface["data"]
-    if is_written and is_read_only:
+    if access == WRITE and is_read_only:
         raise ValueError(f"{name} is read-only, but will be written")
     if interface.get("mask") is not None:
         raise TypeError(f"{name} is masked")
@@ -103,35 +153,56 @@ def _of_interface(name, array, stream, is_written):
     if dtype is None:
         raise TypeError(f"{name} has elements of type {interface['typestr']}, but must be "
                         "bfloat16, float16 or float32")
-    shape = tuple(interface["shape"])
+    shape = tuple(map(operator.index, interface["shape"]))
     strides = _compact_strides(shape)
     if interface.get("strides") is not None:
-        size = 4 if dtype == "float32" else 2
+        size = _library.BYTES[dtype]
         if any(stride % size for stride in interface["strides"]):
             raise ValueError(f"{name} has strides that are not whole elements")
-        strides = tuple(stride // size for stride in interface["strides"])
-    device = _library.driver().device_of(pointer) if pointer else None
+        strides = tuple(operator.index(stride) // size for stride in interface["strides"])
     producer = interface.get("stream")
     is_ours = producer is None or producer == stream or {producer, stream} == {0, 1}
-    return Array(pointer or 0, dtype, shape, strides, device, array, None if is_ours else producer)
+    return Array(operator.index(pointer or 0), dtype, shape, strides, None, array,
+                 None if is_ours else pointer_of_stream(producer))
 
 
-def described(name, array, stream, is_written=False):
+def _checked(name, array):
+    """The array, which a library in C can be told of. ctypes would cut off what is too large."""
+    if array.dtype not in _library.DATA_TYPE:
+        raise TypeError(f"{name} has elements of {array.dtype}, but must be bfloat16, float16 or "
+                        "float32")
+    if not all(0 <= size < 1 << 63 for size in array.shape) or \
+            not all(-1 << 63 <= stride < 1 << 63 for stride in array.strides):
+        raise ValueError(f"{name} has shape {array.shape} and strides {array.strides}, but must have "
+                         "sizes from 0 and strides that fit 64 bits")
+    size = _library.BYTES[array.dtype]
+    if not 0 <= array.pointer < 1 << 64 or array.pointer % size:
+        raise ValueError(f"{name} is at address {array.pointer}, but must be at a multiple of {size} "
+                         "that fits 64 bits")
+    if array.pointer == 0 and 0 not in array.shape:
+        raise ValueError(f"{name} has no memory: its address is 0")
+    return array
+
+
+def described(name, array, stream, access=READ):
     """Any array, as an Array. `stream`: the one that it will be used on."""
-    torch = torch_of(array)
+    torch = _module_of(array, "torch", "Tensor")
     if torch is not None:
-        return _of_torch(torch, name, array)
+        return _checked(name, _of_torch(torch, name, array))
     if hasattr(array, "__dlpack__") and hasattr(array, "__dlpack_device__"):
-        return _of_dlpack(name, array, stream)
+        return _checked(name, _of_dlpack(name, array, stream, access))
     if hasattr(array, "__cuda_array_interface__"):
-        return _of_interface(name, array, stream, is_written)
+        seen = _checked(name, _of_interface(name, array, stream, access))
+        # The interface does not say where the memory is.
+        device = _library.driver().device_of(seen.pointer) if seen.pointer else None
+        return seen._replace(device=device)
     raise TypeError(f"{name} is a {type(array).__name__}, which has neither __dlpack__ nor "
                     "__cuda_array_interface__")
 
 
-def empty_like(array, shape, dtype, stream):
+def empty_like(name, array, shape, dtype, stream):
     """A new array of the same library, on the same device, for use on the stream."""
-    torch = torch_of(array)
+    torch = _module_of(array, "torch", "Tensor")
     if torch is not None:
         device = array.device
         chosen = torch.cuda.current_stream(device)
@@ -141,9 +212,14 @@ def empty_like(array, shape, dtype, stream):
                       else torch.cuda.default_stream(device))
         with torch.cuda.stream(chosen):  # to which torch's memory then belongs
             return torch.empty(shape, dtype=getattr(torch, dtype), device=device)
+    cupy = _module_of(array, "cupy", "ndarray")
+    if cupy is not None:
+        same = array.dtype if array.dtype.name == dtype else dtype  # NumPy has no name for bfloat16
+        with array.device, cupy.cuda.ExternalStream(stream):  # to which cupy's memory then belongs
+            return cupy.empty(shape, dtype=same)
     if hasattr(array, "__array_namespace__"):
         namespace = array.__array_namespace__()
         if hasattr(namespace, dtype):
             return namespace.empty(shape, dtype=getattr(namespace, dtype), device=array.device)
-    raise TypeError(f"c is needed: a {type(array).__name__} cannot be asked for another of "
+    raise TypeError(f"{name} is needed: a {type(array).__name__} cannot be asked for another of "
                     f"{dtype}")

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""gemm, matmul and explain: from arrays to the arguments of a column-major BLAS."""
+"""gemm, matmul and explain: from arrays to the arguments of bwgemmMatmul, in which A and B are a
+and b, whatever their order, and D is c or out."""
 
 import collections
 import ctypes
 
 from bwgemm import _arrays, _library
-from bwgemm._library import (ACTIVATION, BIAS_GRADIENT, CHOOSE, COMPUTE_32F, DATA_TYPE, DIM_N, GATE,
-                             OPERATION, ORDER, library)
+from bwgemm._library import (ACTIVATION, BIAS_GRADIENT, DATA_TYPE, DIM_N, GATE, NOT_SUPPORTED, ORDER,
+                             library)
+from bwgemm._overlap import overlap, overlaps_itself
 
 # Rows and columns as the product sees them, behind the batch.
-_Matrix = collections.namedtuple("_Matrix", "array rows columns ld is_row_order batch stride")
+_Matrix = collections.namedtuple("_Matrix", "name array rows columns ld is_row_order batch stride")
 
 
 def _order(name, rows, columns, row_stride, column_stride):
@@ -22,16 +24,30 @@ def _order(name, rows, columns, row_stride, column_stride):
                      "one must be 1, and the other at least the length of a row or column")
 
 
-def _matrix(name, array, is_transposed):
+def _matrix(name, array, is_transposed=False):
     if len(array.shape) not in (2, 3):
         raise ValueError(f"{name} has {len(array.shape)} dimensions, but must have 2, or 3 with a "
                          "batch")
     batch, stride = (array.shape[0], array.strides[0]) if len(array.shape) == 3 else (1, 0)
+    if batch > 1 and stride < 0:
+        raise ValueError(f"{name} has {stride} elements from matrix to matrix, but must have 0 or "
+                         "more")
     (rows, columns), strides = array.shape[-2:], array.strides[-2:]
     if is_transposed:
         rows, columns, strides = columns, rows, strides[::-1]
     ld, is_row_order = _order(name, rows, columns, *strides)
-    return _Matrix(array, rows, columns, ld, is_row_order, batch, stride if batch > 1 else 0)
+    return _Matrix(name, array, rows, columns, ld, is_row_order, batch, stride if batch > 1 else 0)
+
+
+def _vector(name, array, size, batch=1):
+    """As a matrix of one row: a vector that is to have the size; in a batch as many."""
+    shape = (size,) if batch == 1 else (batch, size)
+    if array.shape != shape or (size > 1 and array.strides[-1] != 1):
+        raise ValueError(f"{name} has shape {array.shape} and strides {array.strides}, but must be a "
+                         f"vector of {size} elements next to each other"
+                         + (f" for each of {batch} products" if batch > 1 else ""))
+    return _matrix(name, array._replace(shape=(*shape[:-1], 1, size),
+                                        strides=(*array.strides[:-1], size, 1)))
 
 
 def _batch(a, b):
@@ -40,11 +56,16 @@ def _batch(a, b):
     return b.batch if a.batch == 1 else a.batch
 
 
-_Product = collections.namedtuple("_Product", "device a b c batch")
+def _dtype_name(dtype):
+    """What a string, a torch.dtype, or a type or dtype of NumPy, CuPy or JAX is called."""
+    return getattr(dtype, "__name__", str(dtype)).split(".")[-1]
 
 
-def _prepared(a, b, c, beta, transa, transb, out_dtype, stream, is_gated=False):
-    """(the product, c), where c is made if it is None."""
+_Product = collections.namedtuple("_Product", "a b c batch")
+
+
+def _prepared(a, b, name, c, beta, transa, transb, out_dtype, stream, is_gated=False):
+    """(the product, c), where c, of that name, is made if it is None."""
     first = _matrix("a", _arrays.described("a", a, stream), transa)
     second = _matrix("b", _arrays.described("b", b, stream), transb)
     if first.columns != second.rows:
@@ -56,48 +77,52 @@ def _prepared(a, b, c, beta, transa, transb, out_dtype, stream, is_gated=False):
     if is_gated and second.columns % 2 != 0:
         raise ValueError(f"b has {second.columns} columns, but with a gate their number must be even")
     columns = second.columns // 2 if is_gated else second.columns
+    access = _arrays.WRITE
     if c is None:
         if beta != 0:
-            raise ValueError("beta is not 0, but there is no c")
+            raise ValueError(f"beta is not 0, but there is no {name}")
         is_batched = 3 in (len(first.array.shape), len(second.array.shape))
         shape = (*((batch,) if is_batched else ()), first.rows, columns)
-        c = _arrays.empty_like(a, shape, str(out_dtype or first.array.dtype).split(".")[-1], stream)
-    result = _matrix("c", _arrays.described("c", c, stream, is_written=True), False)
-    if out_dtype is not None and str(out_dtype).split(".")[-1] != result.array.dtype:
-        raise ValueError(f"out_dtype is {out_dtype}, but c is {result.array.dtype}")
+        dtype = first.array.dtype if out_dtype is None else _dtype_name(out_dtype)
+        c = _arrays.empty_like(name, a, shape, dtype, stream)
+        access = _arrays.WRITE_NEW
+    result = _matrix(name, _arrays.described(name, c, stream, access))
+    if out_dtype is not None and _dtype_name(out_dtype) != result.array.dtype:
+        raise ValueError(f"out_dtype is {out_dtype}, but {name} is {result.array.dtype}")
     if (result.batch, result.rows, result.columns) != (batch, first.rows, columns):
-        raise ValueError(f"c is {result.batch} x {result.rows} x {result.columns}, but the product "
-                         f"is {batch} x {first.rows} x {columns}")
-    devices = {x.array.device for x in (first, second, result)} - {None}
-    if len(devices) > 1:
-        raise ValueError(f"a, b and c are on devices {sorted(devices)}")
-    for array in (first.array, second.array, result.array):
-        if array.dtype not in DATA_TYPE:
-            raise TypeError(f"elements of {array.dtype} are not served")
-    return _Product(devices.pop() if devices else 0, first, second, result, batch), c
+        raise ValueError(f"{name} is {result.batch} x {result.rows} x {result.columns}, but the "
+                         f"product is {batch} x {first.rows} x {columns}")
+    return _Product(first, second, result, batch), c
 
 
-def _operand(matrix, is_batched):
-    """Pointer, type, leading dimension and, in a batch, stride."""
-    array = matrix.array
-    plain = (array.pointer, DATA_TYPE[array.dtype], matrix.ld)
-    return (*plain, matrix.stride) if is_batched else plain
+def _device(read, written, in_place=None):
+    """The device of all. That there is only one, and that nothing overlaps what is written, is
+    checked here alone. in_place: what is read, and is the result itself."""
+    placed = [x for x in (*read, *written) if x.array.device is not None]  # empty ones may not be
+    for matrix in (*read, *written):
+        if matrix.array.dtype not in (read[0].array.dtype, "float32"):
+            raise _library.Error(NOT_SUPPORTED, f"{matrix.name} is {matrix.array.dtype}; supported "
+                                 f"are the type of a, {read[0].array.dtype}, and float32")
+    for matrix in placed:
+        if matrix.array.device != placed[0].array.device:
+            raise ValueError(f"{matrix.name} is on device {matrix.array.device}, {placed[0].name} is "
+                             f"on device {placed[0].array.device}")
+    for i, matrix in enumerate(written):
+        if overlaps_itself(matrix):
+            raise ValueError(f"products of the batch overlap in {matrix.name}, which is written")
+        for other in (*read, *written[:i]):
+            if other is not in_place and overlap(matrix, other):
+                raise ValueError(f"{matrix.name} is written, and overlaps {other.name}")
+    return placed[0].array.device if placed else 0
 
 
-def _arguments(product, alpha, beta, is_batched):
-    """Of a BLAS call. Column-major BLAS computes a c in row order as its transpose: c.T = b.T @
-    a.T."""
-    m, n, k = product.a.rows, product.b.columns, product.a.columns
-    first, second = product.a, product.b
-    if product.c.is_row_order:
-        m, n, first, second = n, m, second, first
-    # op(X) of the call is in the order of its result. In row order everything is transposed, and so
-    # a matrix is taken as it is stored exactly if its order is that of c.
-    operations = (OPERATION[x.is_row_order != product.c.is_row_order] for x in (first, second))
-    batch = (product.batch,) if is_batched else ()
-    return (*operations, m, n, k, ctypes.byref(ctypes.c_float(alpha)), *_operand(first, is_batched),
-            *_operand(second, is_batched), ctypes.byref(ctypes.c_float(beta)),
-            *_operand(product.c, is_batched), *batch, COMPUTE_32F, CHOOSE)
+def _ready(stream, read, written, in_place=None):
+    """The device of all, once the stream waits for those who produce them."""
+    device = _device(read, written, in_place)
+    for matrix in (*read, *written):
+        if matrix.array.producer is not None:
+            _library.wait_for(device, stream, matrix.array.producer)
+    return device
 
 
 def _set_matrix(desc, letter, matrix):
@@ -107,40 +132,45 @@ def _set_matrix(desc, letter, matrix):
     setattr(desc, f"stride{letter}", matrix.stride)
 
 
-def _vector(name, array, size, device, batch=1):
-    """A vector that is to have the size, and lie on the device; in a batch as many."""
-    shape = (size,) if batch == 1 else (batch, size)
-    if tuple(array.shape) != shape or (size > 1 and array.strides[-1] != 1):
-        raise ValueError(f"{name} has shape {array.shape} and strides {array.strides}, but must be a "
-                         f"vector of {size} elements next to each other"
-                         + (f" for each of {batch} products" if batch > 1 else ""))
-    if array.dtype not in DATA_TYPE:
-        raise TypeError(f"elements of {array.dtype} are not served")
-    if array.device not in (device, None):
-        raise ValueError(f"{name} is on device {array.device}, a is on device {device}")
-    return array
-
-
-def _desc(product, bias, activation, gate, residual):
+def _desc(product, residual=None):
     desc = _library.MatmulDesc.initial()
     desc.m, desc.n, desc.k = product.a.rows, product.b.columns, product.a.columns
     desc.batchCount = product.batch
     for letter, matrix in (("A", product.a), ("B", product.b), ("C", residual or product.c),
                            ("D", product.c)):
         _set_matrix(desc, letter, matrix)
-    desc.activation, desc.gate = ACTIVATION[activation], GATE[gate]
-    if bias is not None:
-        desc.bias, desc.biasType, desc.biasDim = bias.pointer, DATA_TYPE[bias.dtype], DIM_N
     return desc
 
 
+def _arguments(desc, product, alpha, beta, residual=None):
+    """What bwgemmMatmul takes behind the handle; alpha and beta: c_float."""
+    c = residual or product.c
+    return (ctypes.byref(desc), ctypes.byref(alpha), product.a.array.pointer,
+            product.b.array.pointer, ctypes.byref(beta), c.array.pointer, product.c.array.pointer)
+
+
+def _residual(array, product):
+    residual = _matrix("residual", array)
+    if residual[2:4] != product.c[2:4] or residual.batch not in (1, product.batch):
+        raise ValueError(f"residual is {residual.batch} x {residual.rows} x {residual.columns}, "
+                         f"but the result is {product.batch} x {product.c.rows} x "
+                         f"{product.c.columns}")
+    return residual
+
+
+def _is_same(x, y):
+    """Whether two matrices are one, element by element."""
+    return x[2:] == y[2:] and x.array[:2] == y.array[:2]  # pointer and type
+
+
 def _set_bias_gradient(desc, product, array, of):
+    """The vector, as a matrix."""
     size = {"rows": product.c.rows, "columns": product.c.columns, "a": product.a.rows,
             "b": product.b.columns}[of]
-    _vector("bias_gradient", array, size, product.device, product.batch)
+    vector = _vector("bias_gradient", array, size, product.batch)
     desc.biasGradientOf, desc.biasGradient = BIAS_GRADIENT[of], array.pointer
-    desc.biasGradientType = DATA_TYPE[array.dtype]
-    desc.strideBiasGradient = array.strides[0] if product.batch > 1 else 0
+    desc.biasGradientType, desc.strideBiasGradient = DATA_TYPE[array.dtype], vector.stride
+    return vector
 
 
 def _checked(name, value, table):
@@ -152,26 +182,24 @@ def _stream(stream, a):
     return _arrays.current_stream(a) if stream is None else _arrays.pointer_of_stream(stream)
 
 
-def _ready_handle(product, stream, extras=()):
-    """Set to the stream, on which the arrays' producers are waited for."""
-    for array in (product.a.array, product.b.array, product.c.array, *extras):
-        if array.producer is not None:
-            _library.wait_for(product.device, stream, array.producer)
-    return _library.handle_for(product.device, stream)
-
-
 def gemm(a, b, c=None, alpha=1.0, beta=0.0, transa=False, transb=False, out_dtype=None,
          stream=None):
     """c = alpha * op(a) @ op(b) + beta * c, written into c, which is returned.
 
     op transposes the last two dimensions if its flag is set. Without c a new array is made by the
     library of a, of out_dtype (such as "float32") or the type of a. In a batch, a or b may have
-    two dimensions or a first one of 1: it is then used for every product."""
+    two dimensions or a first one of 1: it is then used for every product. c must not overlap a or
+    b."""
+    return _gemm(a, b, "c", c, alpha, beta, transa, transb, out_dtype, stream)
+
+
+def _gemm(a, b, name, c, alpha, beta, transa, transb, out_dtype, stream):
     pointer = _stream(stream, a)
-    product, c = _prepared(a, b, c, beta, transa, transb, out_dtype, pointer)
-    handle = _ready_handle(product, pointer)
-    _library.check(
-        library.bwgemmGemmStridedBatchedEx(handle, *_arguments(product, alpha, beta, True)))
+    alpha, beta = ctypes.c_float(alpha), ctypes.c_float(beta)
+    product, c = _prepared(a, b, name, c, beta.value, transa, transb, out_dtype, pointer)
+    device = _ready(pointer, (product.a, product.b), (product.c,))
+    _library.call(library.bwgemmMatmul, device, pointer,
+                  *_arguments(_desc(product), product, alpha, beta))
     return c
 
 
@@ -187,52 +215,51 @@ def matmul(a, b, out=None, out_dtype=None, stream=None, bias=None, activation=No
 
     bias_gradient is an array that is written, by a second kernel: a vector (in a batch one for each
     product) of the sums of each of the result's "columns" or "rows", or of each row of "a" or column
-    of "b"."""
+    of "b".
+
+    residual may be out itself. Nothing else may overlap what is written, out and bias_gradient."""
     if all(extra is None for extra in (bias, activation, gate, residual, bias_gradient)):
-        return gemm(a, b, out, out_dtype=out_dtype, stream=stream)
+        return _gemm(a, b, "out", out, 1, 0, False, False, out_dtype, stream)
     _checked("activation", activation, ACTIVATION)
     _checked("gate", gate, GATE)
     _checked("bias_gradient_of", bias_gradient_of, BIAS_GRADIENT)
+    if gate is not None and residual is not None:
+        raise ValueError("with a gate there is no residual")
     pointer = _stream(stream, a)
-    product, out = _prepared(a, b, out, 0, False, False, out_dtype, pointer, gate is not None)
+    product, out = _prepared(a, b, "out", out, 0, False, False, out_dtype, pointer,
+                             gate is not None)
     if gate is not None and not product.c.is_row_order:
         raise ValueError("with a gate, rows of out must be contiguous")
-    extras = []
-    if bias is not None:
-        bias = _vector("bias", _arrays.described("bias", bias, pointer), product.b.columns,
-                       product.device)
-        extras.append(bias)
+    read, written = [product.a, product.b], [product.c]
     if residual is not None:
-        residual = _matrix("residual", _arrays.described("residual", residual, pointer), False)
-        if residual[1:3] != product.c[1:3] or residual.batch not in (1, product.batch):
-            raise ValueError(f"residual is {residual.batch} x {residual.rows} x {residual.columns}, "
-                             f"but the result is {product.batch} x {product.c.rows} x "
-                             f"{product.c.columns}")
-        if residual.array.dtype not in DATA_TYPE:
-            raise TypeError(f"elements of {residual.array.dtype} are not served")
-        extras.append(residual.array)
-    desc = _desc(product, bias, activation, gate, residual)
+        residual = _residual(_arrays.described("residual", residual, pointer), product)
+        read.append(residual)
+    desc = _desc(product, residual)
+    desc.activation, desc.gate = ACTIVATION[activation], GATE[gate]
+    if bias is not None:
+        bias = _arrays.described("bias", bias, pointer)
+        read.append(_vector("bias", bias, product.b.columns))
+        desc.bias, desc.biasType, desc.biasDim = bias.pointer, DATA_TYPE[bias.dtype], DIM_N
     if bias_gradient is not None:
-        gradient = _arrays.described("bias_gradient", bias_gradient, pointer, is_written=True)
-        _set_bias_gradient(desc, product, gradient, bias_gradient_of)
-        extras.append(gradient)
-    one = ctypes.byref(ctypes.c_float(1))
-    handle = _ready_handle(product, pointer, extras)
-    _library.check(library.bwgemmMatmul(
-        handle, ctypes.byref(desc), one, product.a.array.pointer, product.b.array.pointer,
-        one if residual else None, residual.array.pointer if residual else None,
-        product.c.array.pointer))
+        gradient = _arrays.described("bias_gradient", bias_gradient, pointer, _arrays.WRITE)
+        written.append(_set_bias_gradient(desc, product, gradient, bias_gradient_of))
+    in_place = residual if residual is not None and _is_same(residual, product.c) else None
+    device = _ready(pointer, read, written, in_place)
+    beta = ctypes.c_float(residual is not None)
+    _library.call(library.bwgemmMatmul, device, pointer,
+                  *_arguments(desc, product, ctypes.c_float(1), beta, residual))
     return out
 
 
 def explain(a, b, c=None, alpha=1.0, beta=0.0, transa=False, transb=False, out_dtype=None,
             stream=None):
-    """What gemm would choose for these arguments (for one product of a batch), and why. Launches
-    nothing. The text speaks of the product as the library sees it."""
+    """What gemm would choose for these arguments, and why. Launches nothing. The text speaks of the
+    product as the library sees it: see bwgemmMatmulExplain."""
     pointer = _stream(stream, a)
-    product, _ = _prepared(a, b, c, beta, transa, transb, out_dtype, pointer)
+    alpha, beta = ctypes.c_float(alpha), ctypes.c_float(beta)
+    product, _ = _prepared(a, b, "c", c, beta.value, transa, transb, out_dtype, pointer)
+    device = _device((product.a, product.b), (product.c,))
     text = ctypes.create_string_buffer(1 << 16)
-    handle = _library.handle_for(product.device, pointer)
-    _library.check(library.bwgemmExplain(handle, *_arguments(product, alpha, beta, False), text,
-                                         len(text)))
+    _library.call(library.bwgemmMatmulExplain, device, pointer,
+                  *_arguments(_desc(product), product, alpha, beta), text, len(text))
     return text.value.decode()

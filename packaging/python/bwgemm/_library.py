@@ -6,9 +6,9 @@ import ctypes
 import os
 import threading
 
-SUCCESS, NO_DRIVER = 0, 100
-OPERATION = {False: 0, True: 1}  # of bwgemmOperation_t: N, T
+SUCCESS, NOT_SUPPORTED, NO_DRIVER = 0, 15, 100
 DATA_TYPE = {"float32": 0, "float16": 2, "bfloat16": 14}
+BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
 COMPUTE_32F = 68
 ORDER = {False: 0, True: 1}  # of bwgemmOrder_t: COL, ROW
 ACTIVATION = {None: 0, "relu": 1, "gelu_tanh": 2, "gelu": 3, "silu": 4}
@@ -17,12 +17,7 @@ BIAS_GRADIENT = {"rows": 1, "columns": 2, "a": 3, "b": 4}
 DIM_N = 1
 CHOOSE = -1
 
-_INT, _SIZE, _I64, _POINTER = ctypes.c_int, ctypes.c_size_t, ctypes.c_int64, ctypes.c_void_p
-_FLOATS, _TEXT = ctypes.POINTER(ctypes.c_float), ctypes.c_char_p
-_MATRIX = (_POINTER, _INT, _I64)
-_BATCHED = (*_MATRIX, _I64)
-_HEAD = (_POINTER, _INT, _INT, _I64, _I64, _I64, _FLOATS)  # handle, operations, sizes, alpha
-_TAIL = (_INT, _INT)  # compute type, algo
+_INT, _SIZE, _POINTER, _TEXT = ctypes.c_int, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_char_p
 
 
 class MatmulDesc(ctypes.Structure):
@@ -50,6 +45,9 @@ class MatmulDesc(ctypes.Structure):
 def _load():
     own = os.path.join(os.path.dirname(os.path.abspath(__file__)), "libbwgemm.so.1")
     library = ctypes.CDLL(own if os.path.exists(own) else "libbwgemm.so.1")
+    floats = ctypes.POINTER(ctypes.c_float)
+    matmul = (_POINTER, ctypes.POINTER(MatmulDesc), floats, _POINTER, _POINTER, floats, _POINTER,
+              _POINTER)
     for name, result, *arguments in (
             ("bwgemmGetVersion", _INT),
             ("bwgemmGetBuildInfo", _TEXT),
@@ -59,12 +57,8 @@ def _load():
             ("bwgemmKernelName", _TEXT, _INT),
             ("bwgemmCreate", _INT, ctypes.POINTER(_POINTER)),
             ("bwgemmSetStream", _INT, _POINTER, _POINTER),
-            ("bwgemmGemmStridedBatchedEx", _INT, *_HEAD, *_BATCHED, *_BATCHED, _FLOATS, *_BATCHED,
-             _I64, *_TAIL),
-            ("bwgemmMatmul", _INT, _POINTER, ctypes.POINTER(MatmulDesc), _FLOATS, _POINTER, _POINTER,
-             _FLOATS, _POINTER, _POINTER),
-            ("bwgemmExplain", _INT, *_HEAD, *_MATRIX, *_MATRIX, _FLOATS, *_MATRIX, *_TAIL,
-             _POINTER, _SIZE)):
+            ("bwgemmMatmul", _INT, *matmul),
+            ("bwgemmMatmulExplain", _INT, *matmul, _POINTER, _SIZE)):
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments
     return library
@@ -109,7 +103,10 @@ class _Driver:
     """What is needed beside the library: contexts, and order between streams."""
 
     def __init__(self):
-        path = os.environ.get("BWGEMM_LIBCUDA") or "libcuda.so.1"
+        # Ignored, as by the library, in a program that runs with more rights than its user.
+        getenv = ctypes.CDLL(None).secure_getenv
+        getenv.restype = ctypes.c_char_p
+        path = os.fsdecode(getenv(b"BWGEMM_LIBCUDA") or b"libcuda.so.1")
         try:
             self._cuda = ctypes.CDLL(path)
         except OSError as error:
@@ -134,7 +131,7 @@ class _Driver:
         return context
 
 
-_once = threading.Lock()
+_once = threading.RLock()  # what Python runs in between, a finalizer say, may call too
 _driver = None
 _contexts = {}  # by device: primary contexts, retained for good
 
@@ -199,20 +196,24 @@ class _Lease:
 
 class _Thread(threading.local):
     def __init__(self):
-        self.leases = {}
+        self.leases = collections.defaultdict(list)  # by device: those that no call uses now
 
 
 _thread = _Thread()
 
 
-def handle_for(device, stream):
-    """The thread's handle for the device, set to the stream. Handles made before a fork are left to
-    the parent."""
-    lease = _thread.leases.get(device)
-    if lease is None or lease.process != os.getpid():
-        lease = _thread.leases[device] = _Lease(device)
-    check(library.bwgemmSetStream(lease.handle, stream))
-    return lease.handle
+def call(function, device, stream, *arguments):
+    """function(handle, *arguments) on the stream. No call that Python runs in between, of a
+    finalizer or a signal's handler, has the handle meanwhile and moves it to another stream."""
+    leases = _thread.leases[device]
+    lease = leases.pop() if leases else _Lease(device)
+    if lease.process != os.getpid():  # of before a fork: left to the parent
+        lease = _Lease(device)
+    try:
+        check(library.bwgemmSetStream(lease.handle, stream))
+        check(function(lease.handle, *arguments))
+    finally:
+        leases.append(lease)
 
 
 def _forget():
