@@ -14,9 +14,11 @@ void CUDA_CB note_end(void* object) {
   (*flag)->store(true, std::memory_order_release);
 }
 
+}  // namespace
+
 // Once loaded for good, opening it again changes nothing. A program that is linked with the
 // library's objects is not found here, and not unloaded either.
-void stay_loaded() {
+void GraphEnd::stay_loaded() {
   static constinit std::atomic<bool> stays{false};
   if (stays.load(std::memory_order_relaxed)) return;
   Dl_info own{};
@@ -25,11 +27,8 @@ void stay_loaded() {
   stays.store(true, std::memory_order_relaxed);
 }
 
-}  // namespace
-
 GraphEnd::GraphEnd(const Driver& driver, CUgraph graph)
     : has_come_(std::make_shared<std::atomic<bool>>(false)) {
-  stay_loaded();
   auto flag = std::make_unique<Flag>(has_come_);
   CUuserObject object = nullptr;
   driver.call(driver.cuUserObjectCreate, &object, static_cast<void*>(flag.get()),

@@ -12,8 +12,11 @@ namespace bwgemm {
 
 class GraphEnd {
  public:
-  // The graph may be one that a stream is being captured into. From the first one on the library
-  // stays loaded for the life of the process: the driver will call it when the graph goes.
+  // Called before the first one, without locks: from then on the library stays loaded for the life
+  // of the process, because the driver will call it when a graph goes.
+  static void stay_loaded();
+
+  // The graph may be one that a stream is being captured into.
   GraphEnd(const Driver& driver, CUgraph graph);
 
   bool has_come() const { return has_come_->load(std::memory_order_acquire); }

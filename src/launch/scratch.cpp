@@ -60,6 +60,7 @@ std::optional<StreamCapture> capture_of(const Driver& driver, CUstream stream) {
               nullptr, nullptr);
   if (status != CU_STREAM_CAPTURE_STATUS_ACTIVE)
     throw Error(BWGEMM_STATUS_EXECUTION_FAILED, "the capture of the stream ended during the call");
+  GraphEnd::stay_loaded();
   return capture;
 }
 
