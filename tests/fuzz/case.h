@@ -73,6 +73,7 @@ struct Call {
   std::int64_t sm_count = 0, programmatic = 0, stream = 0, algo = -1;
   std::int64_t invariant = 0;  // bits must not depend on the kernel
   std::int64_t preload = 0;
+  std::int64_t flushes = 0;  // the calling thread takes denormals for zero
   Extras extras;
   std::int64_t seed = 1;
   std::uint64_t pick = 0;  // not part of the text: which kernel to force, see execute.h; 0: none

@@ -282,6 +282,16 @@ Call draw_call(Random& random) {
   return call;
 }
 
+// Threads that flush denormals, with scalars that are such; more infinities and NaN.
+void draw_strange_numbers(Random& random, Call& call) {
+  if (call.specials == 0 && random.chance(8)) call.specials = random.between(1, 6);
+  call.flushes = random.chance(20);
+  if (call.flushes == 0 || random.chance(40)) return;
+  const std::vector<float> denormals = {1e-40F, -1e-40F, 0x1p-127F, -0x1p-149F};
+  if (random.chance(70)) call.alpha = random.one_of(denormals);
+  if (random.chance(50)) call.beta = random.one_of(denormals);
+}
+
 }  // namespace
 
 Case draw(std::uint64_t seed) {
@@ -309,6 +319,7 @@ Case draw(std::uint64_t seed) {
   normalise(item);
   // Last: all else is what the seed gave before there was the choice.
   for (Call& call : item.calls) draw_operands(random, call);
+  for (Call& call : item.calls) draw_strange_numbers(random, call);
   normalise(item);
   return item;
 }

@@ -23,6 +23,7 @@ using test::Value;
 
 constexpr double float_max = std::numeric_limits<float>::max();
 
+// `magnitude` is of the products that are finite: what they add up to may leave float's range.
 struct Element {
   double sum, magnitude;
   float before, after;
@@ -37,7 +38,7 @@ bool is_exact(double magnitude) {
 // way, an infinite scalar times a sum that may be zero, and infinities of which rounding decides
 // whether they meet.
 bool is_excused(const Call& call, const Element& at) {
-  if (call.scale_only()) return false;
+  if (call.scale_only() || std::isnan(at.sum)) return false;
   if (at.magnitude >= 0x1p127) return !std::isfinite(at.after);
   if (!std::isfinite(at.sum)) return false;
   const double error = static_cast<double>(call.k + 16) * (0x1p-23 * at.magnitude + 0x1p-126);
@@ -129,8 +130,20 @@ class Judge {
         product_->index(static_cast<std::size_t>(at.row), static_cast<std::size_t>(at.column));
     element.sum = product_->sum[index];
     element.magnitude = product_->magnitude[index];
+    if (!std::isfinite(element.magnitude)) element.magnitude = finite_magnitude(at);
     if (evidence_.integers && is_exact(element.magnitude)) element.magnitude = 0;
     return element;
+  }
+
+  double finite_magnitude(const Place& at) const {
+    const Operand a{&evidence_.a, call_.a_transposed(), matrix_batch_};
+    const Operand b{&evidence_.b, call_.b_transposed(), matrix_batch_};
+    double sum = 0;
+    for (std::int64_t k = 0; k < call_.k; ++k) {
+      const double one = static_cast<double>(a.get(at.row, k)) * b.get(k, at.column);
+      if (std::isfinite(one)) sum += std::fabs(one);
+    }
+    return sum;
   }
 
   Value before_curve(std::int64_t i, std::int64_t line) const {

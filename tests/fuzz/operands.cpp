@@ -8,6 +8,7 @@
 
 #include "draw.h"
 #include "judge.h"
+#include "support/flushed_denormals.h"
 
 namespace bwgemm::fuzz {
 namespace {
@@ -247,6 +248,7 @@ bwgemmStatus_t Operands::matmul(Function entry, bwgemmHandle_t handle, std::int6
 }
 
 bwgemmStatus_t Operands::submit(bwgemmHandle_t handle, const Way& way) const {
+  const test::FlushedDenormals flushed(call_.flushes != 0);
   const auto transa = static_cast<bwgemmOperation_t>(call_.transa);
   const auto transb = static_cast<bwgemmOperation_t>(call_.transb);
   const bwgemmDataType_t in = test::c_type(call_.input()), out = test::c_type(call_.output());
@@ -316,6 +318,7 @@ Way Operands::listed(bwgemmHandle_t handle, std::int64_t listed) const {
   algos[0].structSize = sizeof(bwgemmMatmulAlgo_t);
   std::size_t count = 0;
   for (int round = 0; round < 2; ++round) {  // how many; all
+    const test::FlushedDenormals flushed(call_.flushes != 0);
     const bwgemmStatus_t status =
         matmul(bwgemmMatmulGetAlgos, handle, -1, algos.data(), algos.size(), &count);
     if (status != BWGEMM_STATUS_SUCCESS)

@@ -104,13 +104,16 @@ class Fuzzer(unittest.TestCase):
         words = {"entry": "batched typed arrays matmul", "gate": "interleaved stacked",
                  "aux": "store derivative", "activation": "relu gelu erf silu", "bias": "m n", "gradient": "rows columns a b",
                  "preload": "everything call", "capture": "global thread relaxed",
-                 "determinism": "invariant", "operands": "in_place copied copied_a copied_b"}
+                 "determinism": "invariant", "operands": "in_place copied copied_a copied_b",
+                 "denormals": "flushed"}
         words.update(dict.fromkeys(("ordera", "orderb", "orderc", "orderapart"), "rows"))
         words.update(dict.fromkeys(("typeapart", "typeaux", "typebias", "typegradient"), "f32"))
         words.update(dict.fromkeys(("apart", "arrays", "nobeta", "override", "rowscale",
                                     "columnscale", "threads", "repeat", "chain"), "1"))
         for name, values in words.items():
             self.assertEqual(drawn.get(name), set(values.split()), name)
+        for name in ("alpha", "beta"):
+            self.assertTrue(any(0 < abs(float(value)) < 2.0**-126 for value in drawn[name]), name)
         for name in ("tune", "listed", "strideapart", "strideaux", "stridebias", "striderowscale",
                      "offsetbias", "offsetcolumnscale", "padaux", "offsetapart", "stridegradient",
                      "offsetgradient"):

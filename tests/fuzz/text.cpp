@@ -98,6 +98,7 @@ Fields fields_of(Call& call) {
                    {"stream", call.stream, {"legacy", "nonblocking", "blocking", "perthread"}},
                    {"algo", call.algo},
                    {"preload", call.preload, {"none", "everything", "call"}},
+                   {"denormals", call.flushes, {"kept", "flushed"}},
                    {"share", call.share},
                    {"unreadable", call.unreadable},
                    {"specials", call.specials},

@@ -53,6 +53,7 @@ Value times(const Value& x, const Value& by) {
     if (is_zero(x) || is_zero(by)) return nan_value;
     return has_sign(x) && has_sign(by) ? Value{x.value * by.value, 0} : anything;
   }
+  if (is_zero(x) || is_zero(by)) return {0, 0};
   if (by.value == 1 && by.error == 0) return x;
   const double size = std::fabs(x.value), by_size = std::fabs(by.value);
   return held({x.value * by.value, x.error * by_size + by.error * size + x.error * by.error +
@@ -130,6 +131,7 @@ Value activated(bwgemmActivation_t activation, const Value& x) {
   if (std::isnan(x.value) || is_anything(x)) return x;
   constexpr double steepest = 1.13;
   const double y = curve(activation, x.value).value;
+  if (std::isinf(x.value)) return {y, 0};  // exactly
   const double error = activation == BWGEMM_ACTIVATION_NONE ? x.error : steepest * x.error;
   return {y, error + curve_error(activation, y)};
 }
