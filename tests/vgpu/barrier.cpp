@@ -137,6 +137,7 @@ void release_cluster_barrier(Simulation& simulation, Cluster& cluster) {
   ++cluster.phase;
   cluster.arrived = 0;
   cluster.completed = std::move(cluster.arriving);
+  cluster.completed.generic.raise(Cluster::barriers, cluster.phase);
   cluster.arriving = View();
   simulation.wake_all(cluster.sleepers);
 }

@@ -100,7 +100,8 @@ Cta::Cta(Simulation& simulation, Cluster& cluster, std::uint32_t rank, std::uint
 
 Cta::~Cta() = default;
 
-Cluster::Cluster(std::uint32_t index, std::uint32_t size) : index(index), entities(2) {
+Cluster::Cluster(std::uint32_t index, std::uint32_t size) : index(index), entities(3) {
+  entities[barriers].kind = EntityKind::cluster_barrier;
   ctas.reserve(size);
 }
 

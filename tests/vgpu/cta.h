@@ -18,6 +18,7 @@
 
 namespace bwgemm::vgpu {
 
+class Multiprocessor;
 class TensorPipe;
 
 struct NamedBarrier {
@@ -47,6 +48,7 @@ struct Cta {
   std::vector<std::unique_ptr<Warp>> warps;
   std::vector<std::unique_ptr<Warpgroup>> warpgroups;
   TensorMemory tensor;
+  std::shared_ptr<Multiprocessor> multiprocessor;  // null: nothing has been allocated
   std::uint32_t live_threads, live_warps;
   std::uint32_t free_registers = 0;  // of all threads, given up by setmaxnreg.dec
   std::vector<Split*> register_sleepers;
@@ -69,10 +71,13 @@ struct Cluster {
     mbarrier,
     arrivals,
     wgmma,
-    tensor_pipe
+    tensor_pipe,
+    cluster_barrier
   };
   // The end of the grids that this one depends on: at time 1.
   static constexpr Entity prerequisites = 1;
+  // The cluster barrier: at time n its first n phases are over, so that all CTAs have begun.
+  static constexpr Entity barriers = 2;
   struct EntityInfo {
     EntityKind kind;
     std::uint32_t rank;  // of its CTA

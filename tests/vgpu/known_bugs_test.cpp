@@ -72,6 +72,14 @@ std::string half_the_bytes(const PtxLine& line) {
   return with_last_operand(line, "shr.u32 seeded, ?, 1");
 }
 
+// Of the barriers around an allocation: the cluster meets at the one of the CTA, behind it.
+std::string meets_later(const PtxLine& line) {
+  if (line.opcode.starts_with("barrier.cluster")) return ";";
+  if (!line.opcode.starts_with("bar.sync")) return "";
+  return "barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.acquire.aligned; " +
+         rebuilt(line, line.opcode, line.operands);
+}
+
 // Of a multicast: one CTA instead of both.
 std::string only_rank_0(const PtxLine& line) {
   const std::size_t comma = line.operands.rfind(',');
@@ -194,6 +202,7 @@ const Bug bugs[] = {
      only_last, false},
     {"PairLeavesThePeer", Kernel::pair, "barrier.cluster.wait", "", removed, only_last},
     {"PairNoDealloc", Kernel::pair, "tcgen05.dealloc", "", removed},
+    {"PairMeetsBehindItsAllocation", Kernel::pair, "bar", "set_up", meets_later},
     {"PairNoInitFence", Kernel::pair, "fence.mbarrier_init", "", removed},
 
     {"LoadersReuseSlots", Kernel::loading, "mbarrier.try_wait", "run_loader wait_empty", passes},

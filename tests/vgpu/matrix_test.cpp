@@ -328,6 +328,7 @@ void expect_tcgen05(const TensorMultiply& what) {
       joined({MatrixCase::load(test.put(images.data(), images.size())), R"({
     .reg .b32 sum<256>; .reg .b64 d<2>; .reg .pred adds, quarter; .shared .align 4 .b8 where[4];
     mov.u32 %r5, where; setp.lt.u32 quarter, %r0, 32;
+    barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.acquire.aligned;
     @quarter tcgen05.alloc.)",
               group, ".sync.aligned.shared::cta.b32 [%r5], ", number(allocated), R"(;
     tcgen05.fence::before_thread_sync;

@@ -266,6 +266,7 @@ std::string Simulation::entity_name(const Warp& observer, Entity entity) const {
     case Kind::arrivals: return "arrivals of " + cta + " warp " + number;
     case Kind::wgmma: return "wgmma of " + cta + " warp " + number;
     case Kind::tensor_pipe: return "tcgen05.mma of " + cta;
+    case Kind::cluster_barrier: return "the cluster barrier";
   }
   return "?";
 }

@@ -104,6 +104,16 @@ class Simulation {
   // The current split sleeps; the instruction says how it goes on (Step).
   void sleep(Split* split, const char* on, std::uint32_t at);
 
+  // ---- tensor memory (multiprocessor.cpp) ----
+  // Gives the cluster's CTAs their multiprocessors, unless they have them.
+  void place(Cluster& cluster);
+  void sleep_on_tensor_memory(Split* split, const char* on, std::uint32_t columns) {
+    tensor_memory_sleepers_.push_back(split);
+    sleep(split, on, columns);
+  }
+  // Whoever waits for columns, or for a peer's allocation, looks again.
+  void tensor_memory_changed() { wake_all(tensor_memory_sleepers_); }
+
   // ---- memory ----
   // Bytes of global memory or the parameters; a finding, and the end, if any is outside.
   std::byte* global(std::uint64_t address, std::uint32_t bytes, bool writes,
@@ -127,6 +137,7 @@ class Simulation {
   void advance_timed();
   void follow(Cta& cta);
   bool can_launch() const;
+  bool fits_twice(const Cta& cta) const;  // in a multiprocessor
   void retire_finished_clusters();
   void execute(Split* split);
   bool execute_at(Split* split);
@@ -159,7 +170,7 @@ class Simulation {
   std::uint32_t cluster_size_, threads_;
   std::uint64_t clusters_end_, clusters_started_ = 0, clusters_resident_ = 0;  // begin in order
   std::vector<std::unique_ptr<Cluster>> clusters_;
-  std::vector<Split*> ready_;
+  std::vector<Split*> ready_, tensor_memory_sleepers_;
   std::vector<std::shared_ptr<AsyncTask>> tasks_;
   std::uint64_t instructions_ = 0, async_events_ = 0;
   bool is_over_ = false;

@@ -3,7 +3,7 @@
 // what hardware does in practice, and no synchronisation.
 #include <algorithm>
 
-#include "vgpu/simulation.h"
+#include "vgpu/multiprocessor.h"
 #include "vgpu/wgmma.h"
 
 namespace bwgemm::vgpu {
@@ -192,9 +192,13 @@ void Simulation::exit_cta(Cta& cta) {
         break;
       }
   }
-  if (cta.tensor.any_allocated())
+  if (!cta.tensor.offers.empty())
+    findings_.report(Severity::error, "tensor-pair",
+                     name + " exits without its part in an allocation of its pair", nullptr);
+  else if (!cta.tensor.blocks.empty())
     findings_.report(Severity::error, "tensor-leak", name + " exits with tensor memory allocated",
                      nullptr);
+  leave_multiprocessor(cta);
   for (const auto& task : tasks_) task->check_exit(cta);
   if (--cta.cluster.live_ctas == 0) --clusters_resident_;
 }

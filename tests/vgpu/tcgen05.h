@@ -106,6 +106,9 @@ class TensorPipe : public AsyncTask {
 // there.
 void report_tensor_race(Warp& warp, const Instruction& instruction, int lane, Entity before,
                         Time at, const std::string& text);
+// tensor_allocation.cpp
+enum class TensorAllocation { alloc, dealloc, relinquish };
+void decode_tensor_allocation(Decoder& decoder, TensorAllocation action);
 // tcgen05_multiply.cpp
 void decode_tensor_multiply(Decoder& decoder);
 void decode_tensor_commit(Decoder& decoder);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tcgen05 instructions of whole warps: allocation, loads, stores and their waits; and fences.
+// The tcgen05 instructions of whole warps: loads, stores and their waits; and fences.
 #include <cstring>
 
 #include "vgpu/memory_access.h"
@@ -9,73 +9,7 @@ namespace bwgemm::vgpu {
 namespace {
 
 using Severity = Finding::Severity;
-constexpr std::uint32_t fewest_columns = 32, lane_shift = 16, column_mask = 0xffff;
-
-// ---- allocation ---------------------------------------------------------------------------------
-
-Step allocate(Warp& warp, const Instruction& instruction, LaneMask mask) {
-  require_whole_warp(warp, instruction, mask);
-  Cta& cta = warp.cta;
-  TensorMemory& tensor = cta.tensor;
-  const std::uint32_t count = lanes<std::uint32_t>(warp, instruction.b)[0];
-  if (count < fewest_columns || count > TensorMemory::columns || (count & (count - 1)) != 0)
-    fail(warp, instruction, "tensor-allocation", std::to_string(count) + " columns");
-  if (tensor.relinquished)
-    fail(warp, instruction, "tensor-allocation", "after relinquish_alloc_permit");
-  tensor.prepare();
-  std::uint32_t first = 0;
-  auto is_free = [&] {
-    for (std::uint32_t i = 0; i < count; ++i)
-      if (tensor.allocated[first + i]) return false;
-    return true;
-  };
-  while (first + count <= TensorMemory::columns && !is_free()) first += count;
-  if (first + count > TensorMemory::columns)
-    fail(warp, instruction, "tensor-allocation", "no columns are left: it would wait for ever");
-  for (std::uint32_t i = 0; i < count; ++i) tensor.allocated[first + i] = true;
-  const std::uint32_t offset = shared_address(warp, instruction, 0) & offset_mask;
-  std::byte* to = warp.simulation.shared(cta, offset, 4, 4, &instruction);
-  cta.shadow.write({warp, 0, &instruction, "tcgen05.alloc's store"}, offset, 4);
-  std::memcpy(to, &first, sizeof first);
-  return Step::next;
-}
-
-// Loads of the CTA's, or the pair's, other warps must be over.
-void judge_deallocation(Warp& warp, const Instruction& instruction, std::uint32_t first,
-                        std::uint32_t count) {
-  for (const auto& cta : warp.cta.cluster.ctas) {
-    if ((cta->rank ^ warp.cta.rank) >= instruction.size || cta->tensor.cells.empty()) continue;
-    for (std::uint32_t quarter = 0; quarter < TensorMemory::quarters; ++quarter)
-      for (std::uint32_t i = 0; i < count; ++i) {
-        const TensorMemory::Cell& cell = cta->tensor.cell(quarter, first + i);
-        if (cell.reader == 0 || cell.reader == warp.tensor_entity ||
-            warp.knows(0, cell.reader, cell.read_at))
-          continue;
-        warp.simulation.findings().report(
-            Severity::error, "tensor-race",
-            "tcgen05.dealloc not ordered after " + warp.simulation.entity_name(warp, cell.reader),
-            &instruction);
-        return;
-      }
-  }
-}
-
-Step deallocate(Warp& warp, const Instruction& instruction, LaneMask mask) {
-  require_whole_warp(warp, instruction, mask);
-  const std::uint32_t first = lanes<std::uint32_t>(warp, instruction.a)[0] & column_mask;
-  const std::uint32_t count = lanes<std::uint32_t>(warp, instruction.b)[0];
-  if (!warp.cta.tensor.is_allocated(first, count))
-    fail(warp, instruction, "tensor-allocation", "these columns are not allocated");
-  for (std::uint32_t i = 0; i < count; ++i) warp.cta.tensor.allocated[first + i] = false;
-  if (warp.simulation.options().clocks) judge_deallocation(warp, instruction, first, count);
-  return Step::next;
-}
-
-Step relinquish(Warp& warp, const Instruction& instruction, LaneMask mask) {
-  require_whole_warp(warp, instruction, mask);
-  warp.cta.tensor.relinquished = true;
-  return Step::next;
-}
+constexpr std::uint32_t lane_shift = 16, column_mask = 0xffff;
 
 // ---- loads and stores ---------------------------------------------------------------------------
 
@@ -248,19 +182,6 @@ Step fence_before(Warp& warp, const Instruction&, LaneMask mask) {
 
 // ---- decoding -----------------------------------------------------------------------------------
 
-void decode_allocation(Decoder& decoder, int action) {
-  Instruction& instruction = decoder.instruction;
-  if (action == 2) {
-    instruction.execute = relinquish;
-    return;
-  }
-  if (action == 0) decoder.take("shared::cta");
-  if (decoder.type() != Type::b32) decoder.fail("type not supported");
-  instruction.a = action == 0 ? decoder.address(0, 4) : decoder.source(0, 4);
-  instruction.b = decoder.source(1, 4);
-  instruction.execute = action == 0 ? allocate : deallocate;
-}
-
 // .SHAPE.xN[.pack::16b|.unpack::16b].b32
 void decode_access(Decoder& decoder, bool stores) {
   Instruction& instruction = decoder.instruction;
@@ -303,7 +224,7 @@ bool decode_tcgen05(Decoder& decoder) {
     case commit: decode_tensor_commit(decoder); break;
     case after: instruction.execute = fence_after; break;
     case before: instruction.execute = fence_before; break;
-    default: decode_allocation(decoder, action);
+    default: decode_tensor_allocation(decoder, static_cast<TensorAllocation>(action));
   }
   return true;
 }
