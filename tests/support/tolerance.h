@@ -49,15 +49,19 @@ inline Allowed allowed_result(double sum, double magnitude, std::int64_t k, floa
   const float high_sum = finite ? -detail::float_below(-(sum + error)) : static_cast<float>(sum);
   Allowed allowed{INFINITY, -INFINITY, false};
   allowed.may_be_nan = std::isinf(alpha) && low_sum <= 0 && high_sum >= 0;
+  // Where beta * C alone overflows, only one order of the two meets an infinity of the other sign.
+  bool is_nan = false, is_number = false;
   for (const bool fuse_alpha : {false, true}) {
     const auto middle = detail::scaled(static_cast<float>(sum), alpha, beta, c, fuse_alpha, type);
-    allowed.nan = allowed.nan || std::isnan(middle);
+    (std::isnan(middle) ? is_nan : is_number) = true;
     for (const float end : {low_sum, high_sum}) {
       const float value = detail::scaled(end, alpha, beta, c, fuse_alpha, type);
       allowed.low = std::fmin(allowed.low, value);
       allowed.high = std::fmax(allowed.high, value);
     }
   }
+  allowed.nan = is_nan && !is_number;
+  allowed.may_be_nan |= is_nan;
   return allowed;
 }
 

@@ -29,29 +29,9 @@ bool Node::is_programmatic() const {
   return work.kernel && work.kernel->is_programmatic && after.size() == 1 && after[0]->work.kernel;
 }
 
-namespace {
-
-void launch_into_capture(const Graph& graph, Stream& stream) {
-  const std::vector<Node*> before = stream.tail;
-  std::unordered_map<const Node*, Node*> copies;
-  std::vector<Node*> all;
-  for (const auto& node : graph.nodes) {
-    stream.tail.clear();
-    for (const Node* earlier : node->after) stream.tail.push_back(copies.at(earlier));
-    if (stream.tail.empty()) stream.tail = before;
-    add_to_capture(stream, node->type, node->work);
-    copies[node.get()] = stream.tail.front();
-    all.push_back(stream.tail.front());
-  }
-  stream.tail = all.empty() ? before : all;
-  stream.capture->graph->references.add(graph.references);
-}
-
-}  // namespace
-
 void launch(const std::shared_ptr<GraphExec>& exec, Stream& stream) {
   forbid_implicit_dependency(stream);
-  if (stream.capture != nullptr) return launch_into_capture(*exec->graph, stream);
+  forbid_captured(stream);
   const Ticket begin = submit(stream, nullptr, {exec->last_launch});
   std::unordered_map<const Node*, Ticket> tickets;
   std::vector<Ticket> all{begin};

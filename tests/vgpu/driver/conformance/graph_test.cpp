@@ -184,7 +184,7 @@ TEST_F(Forks, CaptureInfo) {
   EXPECT_OK(CU(cuGraphDestroy)(captured));
 }
 
-TEST_F(Forks, AKernelsNodeTellsItsAttributes) {
+TEST_F(Forks, AKernelsNodeTellsItsCluster) {
   begin(one_);
   EXPECT_OK(add(a_, b_, 7, one_));
   const CUgraph graph = end(one_);
@@ -192,9 +192,10 @@ TEST_F(Forks, AKernelsNodeTellsItsAttributes) {
   std::size_t one_node = 1;
   EXPECT_OK(CU(cuGraphGetNodes)(graph, &node, &one_node));
   CUkernelNodeAttrValue value{};
-  EXPECT_OK(CU(cuGraphKernelNodeGetAttribute)(
+  EXPECT_OK(CU(cuGraphKernelNodeGetAttribute)(node, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, &value));
+  EXPECT_LE(value.clusterDim.x, 1u);
+  EXPECT_INVALID_VALUE(CU(cuGraphKernelNodeGetAttribute)(
       node, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, &value));
-  EXPECT_EQ(value.programmaticStreamSerializationAllowed, 0);
   EXPECT_OK(CU(cuGraphDestroy)(graph));
 }
 
