@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bwgemm: matrix multiplication for Hopper (compute capability 9.0) and Blackwell (10.x) GPUs.
+ * bwgemm: matrix multiplication for Hopper (compute capability 9.0) and Blackwell (10.0, 10.3) GPUs.
  * The only public header. Plain C (C89 with <stdint.h>), needs no CUDA header and no CUDA library
  * at link time: the CUDA driver is opened by the first bwgemmCreate.
  *
@@ -55,7 +55,7 @@ typedef enum bwgemmStatus_t {
   BWGEMM_STATUS_NOT_INITIALIZED = 1,   /* the handle is null or was destroyed */
   BWGEMM_STATUS_ALLOC_FAILED = 3,      /* host or device memory is exhausted */
   BWGEMM_STATUS_INVALID_VALUE = 7,     /* an argument breaks its documented rule */
-  BWGEMM_STATUS_ARCH_MISMATCH = 8,     /* the device is neither 9.0 nor 10.x */
+  BWGEMM_STATUS_ARCH_MISMATCH = 8,     /* the device is not 9.0, 10.0 or 10.3 */
   BWGEMM_STATUS_MAPPING_ERROR = 11,    /* reserved */
   BWGEMM_STATUS_EXECUTION_FAILED = 13, /* the driver refused a launch, or the context is lost */
   BWGEMM_STATUS_INTERNAL_ERROR = 14,   /* a driver call failed that should not */
@@ -179,9 +179,10 @@ BWGEMM_API const char* bwgemmKernelName(int index);
  * primary context of device 0, which the handle then retains. Opens libcuda.so.1 the first time (or
  * the file named by BWGEMM_LIBCUDA). The caller owns *handle and ends it with bwgemmDestroy. Not to
  * be called while a stream of the thread is being captured in global or thread-local mode. Errors:
- * INVALID_VALUE (handle is null), NO_DRIVER, DRIVER_TOO_OLD, NO_DEVICE, ARCH_MISMATCH,
- * ALLOC_FAILED (also beyond 8192 handles), EXECUTION_FAILED (the context is lost), INTERNAL_ERROR
- * (any other failure of the driver). *handle is written only on success. */
+ * INVALID_VALUE (handle is null), NO_DRIVER, DRIVER_TOO_OLD, NO_DEVICE, ARCH_MISMATCH (a compute
+ * capability other than 9.0, 10.0 and 10.3), ALLOC_FAILED (also beyond 8192 handles),
+ * EXECUTION_FAILED (the context is lost), INTERNAL_ERROR (any other failure of the driver). *handle
+ * is written only on success. */
 BWGEMM_API bwgemmStatus_t bwgemmCreate(bwgemmHandle_t* handle);
 
 /* Ends a handle. Work already launched completes first: a handle that launched anything waits for

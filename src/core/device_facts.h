@@ -29,8 +29,11 @@ constexpr int usable_sms(const DeviceFacts& facts, int sm_count_target) {
   return sm_count_target > 0 && sm_count_target < facts.sm_count ? sm_count_target : facts.sm_count;
 }
 
+// Compute capabilities that an image of every kernel runs on: sm_90a, sm_100a and sm_100f, whose
+// family within 10.x is 10.0 and 10.3.
 constexpr bool is_supported(const DeviceFacts& facts) {
-  return (facts.cc_major == 9 && facts.cc_minor == 0) || facts.cc_major == 10;
+  if (facts.cc_major == 9) return facts.cc_minor == 0;
+  return facts.cc_major == 10 && (facts.cc_minor == 0 || facts.cc_minor == 3);
 }
 
 // Memory of double rate: two transfers a clock, of as many bits as the bus is wide.

@@ -14,7 +14,8 @@
 
 namespace bwgemm {
 
-// "sm_90a", "sm_100a" or "sm_100f": the code that a device of this compute capability runs.
+// "sm_90a", "sm_100a" or "sm_100f": the code that a device of this compute capability, which
+// is_supported(), runs.
 std::string_view target_of(const DeviceFacts& facts);
 
 class Archive {
