@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bwgemm: matrix multiplication for Hopper (compute capability 9.0) and Blackwell (10.0, 10.3) GPUs.
- * The only public header. Plain C (C89 with <stdint.h>), needs no CUDA header and no CUDA library
- * at link time: the CUDA driver is opened by the first bwgemmCreate.
+ * bwgemm: matrix multiplication for Hopper (compute capability 9.0) and Blackwell (10.0, 10.3)
+ * GPUs. The only public header. Plain C (C89 with <stdint.h>), needs no CUDA header and no CUDA
+ * library at link time: the CUDA driver is opened by the first bwgemmCreate.
  *
  * Conventions are those of BLAS and cuBLAS: column-major matrices, leading dimensions in elements,
  * enumerator values equal to cuBLAS's and cudaDataType's.
