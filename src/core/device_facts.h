@@ -17,7 +17,7 @@ class ClusterCounts {
   constexpr ClusterCounts() {
     for (std::int16_t& count : counts_) count = unknown;
   }
-  constexpr int of(int ctas) const { return ctas <= largest ? counts_[at(ctas)] : unknown; }
+  constexpr int of(int ctas) const { return counts_[at(ctas)]; }
   constexpr void set(int ctas, int clusters) {
     counts_[at(ctas)] = static_cast<std::int16_t>(clusters);
   }
