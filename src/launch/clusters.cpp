@@ -40,8 +40,12 @@ ClusterCounts counts(const Driver& driver, CUfunction function, Arch arch) {
        ++ctas) {
     const LaunchConfig launch(shape, ctas, ctas, nullptr, false);
     int clusters = 0;
-    if (driver.cuOccupancyMaxActiveClusters(&clusters, function, launch.get()) == CUDA_SUCCESS)
-      found.set(ctas, clusters);
+    const CUresult result = driver.cuOccupancyMaxActiveClusters(&clusters, function, launch.get());
+    if (result == CUDA_ERROR_INVALID_CLUSTER_SIZE) continue;  // not known of this device
+    if (result != CUDA_SUCCESS)
+      throw Error(status_of(result),
+                  driver.describe(driver.cuOccupancyMaxActiveClusters.name(), result));
+    found.set(ctas, clusters);
   }
   return found;
 }
