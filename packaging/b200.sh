@@ -35,8 +35,8 @@ def attribute(which):
     return number.value
 major, minor, sms = attribute(75), attribute(76), attribute(16)
 text = f"{name.value.decode()}, compute capability {major}.{minor}, {sms} SMs"
-if major != 10:
-    sys.exit(f"b200: a B200 or B300 (compute capability 10.x) is needed; this is a {text}")
+if (major, minor) not in ((10, 0), (10, 3)):
+    sys.exit(f"b200: a B200 or B300 (compute capability 10.0 or 10.3) is needed; this is a {text}")
 cuda.cuDriverGetVersion(ctypes.byref(number))
 print(f"{text}, driver for CUDA {number.value // 1000}.{number.value % 1000 // 10}")
 PYTHON

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * bwgemm: matrix multiplication for Hopper (compute capability 9.0) and Blackwell (10.x) GPUs.
- * This header includes the other C headers of its folder, which are its parts. They are plain C
- * (C89 with <stdint.h>) and need no CUDA header, and no CUDA library at link time: the CUDA driver
- * is opened by the first bwgemmCreate.
+ * bwgemm: matrix multiplication for Hopper (compute capability 9.0) and Blackwell (10.0, 10.3)
+ * GPUs. This header includes the other C headers of its folder, which are its parts. They are plain
+ * C (C89 with <stdint.h>) and need no CUDA header, and no CUDA library at link time: the CUDA
+ * driver is opened by the first bwgemmCreate.
  *
  * Conventions are those of BLAS and cuBLAS: column-major matrices, leading dimensions in elements,
  * enumerator values equal to cuBLAS's and cudaDataType's.
@@ -80,9 +80,9 @@ BWGEMM_API const char* bwgemmKernelName(int index);
  * primary context of device 0, which the handle then retains. Opens libcuda.so.1 the first time (or
  * the file named by BWGEMM_LIBCUDA). The caller owns *handle and ends it with bwgemmDestroy. Not to
  * be called while a stream of the thread is being captured in global or thread-local mode. Errors:
- * INVALID_VALUE (handle is null), NO_DRIVER, DRIVER_TOO_OLD, NO_DEVICE, ARCH_MISMATCH,
- * ALLOC_FAILED (also beyond 8192 handles), EXECUTION_FAILED (the context is lost), INTERNAL_ERROR
- * (any other failure of the driver). *handle is written only on success. */
+ * INVALID_VALUE (handle is null), NO_DRIVER, DRIVER_TOO_OLD, NO_DEVICE, ARCH_MISMATCH (neither 9.0,
+ * 10.0 nor 10.3), ALLOC_FAILED (also beyond 8192 handles), EXECUTION_FAILED (the context is lost),
+ * INTERNAL_ERROR (any other failure of the driver). *handle is written only on success. */
 BWGEMM_API bwgemmStatus_t bwgemmCreate(bwgemmHandle_t* handle);
 
 /* Ends a handle. Work already launched completes first: a handle that launched anything waits for

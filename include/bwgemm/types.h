@@ -24,7 +24,7 @@ typedef enum bwgemmStatus_t {
   BWGEMM_STATUS_NOT_INITIALIZED = 1,   /* the handle is null or was destroyed */
   BWGEMM_STATUS_ALLOC_FAILED = 3,      /* host or device memory is exhausted */
   BWGEMM_STATUS_INVALID_VALUE = 7,     /* an argument breaks its documented rule */
-  BWGEMM_STATUS_ARCH_MISMATCH = 8,     /* the device is neither 9.0 nor 10.x */
+  BWGEMM_STATUS_ARCH_MISMATCH = 8,     /* the device is not 9.0, 10.0 or 10.3 */
   BWGEMM_STATUS_MAPPING_ERROR = 11,    /* reserved */
   BWGEMM_STATUS_EXECUTION_FAILED = 13, /* the driver refused a launch, or the context is lost */
   BWGEMM_STATUS_INTERNAL_ERROR = 14,   /* a driver call failed that should not */

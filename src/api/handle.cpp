@@ -9,6 +9,7 @@
 #include "api/options.h"
 #include "core/text.h"
 #include "kernels/rows.h"
+#include "launch/clusters.h"
 #include "launch/device.h"
 #include "launch/fork.h"
 #include "select/algos.h"
@@ -39,7 +40,9 @@ bwgemmContext* place_of(bwgemmHandle_t handle) {
 
 DeviceFacts facts_of(const Driver& driver, const Context& context) {
   const ContextScope scope(context);
-  return device_facts(driver, context.get());
+  DeviceFacts facts = device_facts(driver, context.get());
+  facts.clusters = asked_clusters(driver, facts);
+  return facts;
 }
 
 std::string name_of(const Driver& driver, const Context& context) {
@@ -180,7 +183,7 @@ KnownPlan Handle::plan(const Problem& whole, const Choice& of_whole, const CallS
        .sm_limit = sm_count_target,
        .resident_clusters = kernels.get(choice.row).resident_clusters,
        .resident_slice_clusters =
-           choice.sums == SliceSums::cluster ? kernels.clusters_of(choice.row, choice.splits) : 0,
+           choice.sums == SliceSums::cluster ? std::max(0, facts.clusters.of(choice.splits)) : 0,
        .maps = &maps_,
        .scratch = {}},
       &known.origin);

@@ -23,7 +23,7 @@ constexpr std::array status_texts = {
     StatusText{BWGEMM_STATUS_INVALID_VALUE, "BWGEMM_STATUS_INVALID_VALUE",
                "An argument breaks its documented rule."},
     StatusText{BWGEMM_STATUS_ARCH_MISMATCH, "BWGEMM_STATUS_ARCH_MISMATCH",
-               "The GPU's compute capability is neither 9.0 nor 10.x."},
+               "The GPU's compute capability is not 9.0, 10.0 or 10.3."},
     StatusText{BWGEMM_STATUS_MAPPING_ERROR, "BWGEMM_STATUS_MAPPING_ERROR",
                "Reserved: bwgemm does not return it."},
     StatusText{BWGEMM_STATUS_EXECUTION_FAILED, "BWGEMM_STATUS_EXECUTION_FAILED",

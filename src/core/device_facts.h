@@ -3,11 +3,30 @@
 // bwgemmExplain write their own. launch/device fills it from the driver.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "core/kernel_config.h"
 
 namespace bwgemm {
+
+// Clusters that the SMs of a context hold at once, one CTA on each SM, by their CTAs.
+class ClusterCounts {
+ public:
+  static constexpr int largest = 16, unknown = -1;
+  constexpr ClusterCounts() {
+    for (std::int16_t& count : counts_) count = unknown;
+  }
+  constexpr int of(int ctas) const { return counts_[at(ctas)]; }
+  constexpr void set(int ctas, int clusters) {
+    counts_[at(ctas)] = static_cast<std::int16_t>(clusters);
+  }
+  bool operator==(const ClusterCounts&) const = default;
+
+ private:
+  static constexpr std::size_t at(int ctas) { return static_cast<std::size_t>(ctas); }
+  std::array<std::int16_t, largest + 1> counts_{};
+};
 
 struct DeviceFacts {
   int cc_major = 0, cc_minor = 0;
@@ -19,6 +38,7 @@ struct DeviceFacts {
   int ctas_per_sm = 32;
   // CTAs of the largest cluster that is sure to find room somewhere.
   int largest_cluster = 8;
+  ClusterCounts clusters{};  // the driver's answers, of all SMs
 
   constexpr Arch arch() const { return cc_major == 9 ? Arch::sm90 : Arch::sm100; }
   bool operator==(const DeviceFacts&) const = default;
@@ -29,8 +49,11 @@ constexpr int usable_sms(const DeviceFacts& facts, int sm_count_target) {
   return sm_count_target > 0 && sm_count_target < facts.sm_count ? sm_count_target : facts.sm_count;
 }
 
+// Compute capabilities that an image of every kernel runs on: sm_90a, sm_100a and sm_100f, whose
+// family within 10.x is 10.0 and 10.3.
 constexpr bool is_supported(const DeviceFacts& facts) {
-  return (facts.cc_major == 9 && facts.cc_minor == 0) || facts.cc_major == 10;
+  if (facts.cc_major == 9) return facts.cc_minor == 0;
+  return facts.cc_major == 10 && (facts.cc_minor == 0 || facts.cc_minor == 3);
 }
 
 // Memory of double rate: two transfers a clock, of as many bits as the bus is wide.

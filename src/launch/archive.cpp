@@ -66,7 +66,8 @@ Archive Archive::embedded() {
   return Archive({bwgemm_archive_begin, bwgemm_archive_end});
 }
 
-std::span<const unsigned char> Archive::find(std::string_view name, std::string_view target) const {
+std::optional<std::span<const unsigned char>> Archive::found(std::string_view name,
+                                                             std::string_view target) const {
   const auto entries = read<Header>(bytes_, 0).entries;
   for (std::uint32_t i = 0; i < entries; ++i) {
     const auto entry = read<ArchiveEntry>(bytes_, sizeof(Header) + i * sizeof(ArchiveEntry));
@@ -75,6 +76,15 @@ std::span<const unsigned char> Archive::find(std::string_view name, std::string_
       damaged("a kernel is cut off");
     return bytes_.subspan(entry.offset, entry.size);
   }
+  return std::nullopt;
+}
+
+bool Archive::has(std::string_view name, std::string_view target) const {
+  return found(name, target).has_value();
+}
+
+std::span<const unsigned char> Archive::find(std::string_view name, std::string_view target) const {
+  if (const auto code = found(name, target)) return *code;
   throw Error(BWGEMM_STATUS_NOT_SUPPORTED,
               text("kernel ", name, " was not built into this library for ", target));
 }

@@ -7,6 +7,7 @@
 //   blobs    each at a multiple of 64, a fatbin with the code of one kernel for one target
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -14,7 +15,8 @@
 
 namespace bwgemm {
 
-// "sm_90a", "sm_100a" or "sm_100f": the code that a device of this compute capability runs.
+// "sm_90a", "sm_100a" or "sm_100f": the code that a device of this compute capability, which
+// is_supported(), runs.
 std::string_view target_of(const DeviceFacts& facts);
 
 class Archive {
@@ -25,10 +27,15 @@ class Archive {
   // The one that the build put into the library.
   static Archive embedded();
 
+  // A library may be built without some.
+  bool has(std::string_view name, std::string_view target) const;
   // Error(NOT_SUPPORTED) if there is none.
   std::span<const unsigned char> find(std::string_view name, std::string_view target) const;
 
  private:
+  std::optional<std::span<const unsigned char>> found(std::string_view name,
+                                                      std::string_view target) const;
+
   std::span<const unsigned char> bytes_;
 };
 

@@ -49,7 +49,7 @@ DeviceFacts device_facts(const Driver& driver, CUcontext context) {
   if (!is_supported(facts))
     throw Error(BWGEMM_STATUS_ARCH_MISMATCH,
                 text("the GPU is ", device_name(driver), " with compute capability ",
-                     facts.cc_major, ".", facts.cc_minor, "; bwgemm serves 9.0 and 10.x"));
+                     facts.cc_major, ".", facts.cc_minor, "; bwgemm serves 9.0, 10.0 and 10.3"));
   add_multiprocessors(driver, device, context, facts);
   facts.l2_bytes = attribute(driver, device, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
   facts.memory_bytes_per_us = peak_memory_bytes_per_us(

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/library.h"
 
-#include <algorithm>
-
+#include "core/clusters.h"
 #include "launch/archive.h"
 #include "launch/context.h"
 #include "launch/launch.h"
@@ -50,26 +49,7 @@ int resident_clusters(const Driver& driver, const DeviceFacts& facts, CUfunction
   driver.call(driver.cuOccupancyMaxActiveBlocksPerMultiprocessor, &per_sm, function, shape.threads,
               static_cast<std::size_t>(shape.smem_bytes));
   if (cluster == 1) return per_sm * facts.sm_count;
-
-  LaunchConfig launch(shape, cluster, cluster, nullptr, false);
-  int clusters = 0;
-  driver.call(driver.cuOccupancyMaxActiveClusters, &clusters, function, launch.get());
-  // The driver answers for the device; the context may have fewer SMs.
-  return std::min(clusters, per_sm * facts.sm_count / cluster);
-}
-
-// Of a context with part of the device nobody says how its SMs lie.
-int asked_clusters(const Driver& driver, const DeviceFacts& facts, CUfunction function,
-                   const KernelShape& shape, int ctas) {
-  CUdevice device = 0;
-  int sms = 0, clusters = 0;
-  const LaunchConfig launch(shape, ctas, ctas, nullptr, false);
-  const bool is_known =
-      driver.cuCtxGetDevice(&device) == CUDA_SUCCESS &&
-      driver.cuDeviceGetAttribute(&sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device) ==
-          CUDA_SUCCESS &&
-      driver.cuOccupancyMaxActiveClusters(&clusters, function, launch.get()) == CUDA_SUCCESS;
-  return is_known && sms == facts.sm_count ? clusters : 0;
+  return per_sm < 1 ? 0 : static_cast<int>(clusters_that_fit(facts, cluster));
 }
 
 }  // namespace
@@ -92,16 +72,6 @@ LoadedKernel LoadedKernels::loaded_from(CUlibrary library, const LaunchedKernel&
                 text("kernel ", name.view(), " does not fit into the ", facts_.sm_count,
                      " multiprocessors of the context"));
   return loaded;
-}
-
-int LoadedKernels::clusters_of(int row, int ctas) {
-  const LoadedKernel& kernel = get(row);
-  std::atomic<int>& known =
-      slots_[static_cast<std::size_t>(row)].clusters_and_1[static_cast<std::size_t>(ctas)];
-  if (known.load(std::memory_order_relaxed) == 0)
-    known.store(1 + asked_clusters(driver_, facts_, kernel.function, kernel_of(row).shape, ctas),
-                std::memory_order_relaxed);
-  return known.load(std::memory_order_relaxed) - 1;
 }
 
 void LoadedKernels::load(int row, Slot& slot) {

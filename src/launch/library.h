@@ -39,9 +39,6 @@ class LoadedKernels {
     if (!slot.is_loaded.load(std::memory_order_acquire)) load(row, slot);
     return slot.kernel;
   }
-  // Clusters of at most 16 CTAs that the context's SMs can hold at once, of a kernel without
-  // clusters of its own; 0 also where the driver does not say so of just these SMs.
-  int clusters_of(int row, int ctas);
   // The one that adds up matrices.
   const LoadedKernel& get_sums() { return get(sums_slot); }
   // The one that copies operands.
@@ -60,7 +57,6 @@ class LoadedKernels {
     std::atomic<bool> is_loaded{false};
     LoadedKernel kernel;
     CUlibrary library = nullptr;
-    std::array<std::atomic<int>, 17> clusters_and_1{};  // clusters_of(), by CTAs; 0: not yet asked
   };
 
   void load(int row, Slot& slot);

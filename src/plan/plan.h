@@ -27,8 +27,8 @@ struct Scratch {
 struct PlanContext {
   DeviceFacts facts;
   int sm_limit = 0;  // multiprocessors the call may occupy; 0: all
-  // The occupancy query's answers for this kernel on the whole device: clusters of its own size,
-  // and of a CTA for each slice, where the choice adds slices in clusters.
+  // On the whole device: this kernel's clusters, and clusters of a CTA for each slice, where the
+  // choice adds slices in clusters; 0 of the latter also where the driver does not say.
   int resident_clusters = 0, resident_slice_clusters = 0;
   TensorMapCache* maps = nullptr;
   Scratch scratch;

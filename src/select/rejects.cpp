@@ -94,7 +94,7 @@ const char* input_text(Input input) {
 const char* device_rejects(const DeviceFacts& facts, const KernelConfig& config) {
   if (!is_supported(facts) || config.arch != facts.arch())
     return config.arch == Arch::sm90 ? "needs compute capability 9.0"
-                                     : "needs compute capability 10.x";
+                                     : "needs compute capability 10.0 or 10.3";
   if (facts.sm_count < config.cluster.size())
     return "its cluster needs more multiprocessors than the call may use";
   if (facts.largest_cluster < config.cluster.size())

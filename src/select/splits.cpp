@@ -2,10 +2,9 @@
 #include "select/splits.h"
 
 #include <algorithm>
-#include <iterator>
 #include <limits>
-#include <numeric>
 
+#include "core/clusters.h"
 #include "core/tiling.h"
 #include "kernels/shape.h"
 
@@ -21,21 +20,10 @@ bool can_split(const KernelConfig& config, const Problem& problem) {
          !(config.family == Family::direct && problem.epilogue.gate != Gate::none);
 }
 
-// Clusters of so many CTAs, one on each SM, that run at the same time: those of a cluster lie in
-// one GPC. In proportion to an H200's, of which these are the SMs (asked for with
-// cuOccupancyMaxActiveClusters, 2026-11-21); the plan asks the device.
-std::int64_t clusters_that_fit(int sm_count, int ctas) {
-  constexpr int gpcs[] = {18, 18, 16, 16, 16, 16, 16, 8, 2, 2, 2, 2};
-  constexpr int all = std::accumulate(std::begin(gpcs), std::end(gpcs), 0);
-  int clusters = 0;
-  for (const int sms : gpcs) clusters += sms / ctas;
-  return std::int64_t{clusters} * sm_count / all;
-}
-
 // The most slices of so many tiles that can be the CTAs of clusters; 1: none can.
-int most_in_cluster(const KernelConfig& config, int sm_count, std::int64_t tiles) {
+int most_in_cluster(const KernelConfig& config, const DeviceFacts& facts, std::int64_t tiles) {
   int ctas = most_cluster_slices(config);
-  while (ctas > 1 && clusters_that_fit(sm_count, ctas) < tiles) --ctas;
+  while (ctas > 1 && clusters_that_fit(facts, ctas) < tiles) --ctas;
   return ctas;
 }
 
@@ -43,10 +31,8 @@ int most_in_cluster(const KernelConfig& config, int sm_count, std::int64_t tiles
 
 std::int64_t resident_clusters(const DeviceFacts& facts, const KernelConfig& config) {
   const int ctas = std::min(config.ctas_per_sm, facts.ctas_per_sm), size = config.cluster.size();
-  // A pair finds room in every GPC.
-  const std::int64_t clusters = config.arch == Arch::sm90 && size > 2
-                                    ? ctas * clusters_that_fit(facts.sm_count, size)
-                                    : ctas * facts.sm_count / size;
+  const std::int64_t clusters =
+      ctas * (size > 1 ? clusters_that_fit(facts, size) : std::int64_t{facts.sm_count});
   return std::max<std::int64_t>(1, clusters);
 }
 
@@ -97,7 +83,7 @@ Splits splits_to_try(const Problem& problem, const DeviceFacts& facts, const Ker
   }
   if (sliced != cluster_tiles(problem, config, tile_n).total()) return splits;
   const std::int64_t in_cluster =
-      std::min<std::int64_t>(most, most_in_cluster(config, facts.sm_count, sliced));
+      std::min<std::int64_t>(most, most_in_cluster(config, facts, sliced));
   if (in_cluster > 1 && ceil_div(steps, in_cluster) <= most_steps)
     splits.add(normalized(in_cluster));
   return splits;
@@ -107,7 +93,7 @@ bool can_sum_in_cluster(const Problem& problem, const DeviceFacts& facts,
                         const KernelConfig& config, int tile_n, int splits) {
   if (splits < 2 || splits > most_cluster_slices(config)) return false;
   const std::int64_t tiles = cluster_tiles(problem, config, tile_n).total();
-  return tiles <= clusters_that_fit(facts.sm_count, splits);
+  return tiles <= clusters_that_fit(facts, splits);
 }
 
 }  // namespace bwgemm

@@ -99,6 +99,22 @@ TEST(Environment, ADeviceOfAnotherArchitecture) {
   EXPECT_THAT(output, HasSubstr("handle: untouched"));
 }
 
+// Of its architecture's number and yet of no family that an image is for.
+TEST(Environment, ADeviceOfAnotherFamily) {
+  struct Other {
+    const char *device, *text;
+  };
+  for (const Other& other :
+       {Other{"thor", "thor with compute capability 10.1; bwgemm serves 9.0, 10.0 and 10.3"},
+        Other{"b300_later", "compute capability 10.4; bwgemm serves 9.0, 10.0 and 10.3"},
+        Other{"h200_later", "compute capability 9.1; bwgemm serves 9.0, 10.0 and 10.3"}}) {
+    const std::string output = created_with({{"FAKE_CUDA_DEVICE", other.device}});
+    EXPECT_THAT(output, HasSubstr("create: BWGEMM_STATUS_ARCH_MISMATCH"));
+    EXPECT_THAT(output, HasSubstr(other.text));
+    EXPECT_THAT(output, HasSubstr("handle: untouched"));
+  }
+}
+
 TEST(Environment, EverySupportedDevice) {
   for (const char* device : {"h200", "b200", "b300"}) {
     const std::string output = created_with({{"FAKE_CUDA_DEVICE", device}});

@@ -127,6 +127,33 @@ TEST_F(Explain, NamesTheKernelThatIsThenLaunched) {
   }
 }
 
+// Fewer clusters of four fit than the device has SMs for; the double says how many.
+TEST_F(Explain, CountsClustersAsTheLaunchDoes) {
+  int cc_major = 0;
+  check(driver().device_get_attribute(&cc_major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 0),
+        "attribute");
+  const Variable kernel("BWGEMM_FORCE_KERNEL", cc_major == 9
+                                                   ? "bwgemm_sm90_b16_kk_64x64x64_2x2_s13_coop"
+                                                   : "bwgemm_sm100_b16_256xNx64_4x1_pair");
+  bwgemmHandle_t forced = nullptr;
+  ASSERT_EQ(bwgemmCreate(&forced), BWGEMM_STATUS_SUCCESS);
+  GemmArguments gemm;
+  gemm.m = gemm.n = gemm.ldc = 8192;
+  gemm.batch_count = 1;
+  const std::string report = explained(forced, gemm);
+  ASSERT_EQ(gemm_ex(forced, gemm), BWGEMM_STATUS_SUCCESS) << bwgemmGetLastErrorString();
+  const unsigned clusters = cc_major == 9 ? 29 : 33;  // of groups of 18 SMs
+  EXPECT_EQ(only_launch().grid, 4 * clusters);
+  EXPECT_THAT(report, HasSubstr("grid " + std::to_string(4 * clusters) + ","));
+  EXPECT_EQ(bwgemmDestroy(forced), BWGEMM_STATUS_SUCCESS);
+}
+
+TEST_F(Explain, CountsClustersOnBlackwellToo) {
+  const ProcessResult result =
+      run_self("Explain.CountsClustersAsTheLaunchDoes", {{"FAKE_CUDA_DEVICE", "b200"}});
+  EXPECT_TRUE(result.passed()) << result.output;
+}
+
 TEST_F(Explain, SaysWhyTheOthersLost) {
   const std::string report = explained(handle(), GemmArguments::unaligned());
   EXPECT_THAT(report, HasSubstr("multiple of 16 bytes"));

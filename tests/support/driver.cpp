@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "core/device_facts.h"
+
 namespace bwgemm::test {
 namespace {
 
@@ -89,8 +91,10 @@ std::string why_no_gpu() {
   int count = 0;
   if (cu.device_get_count(&count) != CUDA_SUCCESS || count == 0) return "the driver has no device";
   const int major = device_attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
-  if (major != 9 && major != 10)
-    return "device 0 has compute capability " + std::to_string(major) + ".x, not 9.0 or 10.x";
+  const int minor = device_attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+  if (!is_supported({.cc_major = major, .cc_minor = minor}))
+    return "device 0 has compute capability " + std::to_string(major) + "." +
+           std::to_string(minor) + ", not 9.0, 10.0 or 10.3";
   return "";
 }
 

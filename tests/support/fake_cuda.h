@@ -4,7 +4,8 @@
 // device memory is host memory, a launch is an entry in a log.
 //
 // Variables: FAKE_CUDA_DEVICE = h200 (default), h200_part (contexts have 12 SMs), b200, b300, a100,
-// none; FAKE_CUDA_VERSION = 13000; FAKE_CUDA_MISSING = an entry point that the driver is to lack.
+// thor (10.1), h200_later (9.1), b300_later (10.4), none; FAKE_CUDA_VERSION = 13000;
+// FAKE_CUDA_MISSING = an entry point that the driver is to lack.
 #pragma once
 
 #include <cuda.h>

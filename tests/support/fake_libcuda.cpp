@@ -10,11 +10,11 @@
 namespace bwgemm::test {
 namespace {
 
-constexpr FakeDevice devices[] = {{"h200", 9, 0, 132, 60 << 20},
-                                  {"h200_part", 9, 0, 132, 60 << 20, 12},
-                                  {"b200", 10, 0, 148, 126 << 20},
-                                  {"b300", 10, 3, 148, 126 << 20},
-                                  {"a100", 8, 0, 108, 40 << 20}};
+constexpr FakeDevice devices[] = {
+    {"h200", 9, 0, 132, 60 << 20},         {"h200_part", 9, 0, 132, 60 << 20, 12},
+    {"b200", 10, 0, 148, 126 << 20},       {"b300", 10, 3, 148, 126 << 20},
+    {"thor", 10, 1, 20, 32 << 20},         {"h200_later", 9, 1, 132, 60 << 20},
+    {"b300_later", 10, 4, 148, 126 << 20}, {"a100", 8, 0, 108, 40 << 20}};
 
 std::string_view variable(const char* name) {
   const char* value = std::getenv(name);

@@ -182,7 +182,11 @@ FAKE_CUDA_ENTRY CUresult cuOccupancyMaxActiveClusters(int* clusters, CUfunction,
                                                       const CUlaunchConfig* config) {
   const FakeDriver::Call call("cuOccupancyMaxActiveClusters");
   if (call.fault() != CUDA_SUCCESS) return call.fault();
-  *clusters = FakeDriver::get().device->sm_count / static_cast<int>(cluster_of(*config));
+  // Those of a cluster lie in one group of 18 SMs.
+  constexpr int group = 18;
+  const int sms = FakeDriver::get().device->sm_count;
+  const int size = static_cast<int>(cluster_of(*config));
+  *clusters = sms / group * (group / size) + sms % group / size;
   return CUDA_SUCCESS;
 }
 

@@ -35,6 +35,21 @@ TEST(Splits, ResidentClusters) {
   EXPECT_EQ(resident_clusters(few, row_named("bwgemm_sm90_b16_kk_128x160x64_4x2_s5_t_coop")), 1);
 }
 
+// What the driver answered counts, of as many SMs as a call may use.
+TEST(Splits, ResidentClustersThatTheDriverCounted) {
+  const KernelConfig& row = row_named("bwgemm_sm100_b16_256xNx64_4x1_pair");
+  DeviceFacts facts = nominal_b200;
+  EXPECT_EQ(resident_clusters(facts, row), 37);
+  facts.clusters.set(4, 34);
+  EXPECT_EQ(resident_clusters(facts, row), 34);
+  EXPECT_EQ(resident_clusters(facts, row_named("bwgemm_sm100_b16_256xNx64_2x1_pair")), 74);
+  facts.sm_count = 100;
+  EXPECT_EQ(resident_clusters(facts, row), 25);
+  facts = nominal_h200;
+  facts.clusters.set(8, 12);
+  EXPECT_EQ(resident_clusters(facts, row_named("bwgemm_sm90_b16_kk_128x160x64_4x2_s5_t_coop")), 12);
+}
+
 // Tried are as many slices as there can be CTAs in clusters for all tiles, too: 17 clusters of 6
 // fit an H200, but 15 of 8.
 TEST(Splits, InClusters) {

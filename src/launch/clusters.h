@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// asked_clusters: how many clusters the driver says that the current context holds.
+#pragma once
+
+#include "core/device_facts.h"
+#include "launch/driver.h"
+
+namespace bwgemm {
+
+// Of kernels that take the whole shared memory of an SM. Unknown in a context with part of the
+// device: the driver answers for all of it. Loads a kernel for the question, and unloads it.
+ClusterCounts asked_clusters(const Driver& driver, const DeviceFacts& facts);
+
+}  // namespace bwgemm
