@@ -13,17 +13,19 @@
  *   the rule it broke. On an error nothing is written, but perhaps parts of D if the driver failed.
  * - Threads: any function may be called from any thread. GEMM calls, queries and
  *   bwgemmMatmulAutotune on one handle may run concurrently; setters and bwgemmDestroy need
- *   external locking against every other call on the same handle. A call waits for another only
- *   while that one puts launches that use the same workspace into a stream.
+ *   external locking against every other call on the same handle. A call whose kernel and workspace
+ *   exist waits for another only while that one puts launches with the same workspace into a
+ * stream.
  * - Structs: members are appended in later versions. structSize is sizeof to 4096, or 272 of the
  *   first bwgemmMatmulDesc_t, whose missing members are as in the INIT macro (else INVALID_VALUE).
  *   Members that the library does not know must be zero where it reads them (else NOT_SUPPORTED).
  * - Context: a handle belongs to one CUDA context; every call makes it current and restores the
  *   caller's before returning.
  * - Capture: GEMM calls may be captured into CUDA graphs, the very first use of a handle included.
- *   No call but bwgemmDestroy waits for the caller's work. The first call of a shape class on a
- *   stream may load a kernel, allocate device memory and remember its plan on the host; later ones
- *   allocate nothing. Each capture has workspace of its own: see bwgemmSetWorkspace.
+ *   No call but bwgemmDestroy and bwgemmMatmulAutotune waits for the caller's work. The first call
+ *   of a shape class on a stream may load a kernel, allocate device memory (which the driver may
+ *   make wait for room on the device) and remember its plan on the host; later ones allocate
+ *   nothing. Each capture has workspace of its own: see bwgemmSetWorkspace.
  * - Fork and exit: in a forked child calls on a handle of its parent return NOT_INITIALIZED and
  *   touch nothing, whatever other threads of the parent were doing. A process may exit with handles
  *   alive and threads inside calls.
@@ -94,8 +96,9 @@ BWGEMM_API bwgemmStatus_t bwgemmDestroy(bwgemmHandle_t handle);
 
 /* Sets the stream of the following calls; null is the legacy default stream, and the driver's
  * special values for the legacy (0x1) and per-thread (0x2) streams work. The stream must belong to
- * the handle's context (else INVALID_VALUE) and outlive its use. A workspace set by
- * bwgemmSetWorkspace is kept: see there. New handles use the legacy default stream. */
+ * the handle's context (else INVALID_VALUE) and outlive its use: one that takes part in a capture
+ * must live until the capture ends. A workspace set by bwgemmSetWorkspace is kept: see there. New
+ * handles use the legacy default stream. */
 BWGEMM_API bwgemmStatus_t bwgemmSetStream(bwgemmHandle_t handle, struct CUstream_st* stream);
 BWGEMM_API bwgemmStatus_t bwgemmGetStream(bwgemmHandle_t handle, struct CUstream_st** stream);
 

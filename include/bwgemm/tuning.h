@@ -61,10 +61,10 @@ typedef struct bwgemmAutotuneOptions_t {
  * handle's stream, each launch behind a write of twice the size of L2. Of those whose median lies
  * within the tolerance of the least, the best predicted is chosen: noise does not decide. All obey
  * the settings of the handle and of desc, whose algo must be -1.
- * Calls of the handle with an equal problem that begin later choose it, whatever other threads did
- * meanwhile: equal in sizes, types, orders, batch,
+ * Later calls of the handle with an equal problem choose it: equal in sizes, types, orders, batch,
  * alignments up to 128 bytes, epilogue, which scalars are zero or on the device, determinism and
- * multiprocessors. So do handles that read the tuning cache, to which it is added.
+ * multiprocessors. A call of another thread that began earlier changes nothing of that. So do
+ * handles that read the tuning cache, to which it is added.
  * Waits for the stream, so it must not be captured (EXECUTION_FAILED, nothing happens); captures of
  * other streams stay valid. Allocates and frees device memory. NOT_SUPPORTED: arrays of pointers
  * with beta other than 0, where C may be D. algo may be null. */

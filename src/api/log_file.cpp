@@ -10,7 +10,7 @@
 namespace bwgemm {
 namespace {
 
-// While one lives, its thread's writes to a pipe that nobody reads raise no signal.
+// While one lives, its thread's writes to a pipe that nobody reads raise no signal. Keeps errno.
 class PipeSignalHold {
  public:
   PipeSignalHold() {
@@ -25,11 +25,13 @@ class PipeSignalHold {
     constexpr timespec at_once{};
     if (!was_pending_) sigtimedwait(&pipe_, nullptr, &at_once);
     pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+    errno = error_before_;
   }
   PipeSignalHold(const PipeSignalHold&) = delete;
   PipeSignalHold& operator=(const PipeSignalHold&) = delete;
 
  private:
+  const int error_before_ = errno;
   sigset_t pipe_, before_;
   bool was_pending_;
 };
@@ -42,7 +44,6 @@ LogFile::LogFile(const std::string& path)
           path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666)) {}
 
 void LogFile::write(std::string_view line) const noexcept {
-  const int error_before = errno;
   const PipeSignalHold hold;
   while (!line.empty()) {
     const ssize_t count = ::write(descriptor_, line.data(), line.size());
@@ -50,7 +51,6 @@ void LogFile::write(std::string_view line) const noexcept {
     if (count < 0) break;
     line.remove_prefix(static_cast<std::size_t>(count));
   }
-  errno = error_before;
 }
 
 }  // namespace bwgemm

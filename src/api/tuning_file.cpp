@@ -161,15 +161,20 @@ bool may_replace(const std::string& path, const struct stat& status) {
   return ::access(path.c_str(), W_OK) == 0;
 }
 
-// The rights and, where that is allowed, the owner of the file that is replaced.
+// The rights of the file that is replaced, its group and, where that is allowed, its owner. False
+// where the group would be another, which the rights are not meant for.
 bool take_rights(const File& file, const struct stat& status) {
-  [[maybe_unused]] const int is_refused = ::fchown(file.get(), status.st_uid, status.st_gid);
-  return ::fchmod(file.get(), status.st_mode & 07777) == 0;
+  constexpr auto as_it_is = static_cast<uid_t>(-1);
+  struct stat own {};
+  const bool has_group = ::fchown(file.get(), status.st_uid, status.st_gid) == 0 ||
+                         ::fchown(file.get(), as_it_is, status.st_gid) == 0 ||
+                         (::fstat(file.get(), &own) == 0 && own.st_gid == status.st_gid);
+  return has_group && ::fchmod(file.get(), status.st_mode & 07777) == 0;
 }
 
 // A new file beside that of the path; its name is written to `beside`.
 int made_beside(const std::string& path, mode_t mode, std::string& beside) {
-  constexpr int most_tried = 100;
+  constexpr int most_tried = 10000;  // what writers that were killed left is not counted on to go
   int descriptor = -1;
   for (int tried = 0; descriptor < 0 && tried < most_tried; ++tried) {
     beside = text(path, ".", ::getpid(), ".", tried);

@@ -8,7 +8,8 @@ namespace {
 
 using Flag = std::shared_ptr<std::atomic<bool>>;
 
-// The destructor of the user object, on a thread of the driver; it may not call CUDA.
+// The destructor of the user object, on any thread, perhaps inside of a call of the library: it
+// takes no lock and may not call CUDA.
 void CUDA_CB note_end(void* object) {
   const std::unique_ptr<Flag> flag(static_cast<Flag*>(object));
   (*flag)->store(true, std::memory_order_release);

@@ -13,7 +13,8 @@
 namespace bwgemm {
 namespace {
 
-constexpr StreamKey special = StreamKey{1} << 63;  // no id of a created stream is that large
+// No id of a created stream, and no address, is that large.
+constexpr StreamKey special = StreamKey{1} << 63, by_id = StreamKey{1} << 62;
 
 // Distinct for every thread that ever ran. With initial-exec storage the library does not need the
 // dynamic linker by name; a few bytes of it are there for libraries that are opened late.
@@ -100,8 +101,8 @@ StreamKey StreamIdentity::key(const Driver& driver) const {
 }
 
 StreamKey StreamIdentity::key_in_capture() const {
-  return stream_ == CU_STREAM_PER_THREAD ? special | thread_ordinal()
-                                         : reinterpret_cast<std::uintptr_t>(stream_);
+  if (stream_ == CU_STREAM_PER_THREAD) return special | thread_ordinal();
+  return id_ ? by_id | *id_ : reinterpret_cast<std::uintptr_t>(stream_);
 }
 
 bool StreamIdentity::is_created() const {
@@ -242,7 +243,12 @@ void ScratchPool::fill(Slot& slot, const ScratchNeed& need) {
 void ScratchPool::keep_spares(const ScratchNeed& need) {
   spares_.make_room(1);
   Slot slot{.is_captured = true};
-  fill(slot, need);
+  try {
+    fill(slot, need);
+  } catch (...) {
+    spares_.add(slot);  // what it had got is not lost
+    throw;
+  }
   spares_.add(slot);
 }
 

@@ -40,7 +40,8 @@ class StreamIdentity {
   StreamIdentity(const Driver& driver, CUstream stream);  // its context must be current
 
   StreamKey key(const Driver& driver) const;  // the stream must not be capturing
-  // Tells apart the streams of one capture, which no stream leaves before its end.
+  // Tells apart the streams of one capture. By its address a stream that was set when it was part
+  // of one: the program keeps it alive until the capture ends.
   StreamKey key_in_capture() const;
   CUstream stream() const { return stream_; }
   bool is_per_thread() const { return stream_ == CU_STREAM_PER_THREAD; }

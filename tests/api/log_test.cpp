@@ -2,6 +2,7 @@
 // The log, and what a forked child inherits of it. It is set up once in a process: probes run in
 // processes of their own.
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -182,6 +183,9 @@ TEST(PipeProbe, DISABLED_ReaderGoes) {
   for (int i = 0; i < 2000; ++i) gemm_ex(nullptr, bad);
   close(reader);
   EXPECT_EQ(gemm_ex(nullptr, bad), BWGEMM_STATUS_NOT_INITIALIZED);
+  errno = 0;
+  EXPECT_EQ(gemm_ex(nullptr, bad), BWGEMM_STATUS_NOT_INITIALIZED);
+  EXPECT_EQ(errno, 0);
   sigset_t pending;
   sigpending(&pending);
   EXPECT_EQ(sigismember(&pending, SIGPIPE), 0) << "the signal is left for later";

@@ -217,6 +217,8 @@ def call(function, device, stream, *arguments):
 
 
 def _forget():
+    global _once
+    _once = threading.RLock()  # a thread of the parent may have held it
     _Lease.idle.clear()
 
 
