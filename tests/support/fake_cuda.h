@@ -67,7 +67,8 @@ struct FakeCuda {
   // make calls and wait for those of other threads.
   void (*on_call)(void (*hook)(const char* entry));
 
-  // What is gone is remembered, so that its use is noticed: no longer.
+  // What is gone is remembered, so that its use is noticed: no longer. The next stream gets the
+  // address of the last one of these.
   void (*forget_released)();
 };
 

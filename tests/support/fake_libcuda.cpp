@@ -266,7 +266,9 @@ FAKE_CUDA_ENTRY void fake_cuda_forget_released() {
   const std::lock_guard lock(fake.mutex);
   const auto is_gone = [](const auto& one) { return !one->is_alive; };
   std::erase_if(fake.libraries, is_gone);
-  std::erase_if(fake.streams, is_gone);
+  for (auto& stream : fake.streams)
+    if (is_gone(stream)) fake.forgotten_stream = std::move(stream);
+  std::erase(fake.streams, nullptr);
   std::erase_if(fake.graphs, is_gone);
   std::erase_if(fake.events, is_gone);
 }

@@ -143,6 +143,7 @@ class FakeDriver {
   unsigned long long last_id = 100;
   std::vector<std::unique_ptr<FakeContext>> contexts;
   std::vector<std::unique_ptr<FakeStream>> streams;
+  std::unique_ptr<FakeStream> forgotten_stream;             // whose address the next one gets
   std::vector<std::unique_ptr<FakeStream>> legacy_streams;  // one per context
   std::vector<std::unique_ptr<FakeLibrary>> libraries;
   std::vector<std::unique_ptr<FakeGraph>> graphs;

@@ -284,8 +284,10 @@ FAKE_CUDA_ENTRY CUresult cuStreamCreate(CUstream* stream, unsigned flags) {
   FakeDriver& fake = FakeDriver::get();
   if (fake.current() == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   const bool is_blocking = (flags & CU_STREAM_NON_BLOCKING) == 0;
-  fake.streams.push_back(
-      std::make_unique<FakeStream>(FakeStream{fake.current(), ++fake.last_id, is_blocking}));
+  const FakeStream created{fake.current(), ++fake.last_id, is_blocking};
+  fake.streams.push_back(std::move(fake.forgotten_stream));
+  if (fake.streams.back() == nullptr) fake.streams.back() = std::make_unique<FakeStream>();
+  *fake.streams.back() = created;
   *stream = reinterpret_cast<CUstream>(fake.streams.back().get());
   return CUDA_SUCCESS;
 }
