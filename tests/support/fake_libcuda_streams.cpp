@@ -285,9 +285,10 @@ FAKE_CUDA_ENTRY CUresult cuStreamCreate(CUstream* stream, unsigned flags) {
   if (fake.current() == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   const bool is_blocking = (flags & CU_STREAM_NON_BLOCKING) == 0;
   const FakeStream created{fake.current(), ++fake.last_id, is_blocking};
-  fake.streams.push_back(std::move(fake.forgotten_stream));
-  if (fake.streams.back() == nullptr) fake.streams.back() = std::make_unique<FakeStream>();
-  *fake.streams.back() = created;
+  std::unique_ptr<FakeStream> place = std::move(fake.forgotten_stream);
+  if (place == nullptr) place = std::make_unique<FakeStream>();
+  *place = created;
+  fake.streams.push_back(std::move(place));
   *stream = reinterpret_cast<CUstream>(fake.streams.back().get());
   return CUDA_SUCCESS;
 }
