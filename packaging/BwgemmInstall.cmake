@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installation in components: runtime (the library and its notices), dev (headers, link name, CMake
-# package, pkg-config file, the page for ports) and, where the tests are built, vgpu (the virtual GPU
+# package, pkg-config file, the pages of docs) and, where the tests are built, vgpu (the virtual GPU
 # and what it executes). Everything is relocatable.
 include(CMakePackageConfigHelpers)
 

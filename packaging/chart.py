@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Draws the charts of the README from committed CSVs, as SVG that is readable on light and dark.
+"""Draws the charts of the pages from committed CSVs, as SVG that is readable on light and dark.
 
   chart.py ratios   --results a.csv[,b.csv] --summary classes.csv --output ratios.svg
   chart.py roofline --results a.csv[,b.csv] --ceilings ceilings.csv --output roofline.svg

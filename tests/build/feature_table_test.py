@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""README's table of features: every test that it names exists and is run, and every row that says
-yes of bwgemm names one. Environment: see environment.py."""
+"""packaging/docs/features.md: every test that its table names exists and is run, and every row that
+says yes of bwgemm names one. Environment: see environment.py."""
 
 import fnmatch
 import json
@@ -16,10 +16,9 @@ CELL = re.compile(r"(yes|no|part|–)( \([^()]+\))?$")
 
 
 def rows():
-    """Cells of each row below the heading, without the table's head."""
-    text = environment.read(os.path.join(environment.SOURCE, "README.md"))
-    section = text.split("\n## Features\n", 1)[1].split("\n## ", 1)[0]
-    lines = [line for line in section.splitlines() if line.startswith("|")]
+    """Cells of each row of the page's table: its head, the line below that, the features."""
+    page = environment.read(os.path.join(environment.SOURCE, "packaging", "docs", "features.md"))
+    lines = [line for line in page.splitlines() if line.startswith("|")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 

@@ -9,6 +9,7 @@ import unittest
 
 from prefix import HERE, Prefix, environment, output
 
+PAGES = os.listdir(os.path.join(environment.SOURCE, "packaging", "docs"))
 NO_DRIVER = {"BWGEMM_LIBCUDA": "/nonexistent/libcuda.so.1"}
 
 
@@ -57,8 +58,7 @@ class Install(Prefix):
         for component, present in (
                 ("runtime", {"libbwgemm.so.1", "LICENSE", "THIRD-PARTY-NOTICES"}),
                 ("dev", {"libbwgemm.so", "bwgemm.h", "types.h", "gemm.h", "matmul.h", "tuning.h",
-                         "bwgemm.hpp", "bwgemm.pc", "bwgemmConfig.cmake",
-                         "coming-from-cublaslt.md"}),
+                         "bwgemm.hpp", "bwgemm.pc", "bwgemmConfig.cmake", *PAGES}),
                 ("vgpu", {"libcuda.so.1", "kernels.index", "kernels.csv"})):
             prefix = os.path.join(self.folder, component)
             output(environment.CMAKE, "--install", environment.BUILD, "--prefix", prefix,
