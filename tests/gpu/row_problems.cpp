@@ -342,12 +342,12 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
       add_scalars(split, 2, beta);
       if (to_f32) fuse(row, split);
       if (row.family == Family::cooperative && !row.takes_turns) {
-        // Whole tiles, the last wave's in slices. (On SMs for three large clusters two fit.)
+        // Whole tiles, the last wave's in slices.
         const std::int64_t one_tile = of.n - (moves_lines(row) ? unit : 0);  // as it becomes wider
         const auto of_tail = gemm_of(row, 3 * of.cluster_m - unit, one_tile, 8 * of.k - unit, a, b);
         RowProblem& tail = add(of_tail, input, to_f32, width);
         tail.slices = Slices::in_memory;
-        tail.clusters = row.cluster.size() > 2 ? 3 : 2;
+        tail.clusters = 2;
         add_scalars(tail, 2, beta);
       }
       if (most_cluster_slices(row) == 1) continue;

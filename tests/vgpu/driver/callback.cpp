@@ -37,18 +37,19 @@ void CallbackThread::begin() {
 void CallbackThread::post(Callback callback) {
   const std::lock_guard lock(mutex_);
   posted_.push_back(callback);
-  is_posted_.notify_one();
+  count_.release();
 }
 
 void CallbackThread::run() {
   for (;;) {
-    std::vector<Callback> next;
+    count_.acquire();
+    Callback next{};
     {
-      std::unique_lock lock(mutex_);
-      is_posted_.wait(lock, [this] { return !posted_.empty(); });
-      next.swap(posted_);
+      const std::lock_guard lock(mutex_);
+      next = posted_.front();
+      posted_.pop_front();
     }
-    for (const Callback& callback : next) callback.run();
+    next.run();
   }
 }
 

@@ -4,9 +4,9 @@
 // and is a finding.
 #pragma once
 
-#include <condition_variable>
+#include <deque>
 #include <mutex>
-#include <vector>
+#include <semaphore>
 
 #include "vgpu/driver/api.h"
 
@@ -36,8 +36,9 @@ class CallbackThread {
   [[noreturn]] void run();
 
   std::mutex mutex_;
-  std::condition_variable is_posted_;
-  std::vector<Callback> posted_;
+  // No condition variable: waiting for one needs a newer libstdc++ than the packages do.
+  std::counting_semaphore<> count_{0};  // of posted_
+  std::deque<Callback> posted_;
   bool has_begun_ = false;
 };
 
