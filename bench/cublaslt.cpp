@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "bind.h"
+
 namespace bwgemm::bench {
 
 namespace {
@@ -44,12 +46,6 @@ void require(int status, const char* call) {
 std::uint32_t alignment(const BenchMatrix& matrix) {
   const auto bytes = static_cast<std::uint32_t>(matrix.displace);
   return bytes == 0 ? 256 : bytes & (~bytes + 1);
-}
-
-template <class Function>
-void bind(void* library, const char* symbol, Function& entry) {
-  entry = reinterpret_cast<Function>(dlsym(library, symbol));
-  if (entry == nullptr) throw std::runtime_error(std::string("libcublasLt lacks ") + symbol);
 }
 
 }  // namespace

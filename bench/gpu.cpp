@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "bind.h"
 #include "core/device_facts.h"
 
 namespace bwgemm::bench {
@@ -15,17 +16,6 @@ namespace bwgemm::bench {
 namespace {
 
 // Symbols carry the version suffix that <cuda.h> adds by macro.
-template <class Function>
-void bind(void* library, const char* symbol, Function& entry) {
-  entry = reinterpret_cast<Function>(dlsym(library, symbol));
-  if (entry == nullptr) throw std::runtime_error(std::string("the CUDA driver lacks ") + symbol);
-}
-
-template <class Function>
-void bind_if_there(void* library, const char* symbol, Function& entry) {
-  entry = reinterpret_cast<Function>(dlsym(library, symbol));
-}
-
 DriverApi open_driver() {
   const char* chosen = std::getenv("BWGEMM_LIBCUDA");
   void* library = dlopen(chosen != nullptr ? chosen : "libcuda.so.1", RTLD_NOW);

@@ -107,7 +107,7 @@ class EmptyLaunch {
 }  // namespace
 
 HostPath measure_host_path(const Gpu& gpu, const CublasLt* cublaslt, const BenchProblem& problem) {
-  const Operands operands(gpu, problem);
+  const OperandSets operands(gpu, problem);
   const Handle handle(gpu.stream());
   bwgemmSetPointerMode(
       handle.get(), problem.device_scalars ? BWGEMM_POINTER_MODE_DEVICE : BWGEMM_POINTER_MODE_HOST);

@@ -134,7 +134,7 @@ class Race {
   const Ladder& ladder_;
   const LadderOptions& options_;
   BenchProblem problem_;
-  Operands operands_;
+  OperandSets operands_;
   Handle handle_;
   std::unique_ptr<CublasLt> library_;
   std::optional<CublasLtProblem> products_;

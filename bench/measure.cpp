@@ -34,7 +34,7 @@ Spread spread(std::vector<double> values) {
 }
 
 // Nanoseconds to submit one call, the stream never waited for while timing.
-double submit_ns(const Gpu& gpu, const Operands& operands, const Call& call) {
+double submit_ns(const Gpu& gpu, const OperandSets& operands, const Call& call) {
   constexpr int calls = 100, rounds = 5;
   double least = 1e12;
   for (int round = 0; round < rounds; ++round) {
@@ -49,7 +49,7 @@ double submit_ns(const Gpu& gpu, const Operands& operands, const Call& call) {
   return least;
 }
 
-int fastest(const Gpu& gpu, const Operands& operands, const CublasLtProblem& lt,
+int fastest(const Gpu& gpu, const OperandSets& operands, const CublasLtProblem& lt,
             const std::function<Call(int)>& call_of) {
   int best = 0;
   double best_us = 1e30;
@@ -106,7 +106,7 @@ std::string kernel_of(const Series& series, bwgemmHandle_t handle, const BenchPr
   return kernel.empty() ? chosen_kernel(explain(handle, problem, pointers)) : kernel;
 }
 
-std::string check_once(const Gpu& gpu, const Operands& operands, const Call& call,
+std::string check_once(const Gpu& gpu, const OperandSets& operands, const Call& call,
                        Precision precision) {
   if (!operands.reads_c()) operands.poison_c(0);
   call(0);
@@ -120,7 +120,7 @@ Measurement measure(const Gpu& gpu, const Sensors& sensors, bwgemmHandle_t handl
                     const CublasLt* cublaslt, const BenchProblem& problem,
                     const MeasureOptions& options) {
   Measurement result;
-  const Operands operands(gpu, problem);
+  const OperandSets operands(gpu, problem);
   result.operand_sets = operands.sets();
   bwgemmSetPointerMode(
       handle, problem.device_scalars ? BWGEMM_POINTER_MODE_DEVICE : BWGEMM_POINTER_MODE_HOST);

@@ -50,7 +50,7 @@ std::string kernel_of(const Series& series, bwgemmHandle_t handle, const BenchPr
                       const Pointers& pointers);
 
 // Runs a call on the first set and checks it, on a C that was filled with NaN unless it is read.
-std::string check_once(const Gpu& gpu, const Operands& operands, const Call& call,
+std::string check_once(const Gpu& gpu, const OperandSets& operands, const Call& call,
                        Precision precision);
 
 // `cublaslt` may be null, and may have no algorithm: then only ours is timed. Throws NotSupported

@@ -70,7 +70,7 @@ std::unique_ptr<DeviceBuffer> on_device(const std::vector<Element>& values) {
 }  // namespace
 
 // Normal numbers as an input type and as f32, the same in every run.
-struct Operands::Pool {
+struct OperandSets::Pool {
   explicit Pool(bwgemmDataType_t type) : values(pool_elements), values_f32(pool_elements) {
     std::mt19937_64 random(20240601);
     std::normal_distribution<float> normal;
@@ -96,7 +96,7 @@ struct Operands::Pool {
   std::unique_ptr<DeviceBuffer> device_values, device_values_f32;
 };
 
-Operands::Operands(const Gpu& gpu, const BenchProblem& problem)
+OperandSets::OperandSets(const Gpu& gpu, const BenchProblem& problem)
     : problem_(problem),
       a_start_(static_cast<std::size_t>(problem.a.displace)),
       b_start_(behind(a_start_, problem.a, problem.batch, problem.b)),
@@ -130,7 +130,7 @@ Operands::Operands(const Gpu& gpu, const BenchProblem& problem)
   wait_for_legacy_stream();
 }
 
-Pointers Operands::pointers(int set) const {
+Pointers OperandSets::pointers(int set) const {
   Pointers pointers{.a = pointer(set, a_start_),
                     .b = pointer(set, b_start_),
                     .c = pointer(set, c_start_),
@@ -146,21 +146,21 @@ Pointers Operands::pointers(int set) const {
   return pointers;
 }
 
-void Operands::reset_c(int set) const {
+void OperandSets::reset_c(int set) const {
   fill(c(set), c_bytes_, c_pool(), c_in_pool);
   wait_for_legacy_stream();
 }
 
-void Operands::poison_c(int set) const {
+void OperandSets::poison_c(int set) const {
   check(driver().cuMemsetD8(c(set), 0xff, c_bytes_), "cuMemsetD8");
   wait_for_legacy_stream();
 }
 
-const DeviceBuffer& Operands::c_pool() const {
+const DeviceBuffer& OperandSets::c_pool() const {
   return output_is_f32() ? *pool_.device_values_f32 : *pool_.device_values;
 }
 
-std::string Operands::verify(int set, Precision precision) const {
+std::string OperandSets::verify(int set, Precision precision) const {
   const auto c_before = [this](std::int64_t index) -> double {
     const auto at = static_cast<std::size_t>(index);
     return output_is_f32()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operands: device memory of one problem, enough sets of it that a round through them leaves
+// OperandSets: device memory of one problem, enough sets of it that a round through them leaves
 // nothing of the first in L2, filled with normally distributed numbers; and the check of a result
 // against float64.
 #pragma once
@@ -15,10 +15,10 @@
 
 namespace bwgemm::bench {
 
-class Operands {
+class OperandSets {
  public:
   // Throws std::runtime_error if even one set does not fit.
-  Operands(const Gpu& gpu, const BenchProblem& problem);
+  OperandSets(const Gpu& gpu, const BenchProblem& problem);
 
   int sets() const { return sets_; }
   Pointers pointers(int set) const;

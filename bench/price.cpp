@@ -70,7 +70,7 @@ class Side {
 
   const Gpu& gpu_;
   const BenchProblem problem_;
-  Operands operands_;
+  OperandSets operands_;
   Handle handle_;
   BenchProblem gemm_;  // what the handle computes before the kernel
   std::optional<Elementwise> behind_;

@@ -3,18 +3,14 @@
 
 #include <dlfcn.h>
 
+#include "bind.h"
+
 namespace bwgemm::bench {
 
 namespace {
 
 constexpr int success = 0;   // NVML_SUCCESS
 constexpr int clock_sm = 1;  // NVML_CLOCK_SM
-
-template <class Function>
-bool bind(void* library, const char* symbol, Function& entry) {
-  entry = reinterpret_cast<Function>(dlsym(library, symbol));
-  return entry != nullptr;
-}
 
 }  // namespace
 
@@ -23,10 +19,10 @@ Sensors::Sensors(const std::string& pci_address) {
   if (library_ == nullptr) return;
   int (*init)() = nullptr;
   int (*device_at)(const char*, void**) = nullptr;
-  if (!bind(library_, "nvmlInit_v2", init) ||
-      !bind(library_, "nvmlDeviceGetHandleByPciBusId_v2", device_at) ||
-      !bind(library_, "nvmlDeviceGetClockInfo", clock_) ||
-      !bind(library_, "nvmlDeviceGetPowerUsage", power_) || init() != success)
+  if (!bind_if_there(library_, "nvmlInit_v2", init) ||
+      !bind_if_there(library_, "nvmlDeviceGetHandleByPciBusId_v2", device_at) ||
+      !bind_if_there(library_, "nvmlDeviceGetClockInfo", clock_) ||
+      !bind_if_there(library_, "nvmlDeviceGetPowerUsage", power_) || init() != success)
     return;
   if (device_at(pci_address.c_str(), &device_) != success) device_ = nullptr;
 }

@@ -5,7 +5,7 @@
 
 namespace bwgemm::bench {
 
-std::unique_ptr<Series> make_series(const Gpu& gpu, const Operands& operands, double graph_ms,
+std::unique_ptr<Series> make_series(const Gpu& gpu, const OperandSets& operands, double graph_ms,
                                     const Call& call) {
   const Series probe(gpu, operands, 4, call);
   probe.microseconds(gpu);
@@ -14,8 +14,8 @@ std::unique_ptr<Series> make_series(const Gpu& gpu, const Operands& operands, do
   return std::make_unique<Series>(gpu, operands, calls, call);
 }
 
-std::unique_ptr<Series> make_short_series(const Gpu& gpu, const Operands& operands, double graph_ms,
-                                          const Call& call) {
+std::unique_ptr<Series> make_short_series(const Gpu& gpu, const OperandSets& operands,
+                                          double graph_ms, const Call& call) {
   call(0);  // loads the kernel
   check(driver().cuStreamSynchronize(gpu.stream()), "cuStreamSynchronize");
   const double once_ms = gpu.milliseconds([&] {

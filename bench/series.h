@@ -17,7 +17,7 @@ struct Series {
   int calls;
   Graph graph;
 
-  Series(const Gpu& gpu, const Operands& operands, int calls, const Call& call)
+  Series(const Gpu& gpu, const OperandSets& operands, int calls, const Call& call)
       : calls(calls), graph(gpu, [&] {
           for (int i = 0; i < calls; ++i) call(i % operands.sets());
         }) {}
@@ -28,12 +28,12 @@ struct Series {
 };
 
 // As many calls as fill one replay, from a first rough timing.
-std::unique_ptr<Series> make_series(const Gpu& gpu, const Operands& operands, double graph_ms,
+std::unique_ptr<Series> make_series(const Gpu& gpu, const OperandSets& operands, double graph_ms,
                                     const Call& call);
 
 // The same from two calls outside of any graph, for when the timing itself must be short: at least
 // one call.
-std::unique_ptr<Series> make_short_series(const Gpu& gpu, const Operands& operands, double graph_ms,
-                                          const Call& call);
+std::unique_ptr<Series> make_short_series(const Gpu& gpu, const OperandSets& operands,
+                                          double graph_ms, const Call& call);
 
 }  // namespace bwgemm::bench

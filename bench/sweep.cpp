@@ -94,7 +94,7 @@ class Handles {
   std::map<std::tuple<std::string, int, bool, std::string>, std::unique_ptr<Handle>> handles_;
 };
 
-SweepRow timed(const Gpu& gpu, const Sensors& sensors, const Operands& operands,
+SweepRow timed(const Gpu& gpu, const Sensors& sensors, const OperandSets& operands,
                bwgemmHandle_t handle, const BenchProblem& problem, const Prediction& prediction,
                NominalDevice device, const SweepOptions& options) {
   const auto series = make_short_series(gpu, operands, options.graph_ms, [&](int set) {
@@ -144,7 +144,7 @@ class Sweep {
         timings.push_back({.prediction = prediction});
       }
       if (!timings.empty()) {
-        const Operands operands(gpu_, problem);
+        const OperandSets operands(gpu_, problem);
         for (Timing& timing : timings) time(problem, operands, timing);
         for (auto timing = timings.rbegin(); timing != timings.rend(); ++timing)
           time(problem, operands, *timing);
@@ -170,7 +170,7 @@ class Sweep {
     std::string failure = {};
   };
 
-  void time(const BenchProblem& problem, const Operands& operands, Timing& timing) {
+  void time(const BenchProblem& problem, const OperandSets& operands, Timing& timing) {
     if (!timing.failure.empty()) return;
     const Variant& variant = timing.prediction.variant;
     try {

@@ -37,10 +37,6 @@ const KernelConfig& row_of(const std::string& kernel) {
   throw std::runtime_error(kernel + " is no row of the table");
 }
 
-bool has_residues(const KernelConfig& row) {
-  return row.family == Family::cooperative && row.output == Output::scattered;
-}
-
 // Clocks of what one stamp multiplies at the peak of the tensor cores: of a stage, as far as the
 // role does it that stamps. 0: not on tensor cores.
 double product_clocks(const KernelConfig& row, const KernelParams& params) {
@@ -70,7 +66,7 @@ TracedParams traced_params(const KernelConfig& row, const Graph::KernelLaunch& l
 
 Traced run_traced(const Gpu& gpu, const Sensors& sensors, const BenchProblem& problem, int sm_count,
                   double warm_ms) {
-  const Operands operands(gpu, problem);
+  const OperandSets operands(gpu, problem);
   const Handle handle(gpu.stream(), problem.device_scalars);
   bwgemmSetSmCountTarget(handle.get(), sm_count);
   const auto call = [&](int set) { run_bwgemm(handle.get(), problem, operands.pointers(set)); };

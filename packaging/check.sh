@@ -24,11 +24,9 @@ case "${1:-}" in
     ;;
   tidy)
     tool=$(first_of clang-tidy-14 clang-tidy)
-    # Compiled by g++, read by clang, which does not know this flag.
-    mkdir -p build/tidy
-    sed 's/ -fno-gnu-unique / /' build/release/compile_commands.json >build/tidy/compile_commands.json
     sources 'src/*.cpp' 'bench/*.cpp' |
-      xargs -0 -r -n 1 -P "$(nproc)" "$tool" --quiet -p build/tidy 2> >(grep -v ' warnings\? ' >&2)
+      xargs -0 -r packaging/tidy.py --tool "$tool" --database build/release/compile_commands.json \
+        --folder build/tidy
     ;;
   lines)
     sources src include tests bench | xargs -0 -r wc -l |

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles one kernel for one target: CUDA C++ -> PTX -> cubin -> fatbin, with a gate.
+"""Compiles one kernel: CUDA C++ -> PTX -> cubin -> fatbin, with a gate.
 
-Writes OUTPUT.ptx (with line information; paths are mapped, so that they do not depend on where the
+OUTPUT is FOLDER/NAME.TARGET. Writes OUTPUT.ptx (with line information; paths are mapped, so that they do not depend on where the
 tree lies), OUTPUT.cubin and OUTPUT.fatbin (from the same PTX without line information), OUTPUT.log
 (what ptxas said), OUTPUT.csv (one line: what the kernel uses) and OUTPUT.d (for ninja).
+With --also, the same PTX becomes images for further targets, whose outputs bear their names.
 The gate refuses kernels that ptxas compiled but not well: see complaints().
 """
 
@@ -110,6 +111,8 @@ def arguments():
     parser.add_argument("--ptxas", required=True)
     parser.add_argument("--fatbinary", required=True)
     parser.add_argument("--target", required=True, help="sm_90a, sm_100a, sm_100f")
+    parser.add_argument("--also", action="append", default=[], metavar="TARGET",
+                        help="assembles the PTX for this target of the same family too")
     parser.add_argument("--include", action="append", default=[], metavar="FOLDER")
     parser.add_argument("--map", action="append", default=[], metavar="FROM=TO",
                         help="replaces a folder in the paths of the line information")
@@ -117,64 +120,91 @@ def arguments():
                         help="puts the PTX, uncompressed, beside the cubin in the fatbin")
     parser.add_argument("--only-warn", action="store_true",
                         help="prints what the gate would refuse: of kernels that are not shipped")
-    parser.add_argument("--output", required=True, help="path without extension")
+    parser.add_argument("--output", required=True, help="FOLDER/NAME.TARGET")
     parser.add_argument("source")
     return parser.parse_args()
+
+
+class Output:
+    """The files of one target."""
+
+    def __init__(self, folder, name, target):
+        self.folder, self.name, self.target = folder, name, target
+        self.stem = f"{name}.{target}"
+
+    def path(self, extension):
+        return os.path.join(self.folder, f"{self.stem}.{extension}")
+
+    def remove(self, *extensions):
+        for extension in extensions:
+            if os.path.exists(self.path(extension)):
+                os.remove(self.path(extension))
+
+    def write(self, extension, text):
+        with open(self.path(extension), "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def read(self, extension):
+        with open(self.path(extension), encoding="utf-8") as file:
+            return file.read()
+
+
+def compile_to_ptx(args, output):
+    """Returns the PTX, which does not depend on where anything lies."""
+    architecture = output.target.replace("sm_", "compute_")
+    warnings = run([args.nvcc, "-std=c++20", "--expt-relaxed-constexpr", "-lineinfo", "-ptx",
+                    f"-arch={architecture}", "--Werror=all-warnings", "-Xcompiler=-Wall",
+                    *(f"-I{os.path.abspath(include)}" for include in args.include),
+                    "-MD", "-MF", f"{output.stem}.d", "-MT", output.path("fatbin"),
+                    "-o", f"{output.stem}.ptx", os.path.abspath(args.source)], output.folder)
+    sys.stdout.write(warnings)
+    ptx = with_mapped_paths(output.read("ptx"), [entry.split("=", 1) for entry in args.map])
+    ptx = with_zeroed_hashes(ptx)
+    if "_INTERNAL_" in ptx:
+        fail(output.stem, ["a variable with internal linkage: nvcc names it after the folder of "
+                           "the build, which makes the library irreproducible"])
+    return ptx
+
+
+def for_target(ptx, target):
+    return re.sub(r"^\.target .*$", f".target {target}", ptx, count=1, flags=re.MULTILINE)
+
+
+def assemble(args, output, ptx):
+    output.write("ptx", ptx)
+    output.write("stripped.ptx", without_line_info(ptx))
+    log = run([args.ptxas, "-v", f"-arch={output.target}", "-o", f"{output.stem}.cubin",
+               f"{output.stem}.stripped.ptx"], output.folder)
+    output.remove("stripped.ptx")
+    output.write("log", log)
+    reasons = complaints(log)
+    if reasons and args.only_warn:
+        print(f"compile_kernel: {output.stem}:\n" + "\n".join(f"  {reason}" for reason in reasons))
+    elif reasons:
+        output.remove("cubin")
+        fail(output.stem, reasons)
+
+    registers, barriers, shared = resources(log)
+    size = os.path.getsize(output.path("cubin"))
+    output.write("csv", f"{output.name},{output.target},{registers},{barriers},{shared},{size}\n")
+    sm = output.target.removeprefix("sm_")
+    images = [f"--image3=kind=elf,sm={sm},file={output.stem}.cubin"]
+    if args.embed_ptx:
+        images += ["--compress=false", f"--image3=kind=ptx,sm={sm},file={output.stem}.ptx"]
+    run([args.fatbinary, f"--create={output.stem}.fatbin", "-64", *images], output.folder)
 
 
 def main():
     args = arguments()
     folder, stem = os.path.split(os.path.abspath(args.output))
-    source = os.path.abspath(args.source)
     os.makedirs(folder, exist_ok=True)
-    for extension in ("ptx", "cubin", "fatbin", "csv", "log"):
-        path = os.path.join(folder, f"{stem}.{extension}")
-        if os.path.exists(path):
-            os.remove(path)
-
-    def write(extension, text):
-        with open(os.path.join(folder, f"{stem}.{extension}"), "w", encoding="utf-8") as file:
-            file.write(text)
-
-    def read(extension):
-        with open(os.path.join(folder, f"{stem}.{extension}"), encoding="utf-8") as file:
-            return file.read()
-
-    architecture = args.target.replace("sm_", "compute_")
-    warnings = run([args.nvcc, "-std=c++20", "--expt-relaxed-constexpr", "-lineinfo", "-ptx",
-                    f"-arch={architecture}", "--Werror=all-warnings", "-Xcompiler=-Wall",
-                    *(f"-I{os.path.abspath(include)}" for include in args.include),
-                    "-MD", "-MF", f"{stem}.d", "-MT", os.path.join(folder, f"{stem}.fatbin"),
-                    "-o", f"{stem}.ptx", source], folder)
-    sys.stdout.write(warnings)
-    ptx = with_mapped_paths(read("ptx"), [entry.split("=", 1) for entry in args.map])
-    ptx = with_zeroed_hashes(ptx)
-    write("ptx", ptx)
-    if "_INTERNAL_" in ptx:
-        fail(stem, ["a variable with internal linkage: nvcc names it after the folder of the "
-                    "build, which makes the library irreproducible"])
-
-    write("stripped.ptx", without_line_info(ptx))
-    log = run([args.ptxas, "-v", f"-arch={args.target}", "-o", f"{stem}.cubin",
-               f"{stem}.stripped.ptx"], folder)
-    os.remove(os.path.join(folder, f"{stem}.stripped.ptx"))
-    write("log", log)
-    reasons = complaints(log)
-    if reasons and args.only_warn:
-        print(f"compile_kernel: {stem}:\n" + "\n".join(f"  {reason}" for reason in reasons))
-    elif reasons:
-        os.remove(os.path.join(folder, f"{stem}.cubin"))
-        fail(stem, reasons)
-
-    name = stem.rsplit(".", 1)[0]
-    registers, barriers, shared = resources(log)
-    size = os.path.getsize(os.path.join(folder, f"{stem}.cubin"))
-    write("csv", f"{name},{args.target},{registers},{barriers},{shared},{size}\n")
-    sm = args.target.removeprefix("sm_")
-    images = [f"--image3=kind=elf,sm={sm},file={stem}.cubin"]
-    if args.embed_ptx:
-        images += ["--compress=false", f"--image3=kind=ptx,sm={sm},file={stem}.ptx"]
-    run([args.fatbinary, f"--create={stem}.fatbin", "-64", *images], folder)
+    name = stem.removesuffix(f".{args.target}")
+    outputs = [Output(folder, name, target) for target in (args.target, *args.also)]
+    for output in outputs:
+        output.remove("ptx", "cubin", "fatbin", "csv", "log")
+    ptx = compile_to_ptx(args, outputs[0])
+    for output in outputs:
+        assemble(args, output, ptx if output is outputs[0] else for_target(ptx, output.target))
 
 
 if __name__ == "__main__":

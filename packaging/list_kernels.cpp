@@ -73,9 +73,10 @@ std::string_view enumerator(Major major) {
   return "?";
 }
 
-// Blackwell kernels twice: the arch-specific image for 10.0 and the family image for 10.3.
+// Blackwell kernels twice: the family's image, and from the same PTX one for 10.0 alone, which
+// drivers load that do not know families.
 std::string_view targets(bwgemm::Arch arch) {
-  return arch == bwgemm::Arch::sm90 ? "sm_90a" : "sm_100a,sm_100f";
+  return arch == bwgemm::Arch::sm90 ? "sm_90a" : "sm_100f,sm_100a";
 }
 
 int threads(const KernelConfig& config) {

@@ -13,7 +13,7 @@
 namespace bwgemm {
 namespace {
 
-constexpr std::uint32_t first_size = sizeof(bwgemmMatmulAlgo_t);  // of the first version
+constexpr std::uint32_t first_algo_size = sizeof(bwgemmMatmulAlgo_t);  // of the first version
 
 std::int32_t in_c(Operands operands) {
   return operands == Operands::in_place ? 0 : operands == Operands::copied ? 1 : 2;
@@ -43,8 +43,8 @@ void list_algos(bwgemmHandle_t c_handle, const MatmulArguments& given, bwgemmMat
   const Problem problem = validated(arguments, handle.pointer_mode);
   require(count != nullptr, "count is null but will be written");
   require(to != nullptr || capacity == 0, "algos is null but capacity is ", capacity);
-  const std::uint32_t size = capacity > 0 ? to[0].structSize : first_size;
-  check_struct_size("algos[0].structSize", size, first_size, sizeof(bwgemmMatmulAlgo_t));
+  const std::uint32_t size = capacity > 0 ? to[0].structSize : first_algo_size;
+  check_struct_size("algos[0].structSize", size, first_algo_size, sizeof(bwgemmMatmulAlgo_t));
   std::vector<Algo> all;
   if (!problem.empty())
     all = algos(problem, handle.facts, kernel_rows,

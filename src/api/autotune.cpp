@@ -22,7 +22,8 @@ namespace {
 constexpr double most_over_best_prediction = 3;
 // A candidate whose first time is this many times the least one's is timed no more.
 constexpr double hopeless = 2;
-constexpr std::uint32_t first_size = sizeof(bwgemmAutotuneOptions_t);  // of the first version
+constexpr std::uint32_t first_options_size =
+    sizeof(bwgemmAutotuneOptions_t);  // of the first version
 
 class DeviceBuffer {
  public:
@@ -248,9 +249,11 @@ double set_or(double value, double otherwise) {
 AutotuneOptions known_options(const bwgemmAutotuneOptions_t* options) {
   AutotuneOptions known;
   if (options == nullptr) return known;
-  check_struct_size("options->structSize", options->structSize, first_size, sizeof *options);
+  check_struct_size("options->structSize", options->structSize, first_options_size,
+                    sizeof *options);
   const auto* const bytes = reinterpret_cast<const unsigned char*>(options);
-  if (std::any_of(bytes + first_size, bytes + options->structSize, [](auto b) { return b != 0; }))
+  if (std::any_of(bytes + first_options_size, bytes + options->structSize,
+                  [](auto b) { return b != 0; }))
     unsupported("options has members that this version does not know and that are not zero");
   require(options->candidates >= 0, "candidates is ", options->candidates,
           " but must be at least 0");

@@ -12,8 +12,8 @@
 namespace bwgemm {
 namespace {
 
-constexpr std::int64_t unit_elements = 8;   // 16 bytes, of which TMA's strides are multiples
-constexpr std::size_t l2_line_bytes = 128;  // which rows of a tile had better not straddle
+constexpr std::int64_t copied_unit_elements = 8;  // 16 bytes, of which TMA's strides are multiples
+constexpr std::size_t l2_line_bytes = 128;        // which rows of a tile had better not straddle
 constexpr std::int64_t counted = std::numeric_limits<std::int32_t>::max();
 
 constexpr std::int64_t rounded_up(std::int64_t value, std::int64_t unit) {
@@ -27,11 +27,11 @@ std::int64_t pitch_of(std::int64_t elements) {
   for (const std::int64_t unit : {line, sector})
     if (const std::int64_t pitch = rounded_up(elements, unit); pitch - elements <= elements / 8)
       return pitch;
-  return rounded_up(elements, unit_elements);
+  return rounded_up(elements, copied_unit_elements);
 }
 
 bool can_be_counted(const CopiedLines& copied) {
-  const std::int64_t units = ceil_div(copied.elements, unit_elements);
+  const std::int64_t units = ceil_div(copied.elements, copied_unit_elements);
   return copied.elements <= counted && copied.lines <= counted / units &&
          copied.batches <= counted / (units * copied.lines);
 }
@@ -47,7 +47,7 @@ std::optional<CopiedLines> copied_lines(const Matrix& matrix, std::int64_t rows,
                      pitch_of(elements),
                      0,
                      0};
-  if (elements < unit_elements || !can_be_counted(copied)) return std::nullopt;
+  if (elements < copied_unit_elements || !can_be_counted(copied)) return std::nullopt;
   const auto bytes = static_cast<std::size_t>(copied.pitch * copied.lines * copied.batches *
                                               size_bytes(matrix.type));
   copied.bytes = (bytes + l2_line_bytes - 1) / l2_line_bytes * l2_line_bytes;

@@ -62,6 +62,25 @@ class Gate(unittest.TestCase):
             self.assertGreater(os.path.getsize(fatbin), 0)
             self.assertNotIn(b".target sm_90a", environment.read(fatbin, "rb"))
 
+    def test_one_ptx_becomes_images_for_several_targets(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = compile_kernel_run("good_kernel", folder, "sm_100f", "--also", "sm_100a")
+            self.assertEqual(done.returncode, 0, done.stdout)
+            for target in ("sm_100f", "sm_100a"):
+                file = os.path.join(folder, f"good_kernel.{target}")
+                self.assertGreater(os.path.getsize(f"{file}.fatbin"), 0)
+                self.assertIn(f".target {target}", environment.read(f"{file}.ptx"))
+                self.assertEqual(environment.read(f"{file}.csv").split(",")[1], target)
+
+    def test_a_bad_image_for_a_further_target_is_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = compile_kernel_run("bad_kernel_spill", folder, "sm_100f", "--also", "sm_100a",
+                                      "--only-warn")
+            self.assertEqual(done.returncode, 0, done.stdout)
+            self.assertIn("bad_kernel_spill.sm_100a:", done.stdout)
+            done = compile_kernel_run("bad_kernel_spill", folder, "sm_100f", "--also", "sm_100a")
+            self.assertNotEqual(done.returncode, 0)
+
     def test_a_kernel_that_is_not_shipped_may_be_bad(self):
         with tempfile.TemporaryDirectory() as folder:
             done = compile_kernel_run("bad_kernel_spill", folder, "sm_90a", "--only-warn")
