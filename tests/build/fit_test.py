@@ -5,11 +5,18 @@ changes are those of the model."""
 import os
 import re
 import subprocess
+import sys
+import tempfile
 import unittest
 
 import environment
 
-SWEEP = os.path.join(environment.SOURCE, "bench", "results", "2026-11-26-h100-sweep-large.csv")
+sys.path.insert(0, os.path.join(environment.SOURCE, "bench"))
+import evidence  # noqa: E402
+
+FOLDER = tempfile.TemporaryDirectory()
+unittest.addModuleCleanup(FOLDER.cleanup)
+SWEEP, = evidence.unpack(FOLDER.name, [evidence.index()["2026-11-26-h100-sweep-large"]])
 
 
 def run(program, *arguments):
