@@ -229,10 +229,14 @@ class Log(unittest.TestCase):
     def test_the_index_has_a_line_for_each_entry(self):
         index = environment.read(os.path.join(LOG, "README.md"))
         self.assertGreaterEqual(len(DAYS), 6)
-        for path in DAYS:
-            day = os.path.basename(path)
-            lines = [line for line in index.splitlines() if f"]({day}#" in line]
-            self.assertEqual(len(lines), len(self.entries(path)), day)
+        days = re.split(r"(?m)^## \[(.*)\]\(.*\)$", index)[1:]
+        self.assertEqual([day + ".md" for day in days[::2]], [os.path.basename(path) for path in DAYS])
+        for path, lines in zip(DAYS, days[1::2]):
+            titles = [title for title, _ in self.entries(path)]
+            lines = [line for line in lines.splitlines() if line]
+            self.assertEqual(len(lines), len(titles), path)
+            for title, line in zip(titles, lines):
+                self.assertRegex(line, rf"^\* {re.escape(title)}: \S")
 
     def test_nothing_else_lies_there(self):
         self.assertEqual({os.path.basename(path) for path in DAYS} | {"README.md"}, set(os.listdir(LOG)))
