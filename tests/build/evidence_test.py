@@ -83,7 +83,7 @@ def table_rows(text):
     """Cells of the rows of tables, without heads and rules."""
     cells = [[cell.strip() for cell in line.strip("|").split("|")]
              for line in text.splitlines() if line.startswith("|")]
-    return [row for row in cells if re.search(r"\d\.\d\d", "".join(row[1:]))]
+    return [row for row in cells if any(re.search(r"\d\.\d\d", cell) for cell in row[1:])]
 
 
 def number(cell):
@@ -192,6 +192,34 @@ class Figures(unittest.TestCase):
 
     def test_classes_of_an_h100(self):
         self.check_classes("H100", [f"2026-11-26-h100-fitted-{name}" for name in LISTS], 12)
+
+    def test_fused_epilogues(self):
+        page = environment.read(PERFORMANCE).split("## Fused epilogues\n")[1].split("\n## ")[0]
+        classes, _ = self.summary("2026-11-23-realworld", "2026-11-23-epilogues")
+        names = {"derivatives": "fused derivative", "gates": "fused gate: SwiGLU, GeGLU", "residual": "fused residual",
+                 "bias": "fused bias, relu, gelu", "silu": "fused silu, gelu by erf"}
+        rows = table_rows(page)
+        self.assertEqual(len(rows), len(names))
+        for title, first in rows:
+            self.assert_near(first, float(classes[names[re.match(r"\w+", title)[0]]]["mean_first"]), title)
+
+    def test_prices_of_epilogues(self):
+        """In per cent, at 4096^3; gates are the mean of three."""
+        rows = csv.DictReader(io.StringIO(evidence.Store().text(evidence.index()["2026-11-22-at-once-price"])))
+        price = {row["name"].replace("sq4096.", ""): 100 * (float(row["price"]) - 1) for row in rows}
+        price["gates"] = sum(price[name] for name in ("swiglu", "swiglu_stacked", "geglu")) / 3
+        lines = environment.read(PERFORMANCE).splitlines()
+        head = lines.index("| bias | relu | gates | silu | gelu by tanh | gelu by erf | bias and gelu |")
+        cells = [cell.strip() for cell in lines[head + 2].strip("|").split("|")]
+        names = ("bias", "relu", "gates", "silu", "gelu_tanh", "gelu_erf", "bias_gelu_tanh")
+        for name, cell in zip(names, cells, strict=True):
+            self.assertLessEqual(abs(float(cell) - price[name]), 0.0501, f"{name}: {price[name]:.3f}")
+
+    def test_the_price_of_batch_invariance(self):
+        rows = list(csv.DictReader(io.StringIO(
+            evidence.Store().text(evidence.index()["2026-11-21-batch-invariant"]))))
+        said = re.search(r"BATCH_INVARIANT` takes ([\d.]+) times", environment.read(PERFORMANCE))
+        self.assert_near(said[1], mean(rows, "price"), "batch invariance")
 
     def test_charts_are_drawn_from_the_files(self):
         names = [FITTED + name for name in LISTS]
