@@ -193,6 +193,32 @@ class Figures(unittest.TestCase):
     def test_classes_of_an_h100(self):
         self.check_classes("H100", [f"2026-11-26-h100-fitted-{name}" for name in LISTS], 12)
 
+    def test_sentences_of_the_page(self):
+        page = re.sub(r"\s+", " ", environment.read(PERFORMANCE))
+        said = r"([\d.]+)"
+        for name, sentence, columns in (
+                ("2026-11-24-copies-odd-outputs", rf"by {said} in the mean of 59 .*? The worst is {said} \(`",
+                 ("mean first", "worst first")),
+                ("2026-11-25-first-loads-straddling",
+                 rf"In 40 random products cuBLASLt is ahead: {said} of its first and {said} of its best. "
+                 rf"The worst is {said} of its first and {said} of its best \(",
+                 ("mean first", "mean best", "worst first", "worst best")),
+                (FITTED + "models", rf"In 146 layers .*? The worst is {said} of the first and {said} of the best",
+                 ("worst first", "worst best"))):
+            figures = re.search(sentence, page)
+            self.assertTrue(figures, sentence)
+            rows = [row for row in compared(name) if row["epilogue"] == "none"]
+            for cell, column in zip(figures.groups(), columns, strict=True):
+                what, of = column.split()
+                value = mean(rows, f"ratio_{of}") if what == "mean" else min(
+                    float(row[f"ratio_{of}"]) for row in rows)
+                self.assert_near(cell, value, f"{name}, {column}")
+            self.assertIn(name, page)
+        rows = [row for row in compared(FITTED + "models") if row["epilogue"] == "none"]
+        ahead = re.search(rf"ahead by {said} % of the first and {said} % of the best", page)
+        for cell, of in zip(ahead.groups(), ("first", "best"), strict=True):
+            self.assertLessEqual(abs(float(cell) - 100 * (mean(rows, f"ratio_{of}") - 1)), 0.0501)
+
     def test_fused_epilogues(self):
         page = environment.read(PERFORMANCE).split("## Fused epilogues\n")[1].split("\n## ")[0]
         classes, _ = self.summary("2026-11-23-realworld", "2026-11-23-epilogues")
@@ -246,6 +272,20 @@ class Figures(unittest.TestCase):
         header = environment.read(os.path.join(ROOT, "src", "select", "arch_costs.h"))
         said = re.search(r"to (\d+) problems, (\d+) of them timed on\s+// an H100", header)
         self.assertEqual([int(said[1]), int(said[2])], [sum(counts.values()), counts["h100"]])
+
+
+class Fit(unittest.TestCase):
+    def test_a_fit_reads_what_the_index_names(self):
+        """echo in the place of bwgemm_fit: the options, what is held out, and what is fitted to."""
+        done = subprocess.run([sys.executable, os.path.join(ROOT, "bench", "evidence.py"), "fit", "echo",
+                               "--rounds", "3"], stdout=subprocess.PIPE, text=True, check=True)
+        words = done.stdout.split()
+        held = [words[i + 1] for i, word in enumerate(words) if word == "--held"]
+        fitted = words[2 + 2 * len(held):]
+        self.assertEqual(words[:2], ["--rounds", "3"])
+        for role, paths in (("held", held), ("fit", fitted)):
+            self.assertEqual([os.path.splitext(os.path.basename(path))[0] for path in paths],
+                             [row["id"] for row in evidence.with_role(role)])
 
 
 class Log(unittest.TestCase):
