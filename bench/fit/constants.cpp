@@ -130,18 +130,18 @@ std::vector<Constant> fitted_constants() {
 }
 
 void start_from(std::vector<Constant>& constants, const std::string& path) {
+  const auto fail = [&](const std::string& why) { throw std::runtime_error(path + ": " + why); };
   std::ifstream file(path);
-  if (!file) throw std::runtime_error(path + ": cannot open it");
+  if (!file) fail("cannot open it");
   for (std::string line; std::getline(file, line);) {
     if (line.empty() || line.front() == '#') continue;
     std::istringstream words(line);
     std::string name;
     double value = 0;
-    if (!(words >> name >> value) || value <= 0)
-      throw std::runtime_error(path + ": not a name and a value above 0: " + line);
+    if (!(words >> name >> value) || value <= 0) fail("not a name and a value above 0: " + line);
     const auto found = std::find_if(constants.begin(), constants.end(),
                                     [&](const Constant& one) { return one.name == name; });
-    if (found == constants.end()) throw std::runtime_error(path + ": no such constant: " + name);
+    if (found == constants.end()) fail("no such constant: " + name);
     *found->value = found->start = value;
   }
 }
