@@ -22,10 +22,12 @@ namespace bwgemm::bench {
 namespace {
 
 constexpr const char* usage =
-    "usage: bwgemm_fit [--held FILE]... [--rounds N] [--cross-validate N] SWEEP.csv...\n";
+    "usage: bwgemm_fit [--held FILE]... [--start FILE] [--rounds N] [--cross-validate N] "
+    "SWEEP.csv...\n";
 
 struct Options {
   std::vector<std::string> files, held;
+  std::string start;  // empty: the library's constants
   int rounds = 25;
   int folds = 0;  // of cross-validation; 0: none
 };
@@ -49,6 +51,8 @@ Options parse_options(std::span<const char* const> arguments) {
     if (++i == arguments.size()) throw std::runtime_error(std::string(argument) + ": of what?");
     if (argument == "--held")
       options.held.emplace_back(arguments[i]);
+    else if (argument == "--start")
+      options.start = arguments[i];
     else if (argument == "--rounds")
       options.rounds = positive(argument, arguments[i]);
     else if (argument == "--cross-validate")
@@ -124,7 +128,8 @@ void run(const Options& options) {
   }
   std::vector<HeldOut> held;
   for (const std::string& file : options.held) held.push_back({file, read_problems(file)});
-  const std::vector<Constant> constants = fitted_constants();
+  std::vector<Constant> constants = fitted_constants();
+  if (!options.start.empty()) start_from(constants, options.start);
   print("before", problems, held);
   if (options.folds > 0)
     cross_validate(options, std::move(problems), held, constants);

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "constants.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
 
 #include "kernels/rows.h"
 #include "select/arch_costs.h"
@@ -123,6 +127,23 @@ std::vector<Constant> fitted_constants() {
   for (std::size_t i = 0; i < paces.size(); ++i)
     all.push_back({name(sm90_shapes[i]), &paces[i], pace_width, paces[i]});
   return all;
+}
+
+void start_from(std::vector<Constant>& constants, const std::string& path) {
+  const auto fail = [&](const std::string& why) { throw std::runtime_error(path + ": " + why); };
+  std::ifstream file(path);
+  if (!file) fail("cannot open it");
+  for (std::string line; std::getline(file, line);) {
+    if (line.empty() || line.front() == '#') continue;
+    std::istringstream words(line);
+    std::string name;
+    double value = 0;
+    if (!(words >> name >> value) || value <= 0) fail("not a name and a value above 0: " + line);
+    const auto found = std::find_if(constants.begin(), constants.end(),
+                                    [&](const Constant& one) { return one.name == name; });
+    if (found == constants.end()) fail("no such constant: " + name);
+    *found->value = found->start = value;
+  }
 }
 
 }  // namespace bwgemm::bench

@@ -24,4 +24,8 @@ const double* fitted_pace(const KernelConfig& config);
 
 std::vector<Constant> fitted_constants();
 
+// Constants begin at the values of a file instead of at the library's: lines of a name and a value,
+// `#` begins a comment. What it does not name stays. Throws std::runtime_error.
+void start_from(std::vector<Constant>& constants, const std::string& path);
+
 }  // namespace bwgemm::bench

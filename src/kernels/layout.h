@@ -234,7 +234,7 @@ constexpr bool can_sum_in_cluster(const KernelConfig& config) {
 }
 
 // More slow the kernel down. The A of Output::columns streams by, and the memory answers best if
-// all multiprocessors together ask it for 10 MB or a little more (bench/NOTES.md, 2026-11-25).
+// all multiprocessors together ask it for 10 MB or a little more (bench/log/2026-11-25.md).
 constexpr int most_stages(const KernelConfig& config) {
   constexpr int any_number = 64;
   if (config.output != Output::columns) return any_number;

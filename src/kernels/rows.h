@@ -221,7 +221,7 @@ constexpr bool all_distinct() {
 
 static_assert(all_shapes_used(), "a shape of sm90_shapes breaks a rule of sm90::invalid_because()");
 static_assert(all_valid(), "a row of kernel_rows breaks a rule of its family's invalid_because()");
-static_assert(kernel_rows.size() <= 320, "more rows need their gain in bench/NOTES.md");
+static_assert(kernel_rows.size() <= 320, "more rows need their gain in bench/log");
 static_assert(all_distinct(), "two rows of kernel_rows are the same kernel");
 
 }  // namespace bwgemm

@@ -90,7 +90,7 @@ struct ArchCosts {
 // clang-format off
 inline constexpr ArchCosts h200_costs = {
     // Fitted together 2026-11-26, with the paces of shapes (kernels/rows.h), to 3120 problems, 328 of them timed on
-    // an H100 (bench/NOTES.md); to order more than to time. A line says where else a value is from.
+    // an H100 (bench/log/2026-11-26.md); to order more than to time. A line says where else a value is from.
     .launch_us = 2.29,
     .cluster_us = 0.0713,
     .memory_bytes_per_us = 4.99e6,
@@ -158,7 +158,7 @@ inline constexpr ArchCosts h200_costs = {
 };
 
 // Nothing here was measured. What has no remark was fitted 2026-11-22 to times of 70 problems that the
-// virtual B200 predicts (tests/vgpu/timing, bench/NOTES.md): sums for what is within a third of the best
+// virtual B200 predicts (tests/vgpu/timing, bench/log/2026-11-22.md): sums for what is within a third of the best
 // are 6 % off in the median. What is H200's was taken over.
 inline constexpr ArchCosts b200_costs = {
     .launch_us = 1.98,

@@ -164,7 +164,7 @@ double memory_us(const Problem& problem, const DeviceFacts& facts, const ArchCos
 }
 
 // One k block of a kernel that moves the lines of operands that TMA cannot place, in us: fitted to
-// 464 times of an H200 (bench/NOTES.md, 2026-11-24). The longer of products and moves, which depend
+// 464 times of an H200 (bench/log/2026-11-24.md). The longer of products and moves, which depend
 // on how many lines they move, and whether in another order of k, as a moved MN-major operand asks.
 double moving_block_us(const Problem& problem, const KernelConfig& config) {
   constexpr double lines_at_once = 128;

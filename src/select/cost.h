@@ -36,7 +36,7 @@
 // Of products of vectors a CTA takes one unit after the other, each as long as its loads take.
 //
 // Constants and paces are fitted together, to the kernels that win more than to times
-// (bench/NOTES.md, 2026-11-26). Rates of device memory are those of the chip that was measured,
+// (bench/log/2026-11-26.md). Rates of device memory are those of the chip that was measured,
 // times what the device's memory is faster or slower by clock and width.
 #pragma once
 

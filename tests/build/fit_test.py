@@ -5,11 +5,18 @@ changes are those of the model."""
 import os
 import re
 import subprocess
+import sys
+import tempfile
 import unittest
 
 import environment
 
-SWEEP = os.path.join(environment.SOURCE, "bench", "results", "2026-11-26-h100-sweep-large.csv")
+sys.path.insert(0, os.path.join(environment.SOURCE, "bench"))
+import evidence  # noqa: E402
+
+FOLDER = tempfile.TemporaryDirectory()
+unittest.addModuleCleanup(FOLDER.cleanup)
+SWEEP, = evidence.unpack(FOLDER.name, [evidence.index()["2026-11-26-h100-sweep-large"]])
 
 
 def run(program, *arguments):
@@ -50,9 +57,30 @@ class Fit(unittest.TestCase):
             self.assertAlmostEqual(float(mean), 100 * sum(regrets) / len(regrets), delta=0.02)
             self.assertAlmostEqual(float(worst), 100 * max(regrets), delta=0.02)
 
+    def test_it_starts_from_the_constants_of_a_file(self):
+        start = os.path.join(environment.SOURCE, "bench", "fit", "start-2026-11-26.txt")
+        with open(start, encoding="utf-8") as file:
+            wanted = dict(line.split() for line in file if not line.startswith("#"))
+        text = self.output("bwgemm_fit", "--rounds", "1", "--start", start, SWEEP)
+        began = dict(re.findall(r"(?m)^(\S+) ([\d.e+-]+) [\d.e+-]+$", text))
+        self.assertEqual({name: float(value) for name, value in began.items()},
+                         {name: float(value) for name, value in wanted.items()})
+
+    def test_a_file_of_constants_must_be_one(self):
+        for line, text in (("nonsense 1", "no such constant: nonsense"),
+                           ("launch_us", "not a name and a value above 0: launch_us"),
+                           ("launch_us 0", "not a name and a value above 0: launch_us 0")):
+            path = os.path.join(FOLDER.name, "start.txt")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(f"# a comment\n{line}\n")
+            done = run("bwgemm_fit", "--start", path, SWEEP)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn(text, done.stderr)
+
     def test_wrong_arguments_are_named(self):
         for arguments, text in (([], "no sweep"), (["--rounds", "0", SWEEP], "--rounds"),
-                                (["--what", "1", SWEEP], "--what"), (["/none.csv"], "/none.csv")):
+                                (["--what", "1", SWEEP], "--what"), (["/none.csv"], "/none.csv"),
+                                (["--start", "/none.txt", SWEEP], "/none.txt: cannot open it")):
             done = run("bwgemm_fit", *arguments)
             self.assertEqual((done.returncode, done.stdout), (2, ""))
             self.assertIn(text, done.stderr)

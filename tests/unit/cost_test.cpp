@@ -132,7 +132,7 @@ TEST(CostScale, SplittingALongKHelpsUntilMergingCosts) {
   }
 }
 
-// ---- orders that an H200 was timed to have (bench/NOTES.md, 2026-11-23) ----
+// ---- orders that an H200 was timed to have (bench/log/2026-11-23.md) ----
 
 double h200_us(std::string_view kernel, const Problem& problem, int splits = 1) {
   return us(row_named(kernel), problem, 0, splits);

@@ -21,7 +21,7 @@ inline constexpr int epilogue_warps = cta_rows / warp_threads;
 // What passes from one CTA to another is moved by TMA and tcgen05, and ordered by the bytes that
 // barriers count, by commits and by the fences of tcgen05. So arrivals at the peer are relaxed and
 // waits have CTA scope: cluster scope would order ordinary memory too, by a fence of the whole GPU
-// per arrival (bench/NOTES.md, 2026-11-21).
+// per arrival (bench/log/2026-11-21.md).
 template <KernelConfig config>
 struct Cta {
   static constexpr int cluster_size = config.cluster.size();

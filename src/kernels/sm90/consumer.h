@@ -115,7 +115,7 @@ class OperandReader {
   // One lane per CTA that the slot was filled by, in every warp: each warp answers for its own wait
   // only. What is handed over are finished reads of wgmma, not ordinary memory: a release at
   // cluster scope would put a GPU-wide fence before every arrival, which took a quarter of the
-  // speed (bench/NOTES.md, 2026-11-21).
+  // speed (bench/log/2026-11-21.md).
   BWGEMM_DEVICE void release(std::uint32_t stage) const {
     if (!releases_) return;
     if constexpr (Cta<config>::cluster_size == 1)

@@ -3,7 +3,7 @@
 // cluster each CTA loads its part of the operand that CTAs share and multicasts it to all of them.
 //
 // What lies outside of an operand is not asked for: TMA takes longer over a row of zeros than over
-// one from L2 (bench/NOTES.md, 2026-11-22). The slot keeps there what it held, which reaches only
+// one from L2 (bench/log/2026-11-22.md). The slot keeps there what it held, which reaches only
 // rows and columns of the tile that are outside of D. But no part that CTAs share is nothing: a
 // CTA that did not need all of its sharers for a slot could be a round ahead of one of them, whose
 // empty barrier would then count its release in the round before.

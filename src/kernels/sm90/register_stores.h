@@ -2,7 +2,7 @@
 // RegisterStores: the epilogue of a consumer warpgroup whose tiles are a few columns of D. Its
 // threads store from their registers, wherever the columns begin: the way through staging buffers
 // and the output role takes longer, and nothing hides it where a CTA has one tile. (Narrow tiles in
-// rows of D lost by it: bench/NOTES.md, 2026-11-25.)
+// rows of D lost by it: bench/log/2026-11-25.md.)
 #pragma once
 
 #include "kernels/epilogue.h"

@@ -17,7 +17,7 @@ inline constexpr int shifting_threads = 128;
 inline constexpr int class_chunk_bytes = chunk_bytes / residue_classes;  // MN-major
 
 // An operand's boxes in one block of k, dealt out to the warps. TMA takes them fastest from single
-// lanes, and about as long for a box of 2 KiB as for one of 1 KiB (bench/NOTES.md, 2026-11-21).
+// lanes, and about as long for a box of 2 KiB as for one of 1 KiB (bench/log/2026-11-21.md).
 template <Major major, int extent>
 struct ResidueBoxes {
   static constexpr int by_class = residue_classes * (major == Major::k ? 1 : extent / 64);

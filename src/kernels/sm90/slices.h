@@ -230,7 +230,7 @@ class SliceWriter {
     __syncwarp();  // all lanes' accesses and fences before the arrival of one
     if (lane_ == 0) ptx::mbarrier_arrive(staging_.ring.empty(at_).address);
     // Tells the compiler that the warp is whole again. Without it, it may keep the main loop's
-    // descriptors in vector registers, at twice the instructions (bench/NOTES.md).
+    // descriptors in vector registers, at twice the instructions (bench/log/2026-11-21.md).
     __syncwarp();
     at_.advance(staging_.count);
   }
