@@ -13,7 +13,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ALLOWED_LIBRARIES = {"libc.so.6", "libm.so.6", "libgcc_s.so.1", "libstdc++.so.6"}
 # glibc 2.34 and the libstdc++ of GCC 11: the oldest that the library runs with; README states them.
 NEWEST_SYMBOLS = {"GLIBC": (2, 34), "GLIBCXX": (3, 4, 29), "CXXABI": (1, 3, 13)}
-MAX_BYTES = 40 << 20
+MAX_IMAGES, MAX_MEGABYTES = 300, 40  # README, the changelog and packaging/README.md state them
 MAX_LOAD_SECONDS = 0.005
 
 LOAD_TIME = """
@@ -92,9 +92,16 @@ class Library(unittest.TestCase):
         for name in ("bwgemm_archive_begin", "bwgemm_archive_end"):
             self.assertRegex(symbols, rf"LOCAL +(?:HIDDEN|DEFAULT) +{rodata} {name}\b")
 
-    def test_size(self):
-        self.assertLess(os.path.getsize(environment.LIBRARY), MAX_BYTES)
+    def test_budgets(self):
+        self.assertLess(os.path.getsize(environment.LIBRARY), MAX_MEGABYTES * 1000 * 1000)
+        images = environment.read(os.path.join(environment.KERNELS, "kernels.csv")).splitlines()[1:]
+        self.assertLessEqual(len(images), MAX_IMAGES)
+        text = f"{MAX_IMAGES} images and {MAX_MEGABYTES} MB"
+        for page in ("README.md", "CHANGELOG.md", os.path.join("packaging", "README.md")):
+            words = " ".join(environment.read(os.path.join(environment.SOURCE, page)).split())
+            self.assertIn(text, words, page)
 
+    @unittest.skipUnless(os.environ.get("BWGEMM_TEST_TIMES"), "judges a time: BWGEMM_TEST_TIMES")
     def test_load_time(self):
         script = LOAD_TIME.format(library=environment.LIBRARY)
         times = [float(output(sys.executable, "-c", script)) for _ in range(7)]
