@@ -125,9 +125,9 @@ int run_offline(const Options& options) {
   if (options.mode == Mode::summary)
     show_summary(options);
   else if (options.mode == Mode::random_problems)
-    std::fputs(random_problem_list(options.seed, options.count).c_str(), stdout);
-  else
-    show_regret(options, read_sweep(options.from));
+    const auto list = options.of_space ? space_problem_list : random_problem_list;
+  std::fputs(list(options.seed, options.count).c_str(), stdout);
+  else show_regret(options, read_sweep(options.from));
   return 0;
 }
 

@@ -41,9 +41,10 @@ void read_shard(const std::string& text, Options& options) {
 
 void read_random(const std::string& text, Options& options) {
   const std::vector<std::string> parts = split(text, ',');
-  if (parts.size() != 2)
+  if (parts.size() < 2 || parts.size() > 3 || (parts.size() == 3 && parts[2] != "space"))
     throw std::runtime_error("--random-problems is '" + text +
-                             "' but must be SEED,COUNT, such as 1,100");
+                             "' but must be SEED,COUNT or SEED,COUNT,space, such as 1,100");
+  options.of_space = parts.size() == 3;
   options.seed = static_cast<std::uint64_t>(whole_number("--random-problems' seed", parts[0]));
   options.count = within("--random-problems' count", parts[1], 1, 100000);
 }
@@ -162,7 +163,8 @@ std::string usage() {
          "                      with --from SWEEP.csv: of a sweep's CSV, without a GPU; --explain\n"
          "                      shows all times, --worst N (15) how many problems\n"
          "  --summary FILES     ratios of result CSVs (a,b,...) by class of problem\n"
-         "  --random-problems SEED,COUNT  print a list of problems that no constant was fitted to\n"
+         "  --random-problems SEED,COUNT  print a list of problems: layers of models, odd sizes\n"
+         "  --random-problems SEED,COUNT,space  from all over what a user can ask for\n"
          "  --ceiling           the rates that nothing can exceed: tensor cores, memory, delivery\n"
          "  --ladder            times the steps of bench/kernels/ladder at m = n = k = --size N\n"
          "                      (4096); on a virtual B200 only checks them\n"

@@ -35,8 +35,9 @@ struct Options {
   std::string input;          // --summary FILE.csv[,FILE.csv...]
   std::string output;         // --trace FILE.json
   int sm_count = 0;           // --sm-count N: multiprocessors of --trace; 0: all
-  std::uint64_t seed = 0;     // --random-problems SEED,COUNT
+  std::uint64_t seed = 0;     // --random-problems SEED,COUNT[,space]
   int count = 0;
+  bool of_space = false;      // --random-problems SEED,COUNT,space
   int size = 4096;            // --size N: m, n and k of --ladder
   std::string csv, json;      // --csv FILE, --json FILE
   bool resume = false;        // --resume: skip what --csv FILE already holds

@@ -122,15 +122,20 @@ TEST(BenchClasses, AllAreThoseWithoutEpilogues) {
   EXPECT_NE(summary_text(all).find("1.040 <"), std::string::npos);
 }
 
+std::vector<BenchProblem> read_list(const std::string& list) {
+  const std::string path = testing::TempDir() + "bench_random_problems.csv";
+  std::ofstream(path) << list;
+  std::vector<BenchProblem> problems = read_problem_list(path, false);
+  std::remove(path.c_str());
+  return problems;
+}
+
 TEST(BenchRandomProblems, AreTheSameForASeedAndReadable) {
   const std::string list = random_problem_list(11, 300);
   EXPECT_EQ(list, random_problem_list(11, 300));
   EXPECT_NE(list, random_problem_list(12, 300));
   EXPECT_TRUE(list.starts_with(random_problem_list(11, 300).substr(0, 20)));
-  const std::string path = testing::TempDir() + "bench_random_problems.csv";
-  std::ofstream(path) << list;
-  const std::vector<BenchProblem> problems = read_problem_list(path, false);
-  std::remove(path.c_str());
+  const std::vector<BenchProblem> problems = read_list(list);
   ASSERT_EQ(problems.size(), 300u);
   std::set<std::string> names, classes;
   for (const BenchProblem& problem : problems) {
@@ -142,6 +147,25 @@ TEST(BenchRandomProblems, AreTheSameForASeedAndReadable) {
   }
   EXPECT_EQ(names.size(), problems.size());
   EXPECT_EQ(classes.size(), problem_classes().size()) << "some class has no random problem";
+}
+
+TEST(BenchRandomProblems, OfTheSpaceReachItsCorners) {
+  EXPECT_EQ(space_problem_list(11, 400), space_problem_list(11, 400));
+  const std::vector<BenchProblem> problems = read_list(space_problem_list(11, 400));
+  ASSERT_EQ(problems.size(), 400u);
+  int odd = 0, fused = 0, batches = 0, scaled = 0, wide = 0, vectors = 0, deep = 0;
+  for (const BenchProblem& problem : problems) {
+    EXPECT_TRUE(problem.unsupported.empty()) << problem.name << ": " << problem.unsupported;
+    EXPECT_LE(problem.flop(), 2e13) << problem.name;
+    if (problem.m % 8 != 0 && problem.k % 8 != 0) ++odd;
+    if (problem.epilogue.any()) ++fused;
+    if (problem.batch > 1) ++batches;
+    if (problem.beta != 0 && !problem.epilogue.any()) ++scaled;
+    if (std::max(problem.m, problem.n) > 16384) ++wide;
+    if (std::min(problem.m, problem.n) <= 4) ++vectors;
+    if (problem.k > 16384) ++deep;
+  }
+  for (const int count : {odd, fused, batches, scaled, wide, vectors, deep}) EXPECT_GE(count, 12);
 }
 
 }  // namespace
