@@ -16,7 +16,7 @@
 namespace {
 
 constexpr int queries = 128, keys = 512, depth = 64, rows = 64;  // rows of a tile
-constexpr int threads = 160;
+constexpr int threads = 160, row_bytes = 128;
 
 void check(CUresult result, const char* call) {
   if (result == CUDA_SUCCESS) return;
@@ -53,7 +53,7 @@ struct Rows {
       }
     CHECK(cuMemAlloc(&address, halves.size() * sizeof halves[0]));
     CHECK(cuMemcpyHtoD(address, halves.data(), halves.size() * sizeof halves[0]));
-    const cuuint64_t extent[] = {depth, static_cast<cuuint64_t>(count)}, stride[] = {depth * 2};
+    const cuuint64_t extent[] = {depth, static_cast<cuuint64_t>(count)}, stride[] = {row_bytes};
     const cuuint32_t box[] = {depth, rows}, steps[] = {1, 1};
     CHECK(cuTensorMapEncodeTiled(
         &map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, reinterpret_cast<void*>(address), extent, stride,
