@@ -8,7 +8,7 @@
   chart.py timeline --results a.json[,b.json] --microseconds 20 --output timeline.svg
 
 results: `bwgemm_bench --csv`; classes: `bwgemm_bench --summary ... --csv`; ceilings:
-`bwgemm_bench --ceiling --csv`; of the ladder, both: `tests/vgpu/timing/ladder.py --csv`; of a
+`bwgemm_bench --ceiling --csv`; of the ladder, both: `tests/kernels_on_vgpu/timing/ladder.py --csv`; of a
 timeline: `bwgemm_bench --trace`. The same
 input gives the same bytes.
 """

@@ -19,8 +19,9 @@ TESTS = os.path.join(environment.SOURCE, "tests", "README.md")
 DOCS = os.path.join(environment.SOURCE, "packaging", "docs")
 PAGES = sorted(glob.glob(os.path.join(DOCS, "*.md")))
 # Written to be read as a whole, by users: these keep to the width.
-PROSE = [README, os.path.join(environment.SOURCE, "CHANGELOG.md"),
-         TESTS, *PAGES]
+VGPU = [os.path.join(environment.SOURCE, "tests", "kernels_on_vgpu", "README.md"),
+        *glob.glob(os.path.join(environment.SOURCE, "tests", "vgpu", "**", "*.md"), recursive=True)]
+PROSE = [README, os.path.join(environment.SOURCE, "CHANGELOG.md"), TESTS, *PAGES, *VGPU]
 FENCE = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
 
 
@@ -136,10 +137,12 @@ class Contents(unittest.TestCase):
     def test_every_test_that_is_named_exists(self):
         known = tests()
         level = r"(?:unit|api|gpu|vgpu|fuzz|ladder|build)"
-        for path in (TESTS, *PAGES):
+        for path in (TESTS, *PAGES, *VGPU):
             named = re.findall(rf"`({level}\.[^`/ ][^` ]*)`", without_code(environment.read(path)))
             self.assertGreater(len(named), 60 if path == TESTS else -1)
             for name in named:  # of a test, or of all tests below it
+                if name.endswith(".py"):
+                    continue
                 self.assertTrue(fnmatch.filter(known, name) or fnmatch.filter(known, name + ".*"),
                                 f"{os.path.basename(path)}: no test is called {name}")
 

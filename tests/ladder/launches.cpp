@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Launches steps of the ladder once each and looks at no result: for the virtual GPU's simulated
-// time, which computes none (tests/vgpu/timing/ladder.py).
+// time, which computes none (tests/kernels_on_vgpu/timing/ladder.py).
 //
 //   bwgemm_ladder_launches m n k [step...]
 #include <algorithm>

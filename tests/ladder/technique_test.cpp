@@ -10,7 +10,7 @@
 #include <string>
 
 #include "bench/kernels/ladder/steps.h"
-#include "vgpu/ptx_roles.h"
+#include "vgpu/ptx/ptx_roles.h"
 
 namespace bwgemm::ladder {
 namespace {

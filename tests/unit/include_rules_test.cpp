@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folders of src/ include each other in one direction only. Reads the sources, which lie above
-// the working folder, above this file, or where BWGEMM_SOURCE_DIR says.
+// The folders of src/ include each other in one direction only, and so do those of tests/vgpu,
+// which includes nothing of the library. Reads the sources, which lie above the working folder,
+// above this file, or where BWGEMM_SOURCE_DIR says.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -9,49 +10,109 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 
 namespace {
 
 namespace fs = std::filesystem;
 
-// What the files of a folder may include besides files of their own folder.
-const std::map<std::string, std::set<std::string>> allowed = {
-    {"core", {}},
-    {"kernels", {"core"}},
-    {"select", {"core", "kernels"}},
-    {"plan", {"core", "kernels"}},
-    {"launch", {"core", "kernels", "plan"}},
-    {"api", {"core", "kernels", "select", "plan", "launch"}},
+// What the files of a folder may include besides files of their own folder; and single files beyond
+// that: the includer's and the included path.
+struct Rules {
+  std::map<std::string, std::set<std::string>> allowed;
+  std::set<std::pair<std::string, std::string>> exceptions;
 };
 
-// Single files beyond the rule: the includer's and the included path.
-const std::set<std::pair<std::string, std::string>> exceptions = {
-    {"plan/plan.h", "select/select.h"},    // Choice is what a plan is made from
-    {"plan/copies.h", "select/copies.h"},  // and Copies what theirs is
+const Rules library = {
+    {{"core", {}},
+     {"kernels", {"core"}},
+     {"select", {"core", "kernels"}},
+     {"plan", {"core", "kernels"}},
+     {"launch", {"core", "kernels", "plan"}},
+     {"api", {"core", "kernels", "select", "plan", "launch"}}},
+    {{"plan/plan.h", "select/select.h"},     // Choice is what a plan is made from
+     {"plan/copies.h", "select/copies.h"}},  // and Copies what theirs is
+};
+
+// "": the files on top, which are the interface. Machine and judges know each other: an access is
+// judged where a warp makes it.
+const Rules virtual_gpu = {
+    {{"", {}},
+     {"ptx", {""}},
+     {"judges", {"", "ptx", "machine"}},
+     {"machine", {"", "ptx", "judges"}},
+     {"operations", {"", "ptx", "judges", "machine"}},
+     {"asynchronous", {"", "ptx", "judges", "machine", "operations"}},
+     {"timing", {"", "ptx", "judges", "machine", "operations"}},
+     {"driver", {"", "timing"}},
+     {"calibration", {"operations", "asynchronous"}},
+     {"support", {""}},
+     {"example", {}}},
+    {{"machine/cta.cpp", "asynchronous/wgmma.h"},  // a CTA owns its warpgroups
+     {"machine/simulation.cpp", "asynchronous/wgmma.h"},
+     {"machine/splits.cpp", "asynchronous/wgmma.h"},
+     {"machine/simulation.cpp",
+      "timing/timeline.h"},  // which decides who goes next, if there is one
+     {"ptx/register_places.cpp", "timing/timeline.h"}},  // and asks for some registers' places
 };
 
 std::string folder_of(const std::string& path) {
-  return path.substr(0, path.find('/'));
+  const std::size_t slash = path.find('/');
+  return slash == path.npos ? "" : path.substr(0, slash);
 }
 
-// The project file that a line includes; nothing for system headers and the public header.
-std::optional<std::string> included(const std::string& line) {
+// What stands between the quotes, or the brackets, of a line that includes something.
+std::optional<std::string> included(const std::string& line, char opening, char closing) {
   const std::size_t hash = line.find_first_not_of(" \t");
   if (hash == line.npos || line[hash] != '#') return std::nullopt;
   const std::size_t word = line.find_first_not_of(" \t", hash + 1);
   if (word == line.npos || line.compare(word, 7, "include") != 0) return std::nullopt;
-  const std::size_t open = line.find('"', word), close = line.find('"', open + 1);
+  const std::size_t open = line.find(opening, word), close = line.find(closing, open + 1);
   if (open == line.npos || close == line.npos) return std::nullopt;
-  const std::string path = line.substr(open + 1, close - open - 1);
-  if (path.starts_with("bwgemm/") || path.find('/') == path.npos) return std::nullopt;
+  return line.substr(open + 1, close - open - 1);
+}
+
+// The project file that a line of src includes; nothing for system headers and the public header.
+std::optional<std::string> included(const std::string& line) {
+  const std::optional<std::string> path = included(line, '"', '"');
+  if (!path || path->starts_with("bwgemm/") || path->find('/') == path->npos) return std::nullopt;
   return path;
 }
 
+bool may_include(const Rules& rules, const std::string& from, const std::string& to) {
+  if (folder_of(from) == folder_of(to) || rules.exceptions.contains({from, to})) return true;
+  const auto rule = rules.allowed.find(folder_of(from));
+  return rule == rules.allowed.end() || rule->second.contains(folder_of(to)) ||
+         !rules.allowed.contains(folder_of(to));
+}
+
 bool may_include(const std::string& from, const std::string& to) {
-  if (folder_of(from) == folder_of(to) || exceptions.contains({from, to})) return true;
-  const auto rule = allowed.find(folder_of(from));
-  return rule == allowed.end() || rule->second.contains(folder_of(to)) ||
-         !allowed.contains(folder_of(to));
+  return may_include(library, from, to);
+}
+
+bool is_test(const std::string& path) {
+  return path.ends_with("_test.cpp");
+}
+
+// Whether a file of the virtual GPU, by its path below tests/vgpu, may hold the line. What it
+// includes begins with vgpu/. Tests may include every folder.
+bool vgpu_may_hold(const std::string& from, const std::string& line) {
+  const std::optional<std::string> system = included(line, '<', '>');
+  if (system && (system->starts_with("bwgemm/") || system->starts_with("vgpu/"))) return false;
+  const std::optional<std::string> path = included(line, '"', '"');
+  if (!path) return true;
+  constexpr std::string_view root = "vgpu/";
+  if (!path->starts_with(root)) return false;
+  const std::string to = path->substr(root.size());
+  return virtual_gpu.allowed.contains(folder_of(from)) &&
+         virtual_gpu.allowed.contains(folder_of(to)) &&
+         (is_test(from) || may_include(virtual_gpu, from, to));
+}
+
+bool is_source(const fs::path& path) {
+  static const std::set<std::string> extensions = {".h", ".cuh", ".cpp", ".cu", ".c", ".S"};
+  return extensions.contains(path.extension().string());
 }
 
 bool is_source_folder(const fs::path& folder) {
@@ -66,23 +127,38 @@ fs::path source_folder() {
   return {};
 }
 
+// Visits every line of the sources below a folder: the file's path below it, and the line. Returns
+// the number of files.
+template <class Visit>
+int visit_lines(const fs::path& folder, Visit visit) {
+  int files = 0;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
+    if (!is_source(entry.path())) continue;
+    ++files;
+    const std::string from = entry.path().lexically_relative(folder).generic_string();
+    std::ifstream file(entry.path());
+    for (std::string line; std::getline(file, line);) visit(from, line);
+  }
+  return files;
+}
+
 TEST(IncludeRules, FoldersIncludeInOneDirection) {
   const fs::path root = source_folder();
   ASSERT_TRUE(is_source_folder(root)) << "sources not found: set BWGEMM_SOURCE_DIR";
-  int files = 0;
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root / "src")) {
-    const std::string extension = entry.path().extension();
-    if (extension != ".h" && extension != ".cuh" && extension != ".cpp" && extension != ".cu")
-      continue;
-    ++files;
-    const std::string from = entry.path().lexically_relative(root / "src").generic_string();
-    std::ifstream file(entry.path());
-    for (std::string line; std::getline(file, line);) {
-      const std::optional<std::string> to = included(line);
-      EXPECT_TRUE(!to.has_value() || may_include(from, *to)) << from << " holds " << line;
-    }
-  }
-  EXPECT_GT(files, 20);
+  const auto visit = [](const std::string& from, const std::string& line) {
+    const std::optional<std::string> to = included(line);
+    EXPECT_TRUE(!to.has_value() || may_include(from, *to)) << from << " holds " << line;
+  };
+  EXPECT_GT(visit_lines(root / "src", visit), 20);
+}
+
+TEST(IncludeRules, TheVirtualGpuKnowsNothingOfTheLibrary) {
+  const fs::path root = source_folder();
+  ASSERT_TRUE(is_source_folder(root)) << "sources not found: set BWGEMM_SOURCE_DIR";
+  const auto visit = [](const std::string& from, const std::string& line) {
+    EXPECT_TRUE(vgpu_may_hold(from, line)) << "vgpu/" << from << " holds " << line;
+  };
+  EXPECT_GT(visit_lines(root / "tests" / "vgpu", visit), 100);
 }
 
 TEST(IncludeRules, TellRightFromWrong) {
@@ -98,6 +174,23 @@ TEST(IncludeRules, TellRightFromWrong) {
   EXPECT_FALSE(may_include("launch/launch.cpp", "api/handle.h"));
   EXPECT_TRUE(may_include("plan/plan.h", "select/select.h"));
   EXPECT_TRUE(may_include("api/entry.cpp", "select/select.h"));
+}
+
+TEST(IncludeRules, TellRightFromWrongInTheVirtualGpu) {
+  EXPECT_TRUE(vgpu_may_hold("driver/heap.h", "#include \"vgpu/memory.h\""));
+  EXPECT_TRUE(vgpu_may_hold("driver/heap.h", "#include <cuda.h>"));
+  EXPECT_TRUE(vgpu_may_hold("machine/cta.cpp", "#include \"vgpu/asynchronous/wgmma.h\""));
+  EXPECT_TRUE(vgpu_may_hold("operations/alu_test.cpp", "#include \"vgpu/support/ptx_case.h\""));
+  EXPECT_FALSE(vgpu_may_hold("driver/heap.h", "#include \"core/error.h\""));
+  EXPECT_FALSE(vgpu_may_hold("driver/heap.h", "#include \"heap.h\""));
+  EXPECT_FALSE(vgpu_may_hold("driver/heap.h", "#include \"bwgemm/bwgemm.h\""));
+  EXPECT_FALSE(vgpu_may_hold("driver/heap.h", "#include <bwgemm/bwgemm.h>"));
+  EXPECT_FALSE(vgpu_may_hold("driver/heap.h", "#include \"vgpu/machine/simulation.h\""));
+  EXPECT_FALSE(vgpu_may_hold("ptx/decoder.h", "#include \"vgpu/driver/driver.h\""));
+  EXPECT_FALSE(vgpu_may_hold("judges/findings.h", "#include \"vgpu/operations/alu.h\""));
+  EXPECT_FALSE(vgpu_may_hold("machine.h", "#include \"vgpu/machine/simulation.h\""));
+  EXPECT_FALSE(vgpu_may_hold("elsewhere/a.h", "#include \"vgpu/machine.h\""));
+  EXPECT_FALSE(vgpu_may_hold("alu_test.cpp", "#include \"support/element.h\""));
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 // Questions 6 and 10: transactions in an unusual order, and what the driver says to mistakes.
 #include <cstring>
 
-#include "question.h"
+#include "vgpu/calibration/question.h"
 
 namespace bwgemm::calibration {
 namespace {

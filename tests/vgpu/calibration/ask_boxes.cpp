@@ -2,7 +2,7 @@
 // Questions 5 and 9: boxes that the tensor does not fill, and multicast.
 #include <cstring>
 
-#include "question.h"
+#include "vgpu/calibration/question.h"
 
 namespace bwgemm::calibration {
 namespace {

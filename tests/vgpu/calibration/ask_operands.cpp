@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "question.h"
-#include "vgpu/matrix_operand.h"
+#include "vgpu/asynchronous/matrix_operand.h"
+#include "vgpu/calibration/question.h"
 
 namespace bwgemm::calibration {
 namespace {

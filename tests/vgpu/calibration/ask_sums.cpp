@@ -3,8 +3,8 @@
 // hash; fit_sums.cpp reads the raw data.
 #include <cstring>
 
-#include "question.h"
-#include "sum_cases.h"
+#include "vgpu/calibration/question.h"
+#include "vgpu/calibration/sum_cases.h"
 
 namespace bwgemm::calibration {
 namespace {

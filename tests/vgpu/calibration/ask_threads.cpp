@@ -2,7 +2,7 @@
 // Questions 1, 2, 7 and 8: waits of a warpgroup, shared addresses, elections and fragments.
 #include <cstring>
 
-#include "question.h"
+#include "vgpu/calibration/question.h"
 
 namespace bwgemm::calibration {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// bwgemm_vgpu_calibration: asks a device how it behaves where documentation is silent, prints one
-// line per answer, and compares them with committed facts. See README.md.
+#include "vgpu/calibration/calibration.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -10,20 +10,20 @@
 #include <string>
 #include <vector>
 
-#include "facts.h"
-#include "fit_sums.h"
-#include "question.h"
-#include "supervise.h"
+#include "vgpu/calibration/facts.h"
+#include "vgpu/calibration/fit_sums.h"
+#include "vgpu/calibration/question.h"
+#include "vgpu/calibration/supervise.h"
 
 namespace bwgemm::calibration {
 namespace {
 
 constexpr const char* usage =
-    "bwgemm_vgpu_calibration [--questions 1,2,3] [--facts FILE] [--write FILE] [--raw FILE]\n"
+    "[--questions 1,2,3] [--facts FILE] [--write FILE] [--raw FILE]\n"
     "    [--jobs N] [--case-seconds S] [--seconds S] [--quiet]\n"
-    "bwgemm_vgpu_calibration --import FILE --write FILE [--questions ..]\n"
-    "bwgemm_vgpu_calibration --fit FILE\n"
-    "  --questions  which; by default 1 to 10 (11: every row of the library)\n"
+    "--import FILE --write FILE [--questions ..]\n"
+    "--fit FILE\n"
+    "  --questions  which; by default all of this program\n"
     "  --facts      compare with what another device answered\n"
     "  --write      write answers as facts; what the file says of the virtual GPU stays\n"
     "  --raw        append measurements\n"
@@ -31,7 +31,7 @@ constexpr const char* usage =
     "  --fit        find the model of sums that agrees with measurements\n";
 
 struct Options {
-  std::vector<int> questions{1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+  std::vector<int> questions = all_questions();
   std::string facts, write, raw, import, fit;
   Limits limits;
   bool quiet = false, is_wrong = false;
@@ -162,16 +162,16 @@ int run(const Options& options) {
 }
 
 }  // namespace
-}  // namespace bwgemm::calibration
 
-int main(int count, char** arguments) {
-  using namespace bwgemm::calibration;
+int calibrate(int count, char** arguments) {
   try {
     if (count == 5 && std::strcmp(arguments[1], "--serve") == 0)
       return serve(std::atoi(arguments[2]), std::atoi(arguments[3]), arguments[4]);
     return run(parsed(count, arguments));
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "bwgemm_vgpu_calibration: %s\n", error.what());
+    std::fprintf(stderr, "%s: %s\n", arguments[0], error.what());
     return 2;
   }
 }
+
+}  // namespace bwgemm::calibration

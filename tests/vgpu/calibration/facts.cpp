@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "facts.h"
+#include "vgpu/calibration/facts.h"
 
 #include <algorithm>
 #include <fstream>

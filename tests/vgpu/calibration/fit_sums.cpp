@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fit_sums.h"
+#include "vgpu/calibration/fit_sums.h"
 
 #include <algorithm>
 #include <array>
@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "sum_cases.h"
-#include "vgpu/accumulation.h"
-#include "vgpu/number.h"
+#include "vgpu/calibration/sum_cases.h"
+#include "vgpu/operations/accumulation.h"
+#include "vgpu/operations/number.h"
 
 namespace bwgemm::calibration {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds, among the models that vgpu/accumulation.h can emulate, the one that gives the measured
-// bits.
+// Finds, among the models that vgpu/operations/accumulation.h can emulate, the one that gives the
+// measured bits.
 #pragma once
 
 #include <string>

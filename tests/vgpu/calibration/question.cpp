@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "question.h"
+#include "vgpu/calibration/question.h"
 
 #include <cstdio>
 #include <fcntl.h>
@@ -25,23 +25,6 @@ void RawData::add(const std::string& name, const void* data, std::size_t bytes) 
   }
   close(file);
   if (written < section.size()) throw std::runtime_error("cannot append to " + path_);
-}
-
-std::vector<Case> cases_of(int question) {
-  switch (question) {
-    case 1: return wait_cases();
-    case 2: return address_cases();
-    case 3: return sum_cases();
-    case 4: return operand_cases();
-    case 5: return box_cases();
-    case 6: return transaction_cases();
-    case 7: return election_cases();
-    case 8: return fragment_cases();
-    case 9: return multicast_cases();
-    case 10: return fault_cases();
-    case 11: return row_cases();
-    default: return {};
-  }
 }
 
 std::uint64_t hash_of(const void* data, std::size_t bytes) {

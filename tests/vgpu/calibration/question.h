@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "device.h"
+#include "vgpu/calibration/device.h"
 
 namespace bwgemm::calibration {
 
@@ -38,9 +38,6 @@ struct Case {
   std::function<Answer(Device&, const RawData&)> ask;
 };
 
-inline constexpr int questions = 11;
-std::vector<Case> cases_of(int question);
-
 std::vector<Case> wait_cases();
 std::vector<Case> address_cases();
 std::vector<Case> sum_cases();
@@ -51,7 +48,6 @@ std::vector<Case> election_cases();
 std::vector<Case> fragment_cases();
 std::vector<Case> multicast_cases();
 std::vector<Case> fault_cases();
-std::vector<Case> row_cases();
 
 std::uint64_t hash_of(const void* data, std::size_t bytes);
 template <class T>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sum_cases.h"
+#include "vgpu/calibration/sum_cases.h"
 
 #include <cmath>
 #include <cstring>
 #include <limits>
 
-#include "vgpu/number.h"
+#include "vgpu/operations/number.h"
 
 namespace bwgemm::calibration {
 namespace {

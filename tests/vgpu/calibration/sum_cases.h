@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "sums.h"
+#include "vgpu/calibration/sums.h"
 
 namespace bwgemm::calibration {
 

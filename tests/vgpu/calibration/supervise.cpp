@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "supervise.h"
+#include "vgpu/calibration/supervise.h"
 
 #include <atomic>
 #include <chrono>
@@ -13,8 +13,8 @@
 #include <thread>
 #include <unistd.h>
 
-#include "facts.h"
-#include "question.h"
+#include "vgpu/calibration/calibration.h"
+#include "vgpu/calibration/facts.h"
 
 namespace bwgemm::calibration {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "vgpu/memory_access.h"
+#include "vgpu/operations/memory_access.h"
 #include "vgpu/timing/timeline.h"
 
 namespace bwgemm::vgpu {

@@ -18,10 +18,10 @@
 #include <unordered_set>
 #include <vector>
 
-#include "vgpu/program.h"
-#include "vgpu/simulation.h"
+#include "vgpu/machine/simulation.h"
+#include "vgpu/machine/work.h"
+#include "vgpu/ptx/program.h"
 #include "vgpu/timing/prediction.h"
-#include "vgpu/timing/work.h"
 
 namespace bwgemm::vgpu {
 

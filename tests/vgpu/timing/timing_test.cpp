@@ -3,8 +3,8 @@
 #include <cstdio>
 #include <fstream>
 
-#include "vgpu/program.h"
-#include "vgpu/ptx_case.h"
+#include "vgpu/ptx/program.h"
+#include "vgpu/support/ptx_case.h"
 #include "vgpu/timing/prediction.h"
 #include "vgpu/timing/timeline.h"
 

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Questions 2 and 7: where shared memory lies in a cluster, and which lane is elected.
-#include "kernels/common.h"
+#include "vgpu/calibration/kernels/common.h"
 
 namespace bwgemm::calibration {
 
-BWGEMM_DEVICE std::uint32_t getctarank(std::uint32_t address) {
+VGPU_DEVICE std::uint32_t getctarank(std::uint32_t address) {
   std::uint32_t rank;
   asm("getctarank.shared::cluster.u32 %0, %1;" : "=r"(rank) : "r"(address));
   return rank;
 }
 
 // The lane that elect.sync names among those of `mask`, which execute it alone.
-BWGEMM_DEVICE std::uint32_t elected_of(std::uint32_t mask) {
+VGPU_DEVICE std::uint32_t elected_of(std::uint32_t mask) {
   std::uint32_t lane;
   asm volatile(
       "{\n"

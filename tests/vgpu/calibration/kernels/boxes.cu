@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Questions 5 and 9: boxes that the tensor does not fill, loaded and stored; and loads that reach
 // other CTAs of a cluster.
-#include "kernels/common.h"
-#include "kernels/ptx/cp_async_bulk.h"
+#include "vgpu/calibration/kernels/common.h"
 
 namespace bwgemm::calibration {
 
 inline constexpr int image_bytes = 16384;
 inline constexpr std::uint32_t barrier_offset = image_bytes;
 
-BWGEMM_DEVICE void cp_reduce_async_bulk_tensor_3d_add(const TensorMap& map, int c0, int c1, int c2,
-                                                      std::uint32_t source) {
+VGPU_DEVICE void cp_reduce_async_bulk_tensor_3d_add(const TensorMap& map, int c0, int c1, int c2,
+                                                    std::uint32_t source) {
   asm volatile(
       "cp.reduce.async.bulk.tensor.3d.global.shared::cta.add.bulk_group [%0, {%1, %2, %3}], "
       "[%4];" ::"l"(&map),
@@ -18,7 +17,7 @@ BWGEMM_DEVICE void cp_reduce_async_bulk_tensor_3d_add(const TensorMap& map, int 
       : "memory");
 }
 
-BWGEMM_DEVICE void cp_async_bulk_wait_group_all() {
+VGPU_DEVICE void cp_async_bulk_wait_group_all() {
   asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
 }
 

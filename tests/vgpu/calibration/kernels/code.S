@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The compiled kernels of this folder, for ../device.cpp. */
-        .macro embed name, file
+/* The PTX of this folder, each a string, for ../device.cpp. */
+        .macro embed name
         .balign 64
         .globl bwgemm_calibration_\name
         .hidden bwgemm_calibration_\name
 bwgemm_calibration_\name:
-        .incbin "\file"
+        .incbin "\name\().ptx"
+        .byte 0
         .endm
 
         .section .rodata.bwgemm_calibration, "a", @progbits
-        embed addresses, BWGEMM_ADDRESSES
-        embed boxes, BWGEMM_BOXES
-        embed faults, BWGEMM_FAULTS
-        embed fragments, BWGEMM_FRAGMENTS
-        embed operands, BWGEMM_OPERANDS
-        embed reserved, BWGEMM_RESERVED
-        embed sums, BWGEMM_SUMS
-        embed transactions, BWGEMM_TRANSACTIONS
+        embed addresses
+        embed boxes
+        embed faults
+        embed fragments
+        embed operands
+        embed reserved
+        embed sums
+        embed transactions
         .section .note.GNU-stack, "", @progbits

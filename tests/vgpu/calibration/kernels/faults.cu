@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Question 10: kernels that are wrong in one way each, for what the driver says about them.
-#include "kernels/common.h"
-#include "kernels/ptx/cp_async_bulk.h"
+#include "vgpu/calibration/kernels/common.h"
 
 extern "C" __global__ void nothing(int*) {}
 

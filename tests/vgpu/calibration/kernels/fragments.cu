@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Question 8: where ldmatrix and stmatrix put each half of each register of each lane.
-#include "kernels/common.h"
-#include "kernels/ptx/mma.h"
+#include "vgpu/calibration/kernels/common.h"
 
 namespace bwgemm::calibration {
 
 inline constexpr int matrices_bytes = 512;  // four of 8 x 8
 
 // A register's halves say who they are: lane, register, half.
-BWGEMM_DEVICE std::uint32_t marked(int i) {
+VGPU_DEVICE std::uint32_t marked(int i) {
   const std::uint32_t low = threadIdx.x % 32 * 8 + i * 2;
   return (low + 1) << 16 | low;
 }
 
 // Rows of the matrices follow each other; lane l addresses row l.
 template <class Store>
-BWGEMM_DEVICE void stored(uint4* out, Store store) {
+VGPU_DEVICE void stored(uint4* out, Store store) {
   const std::uint32_t to = shared_address(dynamic_shared);
   ptx::st_shared_v4(to + 16 * threadIdx.x, 0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff);
   __syncwarp();
@@ -26,7 +25,7 @@ BWGEMM_DEVICE void stored(uint4* out, Store store) {
 }
 
 template <class Load>
-BWGEMM_DEVICE void loaded(uint4* out, Load load) {
+VGPU_DEVICE void loaded(uint4* out, Load load) {
   const std::uint32_t from = shared_address(dynamic_shared);
   for (int i = 0; i < 4; ++i) ptx::st_shared(from + 16 * threadIdx.x + 4 * i, marked(i));
   __syncwarp();

@@ -2,24 +2,21 @@
 // Questions 1 and 4: one wgmma m64n64k16 of f16 through descriptors that the host chose, on an
 // image of shared memory; and queued products whose operands are overwritten behind one warp's
 // wait.
-#include "kernels/common.h"
-#include "kernels/ptx/wgmma.h"
-#include "kernels/ptx/wgmma_mma.h"
-#include "kernels/sm90/descriptors.h"
+#include "vgpu/calibration/kernels/common.h"
 
 namespace bwgemm::calibration {
 
 // The values are in registers here, and not computed anywhere behind.
 template <int count>
-BWGEMM_DEVICE void materialise(float (&values)[count]) {
+VGPU_DEVICE void materialise(float (&values)[count]) {
 #pragma unroll
   for (int i = 0; i < count; ++i) asm volatile("" : "+f"(values[i])::"memory");
 }
 
 // Descriptors count from the beginning of the image.
 template <int transpose_a, int transpose_b>
-BWGEMM_DEVICE void multiply(const uint4* image, std::uint32_t bytes, std::uint64_t a,
-                            std::uint64_t b, float* out) {
+VGPU_DEVICE void multiply(const uint4* image, std::uint32_t bytes, std::uint64_t a, std::uint64_t b,
+                          float* out) {
   const std::uint32_t shared = shared_address(dynamic_shared);
   copy_in(shared, image, bytes);
   ptx::fence_proxy_async_shared();  // these writes before the reads of wgmma
@@ -41,7 +38,7 @@ inline constexpr int queued = 8, a_bytes = 64 * 128, b_bytes = 256 * 128;
 // 64 x 256 sums of ones, `queued` instructions of 64 k. Right behind its own wait, warp `fast`
 // overwrites all operands; the other warps are `delay` late in front of their last instruction.
 // wrong[0]: sums that are not what they would be without that.
-BWGEMM_DEVICE void overwrite_behind_wait(int delay, std::uint32_t* wrong) {
+VGPU_DEVICE void overwrite_behind_wait(int delay, std::uint32_t* wrong) {
   const std::uint32_t a = shared_address(dynamic_shared), b = a + a_bytes;
   constexpr std::uint32_t ones = 0x3c003c00, others = 0x44004400;
   for (int i = threadIdx.x; i < (a_bytes + b_bytes) / 16; i += blockDim.x)
@@ -55,8 +52,8 @@ BWGEMM_DEVICE void overwrite_behind_wait(int delay, std::uint32_t* wrong) {
 #pragma unroll
   for (int i = 0; i < queued; ++i) {
     if (i == queued - 1 && warp != fast) pause_for(delay);
-    ptx::wgmma_mma_async_f16<0, 0>(d, sm90::operand_descriptor(a + i % 4 * 32, Major::k),
-                                   sm90::operand_descriptor(b + i % 4 * 32, Major::k), true);
+    ptx::wgmma_mma_async_f16<0, 0>(d, operand_descriptor(a + i % 4 * 32),
+                                   operand_descriptor(b + i % 4 * 32), true);
   }
   ptx::wgmma_commit_group();
   ptx::wgmma_wait_group<0>();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Question 2: the shared memory that the system keeps for itself, as special registers tell it.
-#include "kernels/common.h"
+#include "vgpu/calibration/kernels/common.h"
 
 extern "C" __global__ void __launch_bounds__(32, 1) reserved(std::uint32_t* out) {
   std::uint32_t begin, end, cap, total, dynamic;

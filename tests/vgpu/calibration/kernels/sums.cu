@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Question 3: single products and chains of them, by wgmma and by mma.sync, of operands that the
 // host chose. One CTA a case.
-#include "kernels/common.h"
-#include "kernels/ptx/mma.h"
-#include "kernels/ptx/wgmma.h"
-#include "kernels/ptx/wgmma_mma.h"
-#include "kernels/sm90/descriptors.h"
-#include "sums.h"
+#include "vgpu/calibration/kernels/common.h"
+#include "vgpu/calibration/sums.h"
 
 namespace bwgemm::calibration {
 
 // Operands lie as in the library's kernels: rows of 64 k, 128-byte swizzle.
-BWGEMM_DEVICE void stage(std::uint32_t to, const std::uint16_t* from, int rows) {
+VGPU_DEVICE void stage(std::uint32_t to, const std::uint16_t* from, int rows) {
   for (int i = threadIdx.x; i < rows * 8; i += blockDim.x) {
     const int row = i / 8, chunk = i % 8;
     const uint4 unit = reinterpret_cast<const uint4*>(from)[i];
@@ -19,11 +15,11 @@ BWGEMM_DEVICE void stage(std::uint32_t to, const std::uint16_t* from, int rows) 
   }
 }
 
-BWGEMM_DEVICE std::uint32_t pair_at(const std::uint16_t* rows, int row, int k) {
+VGPU_DEVICE std::uint32_t pair_at(const std::uint16_t* rows, int row, int k) {
   return *reinterpret_cast<const std::uint32_t*>(rows + row * SumCase::depth + k);
 }
 
-BWGEMM_DEVICE void with_mma(const SumCase& sums, float (&d)[4]) {
+VGPU_DEVICE void with_mma(const SumCase& sums, float (&d)[4]) {
   const int lane = threadIdx.x % 32, row = threadIdx.x / 32 * 16 + lane / 4;
   for (int step = 0; step < sums.steps; ++step) {
     const int k = step * 16 + lane % 4 * 2;
@@ -36,12 +32,11 @@ BWGEMM_DEVICE void with_mma(const SumCase& sums, float (&d)[4]) {
 }
 
 template <bool is_f16>
-BWGEMM_DEVICE void with_wgmma(const SumCase& sums, std::uint32_t a, std::uint32_t b,
-                              float (&d)[4]) {
+VGPU_DEVICE void with_wgmma(const SumCase& sums, std::uint32_t a, std::uint32_t b, float (&d)[4]) {
   ptx::wgmma_fence();
   for (int step = 0; step < sums.steps; ++step) {
-    const std::uint64_t a_at = sm90::operand_descriptor(a + step * 32, Major::k);
-    const std::uint64_t b_at = sm90::operand_descriptor(b + step * 32, Major::k);
+    const std::uint64_t a_at = operand_descriptor(a + step * 32);
+    const std::uint64_t b_at = operand_descriptor(b + step * 32);
     const bool accumulate = step > 0 || sums.accumulate != 0;
     if constexpr (is_f16)
       ptx::wgmma_mma_async_f16<0, 0>(d, a_at, b_at, accumulate);
@@ -52,14 +47,14 @@ BWGEMM_DEVICE void with_wgmma(const SumCase& sums, std::uint32_t a, std::uint32_
   ptx::wgmma_wait_group<0>();
 }
 
-BWGEMM_DEVICE int place(int i) {
+VGPU_DEVICE int place(int i) {
   const int lane = threadIdx.x % 32;
   const int row = threadIdx.x / 32 * 16 + lane / 4 + i / 2 * 8;
   return row * SumCase::columns + lane % 4 * 2 + i % 2;
 }
 
 template <bool is_f16>
-BWGEMM_DEVICE void sum(SumCase& sums) {
+VGPU_DEVICE void sum(SumCase& sums) {
   const std::uint32_t a = shared_address(dynamic_shared), b = a + 8192;
   stage(a, sums.a, SumCase::rows);
   stage(b, sums.b, SumCase::columns);

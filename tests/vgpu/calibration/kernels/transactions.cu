@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Question 6: an mbarrier whose bytes are completed before anybody expects them. One warp; out[i]
 // says whether phase 0 was complete after step i.
-#include "kernels/common.h"
-#include "kernels/ptx/cp_async_bulk.h"
+#include "vgpu/calibration/kernels/common.h"
 
 namespace bwgemm::calibration {
 
-BWGEMM_DEVICE void mbarrier_expect_tx(std::uint32_t barrier, std::uint32_t bytes) {
+VGPU_DEVICE void mbarrier_expect_tx(std::uint32_t barrier, std::uint32_t bytes) {
   asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(bytes)
                : "memory");
 }
 
 // What a load does at its end.
-BWGEMM_DEVICE void mbarrier_complete_tx(std::uint32_t barrier, std::uint32_t bytes) {
+VGPU_DEVICE void mbarrier_complete_tx(std::uint32_t barrier, std::uint32_t bytes) {
   asm volatile("mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(barrier),
                "r"(bytes)
                : "memory");
 }
 
-BWGEMM_DEVICE std::uint32_t fresh_barrier(std::uint32_t arrivals) {
+VGPU_DEVICE std::uint32_t fresh_barrier(std::uint32_t arrivals) {
   const std::uint32_t barrier = shared_address(dynamic_shared) + 1024;
   ptx::mbarrier_init(barrier, arrivals);
   ptx::fence_mbarrier_init();

@@ -4,7 +4,7 @@
 #include <thread>
 #include <utility>
 
-#include "captures.h"
+#include "vgpu/driver/conformance/captures.h"
 
 namespace bwgemm::vgpu::driver::test {
 namespace {

@@ -2,7 +2,7 @@
 // Beginning, ending and losing captures, for the tests of capture and of graphs.
 #pragma once
 
-#include "driver_test.h"
+#include "vgpu/driver/conformance/driver_test.h"
 
 namespace bwgemm::vgpu::driver::test {
 

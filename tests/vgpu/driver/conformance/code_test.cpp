@@ -2,7 +2,7 @@
 // Code: modules and libraries, functions and their attributes, occupancy, launches.
 #include <cstring>
 
-#include "driver_test.h"
+#include "vgpu/driver/conformance/driver_test.h"
 
 namespace bwgemm::vgpu::driver::test {
 namespace {

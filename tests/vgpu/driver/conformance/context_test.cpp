@@ -2,7 +2,7 @@
 // Contexts: the stack of each thread, the primary one's references, what a destroyed one answers.
 #include <thread>
 
-#include "driver_test.h"
+#include "vgpu/driver/conformance/driver_test.h"
 
 namespace bwgemm::vgpu::driver::test {
 namespace {

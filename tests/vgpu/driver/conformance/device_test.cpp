@@ -2,7 +2,7 @@
 // Initialization, errors, entry points by name, devices.
 #include <cstring>
 
-#include "driver_test.h"
+#include "vgpu/driver/conformance/driver_test.h"
 
 namespace bwgemm::vgpu::driver::test {
 namespace {

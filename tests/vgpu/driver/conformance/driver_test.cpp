@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "driver_test.h"
+#include "vgpu/driver/conformance/driver_test.h"
 
 #include <cstdlib>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Forks and joins of captures through events, and graphs.
-#include "captures.h"
+#include "vgpu/driver/conformance/captures.h"
 
 namespace bwgemm::vgpu::driver::test {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What nvcc 13.0 makes of five small kernels, names and version aside.
-#include "driver_test.h"
+#include "vgpu/driver/conformance/driver_test.h"
 
 namespace bwgemm::vgpu::driver::test {
 

@@ -2,7 +2,7 @@
 // Memory: allocation, what is known of addresses, copies and fills.
 #include <cstring>
 
-#include "driver_test.h"
+#include "vgpu/driver/conformance/driver_test.h"
 
 namespace bwgemm::vgpu::driver::test {
 namespace {

@@ -2,7 +2,7 @@
 // Streams and events: handles, order, waiting.
 #include <thread>
 
-#include "driver_test.h"
+#include "vgpu/driver/conformance/driver_test.h"
 
 namespace bwgemm::vgpu::driver::test {
 namespace {

@@ -2,7 +2,7 @@
 // cuTensorMapEncodeTiled: a legal map, and every rule broken once.
 #include <functional>
 
-#include "driver_test.h"
+#include "vgpu/driver/conformance/driver_test.h"
 
 namespace bwgemm::vgpu::driver::test {
 namespace {

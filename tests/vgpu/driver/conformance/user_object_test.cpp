@@ -6,7 +6,7 @@
 #include <deque>
 #include <mutex>
 
-#include "captures.h"
+#include "vgpu/driver/conformance/captures.h"
 
 namespace bwgemm::vgpu::driver::test {
 namespace {

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vgpu/judges/shared_shadow.h"
+
+#include <algorithm>
+
+#include "vgpu/machine/simulation.h"
+
+namespace bwgemm::vgpu {
+
+using Severity = Finding::Severity;
+
+SharedShadow::SharedShadow(std::uint32_t bytes, std::uint32_t granule_bytes)
+    : granule_bytes_(granule_bytes),
+      granule_shift_(__builtin_ctz(granule_bytes)),
+      lines_(bytes / line_bytes + 1) {}
+
+template <class Visit>
+void SharedShadow::for_each_granule(std::uint32_t offset, std::uint32_t bytes, bool replaces,
+                                    Visit visit) {
+  vgpu::for_each_granule(
+      first_granule(offset), end_granule(offset, bytes), per_line(), replaces,
+      [&](std::uint32_t i) -> Line& { return line_of(i); },
+      [&](Granule& granule, std::uint32_t i, std::uint32_t) { visit(granule, i); });
+}
+
+SharedShadow::Epoch SharedShadow::epoch(const Access& access) const {
+  const auto& code = access.warp.simulation.program().code;
+  const auto index = static_cast<std::uint32_t>(access.instruction - code.data());
+  return {access.warp.time, access.warp.entity, access.warp.synchronisations, index & 0xffffff,
+          static_cast<std::uint32_t>(access.lane) & 0xff};
+}
+
+bool SharedShadow::ordered(const Access& access, const Epoch& before) const {
+  return access.warp.knows(access.lane % warp_lanes, before.entity, before.time);
+}
+
+bool SharedShadow::hazard(const Access& access, const Epoch& before) const {
+  return before.entity == access.warp.entity &&
+         before.synchronisations == access.warp.synchronisations &&
+         (static_cast<int>(before.lane) != access.lane || access.lane == Access::collective);
+}
+
+void SharedShadow::complain(const Access& access, std::uint32_t granule, const char* kind,
+                            const std::string& text) const {
+  access.warp.simulation.findings().report(Severity::error, kind,
+                                           std::string(access.what) + " by " + access.warp.name() +
+                                               " at shared " +
+                                               hexadecimal(granule * granule_bytes_) + " " + text,
+                                           access.instruction);
+}
+
+void SharedShadow::race(const Access& access, std::uint32_t granule, const char* kind,
+                        const char* relation, const Epoch& before, Severity severity) const {
+  Simulation& simulation = access.warp.simulation;
+  const Instruction& other = simulation.program().code[before.code];
+  simulation.findings().report(severity, kind,
+                               std::string(access.what) + " by " + access.warp.name() +
+                                   " at shared " + hexadecimal(granule * granule_bytes_) + " " +
+                                   relation + " " + simulation.program().opcode(other) +
+                                   " (ptx:" + std::to_string(other.line) + ") by " +
+                                   simulation.entity_name(access.warp, before.entity),
+                               access.instruction);
+}
+
+void SharedShadow::remember_read(const Access& access, Granule& granule) {
+  // The slot of this warp, else a free one, else one that this read comes after.
+  Epoch* slot = &granule.reads[1];
+  for (Epoch& read : granule.reads)
+    if (read.entity == access.warp.entity || read.entity == 0 || ordered(access, read)) {
+      slot = &read;
+      break;
+    }
+  const bool same = slot->entity == access.warp.entity &&
+                    slot->synchronisations == access.warp.synchronisations &&
+                    static_cast<int>(slot->lane) != access.lane;
+  *slot = epoch(access);
+  if (same) slot->lane = Access::collective;  // by several lanes
+}
+
+void SharedShadow::read(const Access& access, std::uint32_t offset, std::uint32_t bytes) {
+  if (!enabled()) return;
+  access.warp.accessed |= access.lane < warp_lanes ? 1u << access.lane : all_lanes;
+  for (std::uint32_t i = first_granule(offset); i < end_granule(offset, bytes); ++i) {
+    Granule& granule = this->granule(i);
+    switch (granule.state) {
+      case State::unwritten:
+        return complain(access, i, "uninitialised-shared", "of bytes that were never written");
+      case State::async_writing:
+        return race(access, i, "race", "while they are written by", granule.write);
+      case State::barrier: return complain(access, i, "barrier-access", "of a live mbarrier");
+      case State::generic:
+        if (hazard(access, granule.write))
+          return race(access, i, "lane-race", "with no warp synchronisation since", granule.write);
+        [[fallthrough]];
+      case State::async_written:
+      case State::reduced:
+      case State::async_reduced:
+        if (!ordered(access, granule.write))
+          return race(access, i, "race", "not ordered after", granule.write);
+    }
+    remember_read(access, granule);
+  }
+}
+
+bool SharedShadow::check_write(const Access& access, const Granule& granule, std::uint32_t i) {
+  const Epoch& before = granule.write;
+  if (granule.state == State::async_writing) {
+    race(access, i, "race", "while they are written by", before);
+    return false;
+  }
+  if (granule.state == State::barrier) {
+    complain(access, i, "barrier-access", "over a live mbarrier");
+    return false;
+  }
+  if (granule.state == State::generic && hazard(access, before)) {
+    race(access, i, "lane-race", "with no warp synchronisation since", before);
+    return false;
+  }
+  if (granule.state != State::unwritten && !ordered(access, before)) {
+    race(access, i, "race", "not ordered after", before);
+    return false;
+  }
+  return check_reads(access, granule, i);
+}
+
+bool SharedShadow::check_reads(const Access& access, const Granule& granule, std::uint32_t i) {
+  for (const Epoch& read : granule.reads) {
+    if (read.entity == 0) continue;
+    if (hazard(access, read)) {
+      race(access, i, "lane-race", "with no warp synchronisation since", read, Severity::strict);
+      return false;
+    }
+    if (!ordered(access, read)) {
+      race(access, i, "race", "not ordered after", read);
+      return false;
+    }
+  }
+  return true;
+}
+
+bool SharedShadow::check_async_readers(const Access& access, std::uint32_t offset,
+                                       std::uint32_t bytes) const {
+  for (std::uint32_t line = offset / line_bytes; line <= (offset + bytes - 1) / line_bytes; ++line)
+    for (const AsyncReader& reader : lines_[line].readers)
+      if (!access.warp.knows(access.lane % warp_lanes, reader.entity, reader.time)) {
+        complain(access, line * line_bytes / granule_bytes_, "race",
+                 "over bytes that may still be read by " +
+                     access.warp.simulation.entity_name(access.warp, reader.entity));
+        return false;
+      }
+  return true;
+}
+
+void SharedShadow::write(const Access& access, std::uint32_t offset, std::uint32_t bytes) {
+  if (!enabled()) return;
+  access.warp.accessed |= access.lane < warp_lanes ? 1u << access.lane : all_lanes;
+  bool fine = check_async_readers(access, offset, bytes);
+  for (std::uint32_t i = first_granule(offset); i < end_granule(offset, bytes); ++i) {
+    Granule& granule = this->granule(i);
+    if (fine) fine = check_write(access, granule, i);
+    if (granule.state != State::barrier) granule = {epoch(access), {}, State::generic};
+  }
+}
+
+void SharedShadow::reduce(const Access& access, std::uint32_t offset, std::uint32_t bytes,
+                          const Epoch& now, State to) {
+  bool fine = check_async_readers(access, offset, bytes);
+  for (std::uint32_t i = first_granule(offset); i < end_granule(offset, bytes); ++i) {
+    Granule& granule = this->granule(i);
+    const bool is_one_sum =
+        granule.state == to && (to == State::reduced || (granule.write.entity == now.entity &&
+                                                         granule.write.time == now.time));
+    if (granule.state == State::unwritten) {
+      if (fine) complain(access, i, "uninitialised-shared", "of bytes that were never written");
+      fine = false;
+    } else if (fine) {
+      fine = is_one_sum ? check_reads(access, granule, i) : check_write(access, granule, i);
+    }
+    if (granule.state != State::barrier) granule = {now, {}, to};
+  }
+}
+
+void SharedShadow::reduce(const Access& access, std::uint32_t offset, std::uint32_t bytes) {
+  if (!enabled()) return;
+  access.warp.accessed |= 1u << access.lane;
+  reduce(access, offset, bytes, epoch(access), State::reduced);
+}
+
+void SharedShadow::reduce_async(const Access& access, std::uint32_t offset, std::uint32_t bytes,
+                                Entity barrier, Time phase) {
+  if (!enabled()) return;
+  Epoch now = epoch(access);
+  now.entity = barrier;
+  now.time = phase;
+  reduce(access, offset, bytes, now, State::async_reduced);
+}
+
+bool SharedShadow::check_async_read(const Access& access, const Granule& granule, std::uint32_t i,
+                                    const Clock& order, const Clock& async_order,
+                                    Unwritten unwritten) {
+  const Epoch& write = granule.write;
+  switch (granule.state) {
+    case State::async_written:
+    case State::async_reduced:
+      if (order.at(write.entity) >= write.time) return true;
+      race(access, i, "race", "without having waited for the mbarrier phase of", write);
+      return false;
+    case State::async_writing:
+      race(access, i, "race", "while they are written by", write);
+      return false;
+    case State::unwritten:
+      if (unwritten == Unwritten::poison) return true;
+      complain(access, i, "uninitialised-shared", "of bytes that were never written");
+      return false;
+    case State::barrier: complain(access, i, "barrier-access", "of a live mbarrier"); return false;
+    case State::generic:
+    case State::reduced:
+      if (hazard(access, write)) {
+        race(access, i, "lane-race", "with no warp synchronisation since", write);
+        return false;
+      }
+      if (write.entity != access.warp.entity && order.at(write.entity) < write.time) {
+        race(access, i, "race", "not ordered after", write);
+        return false;
+      }
+      if (async_order.at(write.entity) < write.time) {
+        race(access, i, "proxy-fence", "with no fence.proxy.async since", write);
+        return false;
+      }
+  }
+  return true;
+}
+
+bool SharedShadow::async_read(const Access& access, std::uint32_t offset, std::uint32_t bytes,
+                              const Clock& order, const Clock& async_order, Unwritten unwritten) {
+  if (!enabled()) return true;
+  const std::uint32_t per_line = this->per_line();
+  for (std::uint32_t i = first_granule(offset); i < end_granule(offset, bytes);) {
+    const Line& line = line_of(i);
+    const Granule& granule = line.at(i, per_line);
+    if (!check_async_read(access, granule, i, order, async_order, unwritten)) return false;
+    i = line.parts ? i + 1 : (i / per_line + 1) * per_line;
+  }
+  return true;
+}
+
+void SharedShadow::keep_until(std::uint32_t offset, std::uint32_t bytes, Entity reader, Time time) {
+  if (!enabled() || bytes == 0) return;
+  for (std::uint32_t line = offset / line_bytes; line <= (offset + bytes - 1) / line_bytes;
+       ++line) {
+    auto& readers = lines_[line].readers;
+    const auto known = std::find_if(readers.begin(), readers.end(), [&](const AsyncReader& other) {
+      return other.entity == reader;
+    });
+    if (known == readers.end())
+      readers.push_back({reader, time});
+    else
+      known->time = std::max(known->time, time);
+  }
+}
+
+void SharedShadow::begin_async_write(const Access& access, std::uint32_t offset,
+                                     std::uint32_t bytes) {
+  if (!enabled()) return;
+  bool fine = check_async_readers(access, offset, bytes);
+  const Granule now{epoch(access), {}, State::async_writing};
+  for_each_granule(offset, bytes, true, [&](Granule& granule, std::uint32_t i) {
+    if (fine) fine = check_write(access, granule, i);
+    granule = now;
+  });
+}
+
+void SharedShadow::end_async_write(std::uint32_t offset, std::uint32_t bytes, Entity barrier,
+                                   Time phase, bool is_generic) {
+  if (!enabled()) return;
+  for_each_granule(offset, bytes, false, [&](Granule& granule, std::uint32_t) {
+    granule.write.entity = barrier;
+    granule.write.time = phase;
+    granule.state = is_generic ? State::generic : State::async_written;
+  });
+}
+
+void SharedShadow::begin_barrier(const Access& access, std::uint32_t offset) {
+  if (!enabled()) return;
+  write(access, offset, 8);
+  for (std::uint32_t i = first_granule(offset); i < end_granule(offset, 8); ++i)
+    granule(i).state = State::barrier;
+}
+
+void SharedShadow::end_barrier(const Access& access, std::uint32_t offset) {
+  if (!enabled()) return;
+  use_barrier(access, offset, false);
+  for (std::uint32_t i = first_granule(offset); i < end_granule(offset, 8); ++i)
+    granule(i) = {epoch(access), {}, State::generic};
+}
+
+void SharedShadow::use_barrier(const Access& access, std::uint32_t offset, bool async) {
+  if (!enabled()) return;
+  const std::uint32_t i = first_granule(offset);
+  const Granule& granule = this->granule(i);
+  const Epoch& init = granule.write;
+  const View& view = access.warp.knowledge.of_lane(access.lane % warp_lanes).view;
+  if (init.entity != access.warp.entity && !ordered(access, init))
+    race(access, i, "race", "not ordered after", init);
+  else if (hazard(access, init))
+    race(access, i, "lane-race", "with no warp synchronisation since", init);
+  else if (async && view.async.at(init.entity) < init.time)
+    race(access, i, "barrier-fence", "with no fence.mbarrier_init since", init);
+}
+
+}  // namespace bwgemm::vgpu

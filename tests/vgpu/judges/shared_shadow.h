@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// The judge of shared memory: knows for every granule of a CTA's window who wrote it last, who read
+// it since, and whether an asynchronous operation is at it. Every access is checked against what
+// its thread knows; the verdict does not depend on when things happened to run.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "vgpu/judges/clocks.h"
+#include "vgpu/judges/shadow_line.h"
+#include "vgpu/machine/warp.h"
+
+namespace bwgemm::vgpu {
+
+// An access under judgement: by whom, and what to call it.
+struct Access {
+  Warp& warp;
+  int lane;  // collective: by all lanes together, such as the rows of stmatrix
+  const Instruction* instruction;
+  const char* what;
+
+  static constexpr int collective = 32;
+};
+
+// What an asynchronous read of bytes that were never written is: a mistake, or poison that may go
+// on into results which nobody keeps (junk or, under even seeds, NaN: keeping them shows).
+enum class Unwritten { wrong, poison };
+
+class SharedShadow {
+ public:
+  SharedShadow() = default;
+  SharedShadow(std::uint32_t bytes, std::uint32_t granule_bytes);
+  bool enabled() const { return !lines_.empty(); }
+  static constexpr std::uint32_t line_bytes = shadow_line_bytes;
+  // Judged in one piece, whatever part of the line is read.
+  bool is_whole(std::uint32_t offset) const { return !lines_[offset / line_bytes].parts; }
+
+  void read(const Access& access, std::uint32_t offset, std::uint32_t bytes);
+  void write(const Access& access, std::uint32_t offset, std::uint32_t bytes);
+
+  // An atomic, which does not race with its like.
+  void reduce(const Access& access, std::uint32_t offset, std::uint32_t bytes);
+  // red.async: the sum belongs to a phase of a barrier, as what TMA wrote does.
+  void reduce_async(const Access& access, std::uint32_t offset, std::uint32_t bytes, Entity barrier,
+                    Time phase);
+
+  // A read by the async proxy on behalf of the access's thread; `order` and `async_order` are what
+  // it comes after. False: something was found. The bytes stay in use until (reader, time).
+  bool async_read(const Access& access, std::uint32_t offset, std::uint32_t bytes,
+                  const Clock& order, const Clock& async_order,
+                  Unwritten unwritten = Unwritten::wrong);
+  void keep_until(std::uint32_t offset, std::uint32_t bytes, Entity reader, Time time);
+
+  // A TMA load, from its issue to its last byte; what is written then belongs to a phase.
+  void begin_async_write(const Access& access, std::uint32_t offset, std::uint32_t bytes);
+  // With `is_generic` it is as if (barrier, phase) were a thread that wrote it.
+  void end_async_write(std::uint32_t offset, std::uint32_t bytes, Entity barrier, Time phase,
+                       bool is_generic = false);
+
+  void begin_barrier(const Access& access, std::uint32_t offset);
+  void end_barrier(const Access& access, std::uint32_t offset);
+  // Uses of an mbarrier come after its initialisation; async ones after its fence as well.
+  void use_barrier(const Access& access, std::uint32_t offset, bool async);
+
+ private:
+  enum class State : std::uint8_t {
+    unwritten,
+    generic,
+    async_written,
+    async_writing,
+    reduced,
+    async_reduced,
+    barrier
+  };
+  struct Epoch {
+    Time time;
+    Entity entity;  // 0: none
+    std::uint16_t synchronisations;
+    std::uint32_t code : 24, lane : 8;  // index of the instruction
+  };
+  struct Granule {
+    Epoch write;
+    Epoch reads[2];  // the latest, of two entities
+    State state;
+  };
+  struct AsyncReader {
+    Entity entity;
+    Time time;
+  };
+
+  Epoch epoch(const Access& access) const;
+  bool ordered(const Access& access, const Epoch& before) const;
+  // Two lanes of one warp, without a warp synchronisation between them.
+  bool hazard(const Access& access, const Epoch& before) const;
+  void remember_read(const Access& access, Granule& granule);
+  void race(const Access& access, std::uint32_t granule, const char* kind, const char* relation,
+            const Epoch& before, Finding::Severity severity = Finding::Severity::error) const;
+  void complain(const Access& access, std::uint32_t granule, const char* kind,
+                const std::string& text) const;
+  // What a reduction comes to; `now` is by whom, `to` the state it leaves.
+  void reduce(const Access& access, std::uint32_t offset, std::uint32_t bytes, const Epoch& now,
+              State to);
+  bool check_write(const Access& access, const Granule& granule, std::uint32_t index);
+  bool check_reads(const Access& access, const Granule& granule, std::uint32_t index);
+  bool check_async_read(const Access& access, const Granule& granule, std::uint32_t index,
+                        const Clock& order, const Clock& async_order, Unwritten unwritten);
+  bool check_async_readers(const Access& access, std::uint32_t offset, std::uint32_t bytes) const;
+  std::uint32_t first_granule(std::uint32_t offset) const { return offset >> granule_shift_; }
+  std::uint32_t end_granule(std::uint32_t offset, std::uint32_t bytes) const {
+    return (offset + bytes + granule_bytes_ - 1) >> granule_shift_;
+  }
+  std::uint32_t per_line() const { return line_bytes >> granule_shift_; }
+
+  struct Line : ShadowLine<Granule> {
+    std::vector<AsyncReader> readers;
+  };
+  Line& line_of(std::uint32_t index) {
+    return lines_[index << granule_shift_ >> shadow_line_shift];
+  }
+  Granule& granule(std::uint32_t index) { return line_of(index).part(index, per_line()); }
+  // As the function of this name, for the bytes [offset, offset + bytes).
+  template <class Visit>
+  void for_each_granule(std::uint32_t offset, std::uint32_t bytes, bool replaces, Visit visit);
+
+  std::uint32_t granule_bytes_ = 4;
+  int granule_shift_ = 2;
+  std::vector<Line> lines_;
+};
+
+}  // namespace bwgemm::vgpu
