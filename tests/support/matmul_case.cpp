@@ -232,11 +232,9 @@ void MatmulOperands::expect_result() {
   for (std::int64_t batch = 0; batch < gemm.batch; ++batch) {
     const Operand a{&products_.a(), gemm.transa != BWGEMM_OP_N, gemm.repeat_a ? 0 : batch};
     const Operand b{&products_.b(), gemm.transb != BWGEMM_OP_N, gemm.repeat_b ? 0 : batch};
-    std::vector<std::int64_t> rows(static_cast<std::size_t>(gemm.m)),
-        columns(static_cast<std::size_t>(gemm.n));
-    for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<std::int64_t>(i);
-    for (std::size_t i = 0; i < columns.size(); ++i) columns[i] = static_cast<std::int64_t>(i);
-    expect_batch(batch, product(a, b, rows, columns));
+    const std::shared_ptr<const Product> product = shared_product(gemm, a, b);
+    const bool is_whole = product->sum.size() == static_cast<std::size_t>(gemm.m * gemm.n);
+    expect_batch(batch, is_whole ? *product : whole_product(a, b));
   }
 }
 
