@@ -17,12 +17,19 @@ Step load_parameter(Warp& warp, const Instruction& instruction, LaneMask mask) {
   const auto& list = vector_of(warp, instruction);
   const auto& parameters = warp.simulation.parameters();
   const std::size_t bytes = instruction.size * list.size();
-  for_each_lane(mask, [&](int lane) {
+  const auto source = [&](int lane) {
     const std::uint64_t at = address_of(warp, instruction, instruction.a, lane);
     if (at > parameters.size() || bytes > parameters.size() - at)
       fail(warp, instruction, "parameter-bounds", "at " + hexadecimal(at));
-    scatter(warp, list, instruction.size, lane, &parameters[at]);
-  });
+    return &parameters[at];
+  };
+  if (instruction.a.kind == Operand::Kind::constants) {  // the same for all
+    const std::byte* const from = source(0);
+    for_each_lane(mask, [&](int lane) { scatter(warp, list, instruction.size, lane, from); });
+  } else {
+    for_each_lane(mask,
+                  [&](int lane) { scatter(warp, list, instruction.size, lane, source(lane)); });
+  }
   return Step::next;
 }
 

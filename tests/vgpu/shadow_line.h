@@ -35,20 +35,22 @@ struct ShadowLine {
 template <class Index, class LineOf, class Visit>
 void for_each_granule(Index first, Index end, std::uint32_t per_line, bool replaces, LineOf line_of,
                       Visit visit) {
-  for (Index i = first; i < end;) {
-    auto& line = line_of(i);
-    const bool is_whole = (i & (per_line - 1)) == 0 && i + per_line <= end;
+  while (first < end) {
+    auto& line = line_of(first);
+    const Index start = first & ~Index{per_line - 1};
+    const Index next = std::min<Index>(start + per_line, end);
+    const bool is_whole = next - first == per_line;
     if (is_whole && !line.parts) {
-      visit(line.whole, i, per_line);
-      i += per_line;
-      continue;
+      visit(line.whole, first, per_line);
+    } else {
+      auto* const parts = &line.part(start, per_line);
+      for (Index i = first; i < next; ++i) visit(parts[i - start], i, 1u);
+      if (replaces && is_whole) {
+        line.whole = parts[0];
+        line.parts.reset();
+      }
     }
-    visit(line.part(i, per_line), i, 1u);
-    ++i;
-    if (replaces && (i & (per_line - 1)) == 0 && i >= first + per_line) {
-      line.whole = line.parts[0];
-      line.parts.reset();
-    }
+    first = next;
   }
 }
 
