@@ -202,6 +202,20 @@ __attribute__((target_clones("avx512f", "avx2", "default"))) void accumulate_row
   }
 }
 
+// Whether products change a sum that comes out as a number or an infinity: NaN stays NaN, and an
+// infinity what it is beside finite products.
+inline bool counts(Numbers of_products, Numbers of_sum) {
+  return of_products != Numbers::nan && of_sum != Numbers::nan &&
+         (of_sum == Numbers::finite || of_products != Numbers::finite);
+}
+
+// Sums of poison soon do not, in all columns of it.
+bool any_counts(const float* d, Numbers of_a, const Columns& of_b, std::uint32_t columns) {
+  for (std::uint32_t j = 0; j < columns; ++j)
+    if (counts(std::max(of_a, of_b.numbers[j]), kind_of(d[j]))) return true;
+  return false;
+}
+
 void accumulate_usual(const Accumulation& how, MmaElement element, std::span<const RowOfSums> rows,
                       Rows<const float> b, std::uint32_t columns, std::uint32_t depth) {
   const Alignment usual{how.fraction_bits, how.least_exponent, least_exponent(element)};
@@ -216,13 +230,14 @@ void accumulate_usual(const Accumulation& how, MmaElement element, std::span<con
       continue;
     }
     float sums[most_columns];
-    accumulate_row(usual, d, a, b, of_b, columns, depth, sums);
+    if (any_counts(d, of_a, of_b, columns))
+      accumulate_row(usual, d, a, b, of_b, columns, depth, sums);
     for (std::uint32_t j = 0; j < columns; ++j) {
       float& sum = d[j];
       const Numbers of_products = std::max(of_a, of_b.numbers[j]), of_sum = kind_of(sum);
       if (of_products == Numbers::nan || of_sum == Numbers::nan)
         sum = nan;
-      else if (of_sum == Numbers::finite || of_products != Numbers::finite)
+      else if (counts(of_products, of_sum))
         sum = std::isnan(sums[j]) ? accumulate(how, element, sum, a, b.first + j, b.pitch, depth)
                                   : sums[j];
     }

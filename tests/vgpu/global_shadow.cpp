@@ -114,8 +114,8 @@ void GlobalShadow::touch(const GlobalAccess& access, std::uint64_t address, std:
     }
   };
   for_each_granule(
-      address >> granule_shift_, ((address + bytes - 1) >> granule_shift_) + 1, per_line(), writes,
-      [&](std::uint64_t i) -> Line& { return line_of(i); }, visit);
+      address >> granule_shift_, ((address + bytes - 1) >> granule_shift_) + 1, granule_shift_,
+      writes, [&](std::uint64_t i) -> Line& { return line_of(i); }, visit);
 }
 
 void GlobalShadow::read(const GlobalAccess& access, std::uint64_t address, std::uint32_t bytes) {

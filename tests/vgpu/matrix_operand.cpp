@@ -211,10 +211,12 @@ __attribute__((target_clones("avx512f", "avx2", "default"))) bool add_integers(
     float limit) {
   Floats sums[block_rows][2];
   for (std::size_t i = 0; i < block_rows; ++i) {
-    float row[block_columns] = {};
-    std::memcpy(row, rows[i].d, columns * sizeof(float));
-    load(sums[i][0], row);
-    load(sums[i][1], row + vector_floats);
+    if (columns == block_columns) {
+      std::memcpy(sums[i], rows[i].d, sizeof sums[i]);
+    } else {
+      std::memset(sums[i], 0, sizeof sums[i]);
+      std::memcpy(sums[i], rows[i].d, columns * sizeof(float));
+    }
   }
   Flags unfit{};
   for (auto& row : sums)
@@ -231,7 +233,10 @@ __attribute__((target_clones("avx512f", "avx2", "default"))) bool add_integers(
     }
   }
   for (std::size_t i = 0; i < block_rows; ++i)
-    std::memcpy(rows[i].d, sums[i], columns * sizeof(float));
+    if (columns == block_columns)
+      std::memcpy(rows[i].d, sums[i], sizeof sums[i]);
+    else
+      std::memcpy(rows[i].d, sums[i], columns * sizeof(float));
   return true;
 }
 
@@ -242,11 +247,12 @@ __attribute__((target_clones("avx512f", "avx2", "default"))) float largest_integ
   Flags unfit{};
   for (std::uint32_t k = 0; k < depth; ++k)
     for (std::uint32_t first = 0; first < columns; first += vector_floats) {
-      float row[vector_floats] = {};
-      std::memcpy(row, b[k] + first,
-                  std::min<std::size_t>(columns - first, vector_floats) * sizeof(float));
-      Floats values;
-      load(values, row);
+      const std::uint32_t rest = columns - first;
+      Floats values{};
+      if (rest >= vector_floats)
+        load(values, b[k] + first);
+      else
+        std::memcpy(&values, b[k] + first, rest * sizeof(float));
       const Floats size = values < 0 ? -values : values;
       find_unfit(unfit, values, largest_checked);
       largest = size > largest ? size : largest;

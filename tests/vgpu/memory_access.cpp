@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "vgpu/alu.h"
+
 namespace bwgemm::vgpu {
 namespace {
 
@@ -11,6 +13,23 @@ constexpr std::uint32_t most_vector_bytes = 32;
 
 const std::vector<Operand>& vector_of(Warp& warp, const Instruction& instruction) {
   return warp.simulation.program().lists[instruction.list];
+}
+
+// A value of `bytes` into a register of all lanes of the mask.
+void spread(Warp& warp, const Operand& operand, std::uint32_t bytes, const std::byte* from,
+            LaneMask mask) {
+  const auto into = [&](auto value) {
+    std::memcpy(&value, from, bytes);
+    auto* d = lanes<decltype(value)>(warp, operand);
+    over_lanes(mask, [&](int lane) { d[lane] = value; });
+  };
+  switch (operand.bytes) {
+    case 1: return into(std::uint8_t{});
+    case 2: return into(std::uint16_t{});
+    case 4: return into(std::uint32_t{});
+    case 8: return into(std::uint64_t{});
+    default: return into((unsigned __int128){});
+  }
 }
 
 Step load_parameter(Warp& warp, const Instruction& instruction, LaneMask mask) {
@@ -24,8 +43,11 @@ Step load_parameter(Warp& warp, const Instruction& instruction, LaneMask mask) {
     return &parameters[at];
   };
   if (instruction.a.kind == Operand::Kind::constants) {  // the same for all
-    const std::byte* const from = source(0);
-    for_each_lane(mask, [&](int lane) { scatter(warp, list, instruction.size, lane, from); });
+    const std::byte* from = source(0);
+    for (const Operand& operand : list) {
+      spread(warp, operand, instruction.size, from, mask);
+      from += instruction.size;
+    }
   } else {
     for_each_lane(mask,
                   [&](int lane) { scatter(warp, list, instruction.size, lane, source(lane)); });

@@ -18,7 +18,7 @@ template <class Visit>
 void SharedShadow::for_each_granule(std::uint32_t offset, std::uint32_t bytes, bool replaces,
                                     Visit visit) {
   vgpu::for_each_granule(
-      first_granule(offset), end_granule(offset, bytes), per_line(), replaces,
+      first_granule(offset), end_granule(offset, bytes), granule_shift_, replaces,
       [&](std::uint32_t i) -> Line& { return line_of(i); },
       [&](Granule& granule, std::uint32_t i, std::uint32_t) { visit(granule, i); });
 }
@@ -109,14 +109,14 @@ void SharedShadow::read(const Access& access, std::uint32_t offset, std::uint32_
   access.warp.accessed |= access.lane < warp_lanes ? 1u << access.lane : all_lanes;
   const Epoch now = epoch(access);
   Judged judged;
-  for (std::uint32_t i = first_granule(offset), end = end_granule(offset, bytes); i < end; ++i) {
-    Granule& granule = this->granule(i);
-    if (!judged.is(granule)) {
-      if (!check_read(access, granule, i)) return;
+  bool fine = true;
+  for_each_granule(offset, bytes, false, [&](Granule& granule, std::uint32_t i) {
+    if (fine && !judged.is(granule)) {
+      fine = check_read(access, granule, i);
       judged = {granule.write, granule.state, true};
     }
-    remember_read(access, now, granule);
-  }
+    if (fine) remember_read(access, now, granule);
+  });
 }
 
 bool SharedShadow::check_write(const Access& access, const Granule& granule, std::uint32_t i) {
@@ -174,21 +174,19 @@ void SharedShadow::write(const Access& access, std::uint32_t offset, std::uint32
   bool fine = check_async_readers(access, offset, bytes);
   const Granule now{epoch(access), {}, State::generic};
   Granule judged{};  // as nobody has touched it
-  for (std::uint32_t i = first_granule(offset), end = end_granule(offset, bytes); i < end; ++i) {
-    Granule& granule = this->granule(i);
+  for_each_granule(offset, bytes, false, [&](Granule& granule, std::uint32_t i) {
     if (fine && granule != judged) {
       fine = check_write(access, granule, i);
       judged = granule;
     }
     if (granule.state != State::barrier) granule = now;
-  }
+  });
 }
 
 void SharedShadow::reduce(const Access& access, std::uint32_t offset, std::uint32_t bytes,
                           const Epoch& now, State to) {
   bool fine = check_async_readers(access, offset, bytes);
-  for (std::uint32_t i = first_granule(offset); i < end_granule(offset, bytes); ++i) {
-    Granule& granule = this->granule(i);
+  for_each_granule(offset, bytes, false, [&](Granule& granule, std::uint32_t i) {
     const bool is_one_sum =
         granule.state == to && (to == State::reduced || (granule.write.entity == now.entity &&
                                                          granule.write.time == now.time));
@@ -199,7 +197,7 @@ void SharedShadow::reduce(const Access& access, std::uint32_t offset, std::uint3
       fine = is_one_sum ? check_reads(access, granule, i) : check_write(access, granule, i);
     }
     if (granule.state != State::barrier) granule = {now, {}, to};
-  }
+  });
 }
 
 void SharedShadow::reduce(const Access& access, std::uint32_t offset, std::uint32_t bytes) {
@@ -271,7 +269,7 @@ bool SharedShadow::async_read(const Access& access, std::uint32_t offset, std::u
       if (!check_async_read(access, granule, i, order, async_order, unwritten)) return false;
       judged = {granule.write, granule.state, true};
     }
-    i = line.parts ? i + 1 : (i / per_line + 1) * per_line;
+    i = line.behind(i, per_line);
   }
   return true;
 }
@@ -304,15 +302,15 @@ void SharedShadow::end_async_write(std::uint32_t offset, std::uint32_t bytes, En
 void SharedShadow::begin_barrier(const Access& access, std::uint32_t offset) {
   if (!enabled()) return;
   write(access, offset, 8);
-  for (std::uint32_t i = first_granule(offset); i < end_granule(offset, 8); ++i)
-    granule(i).state = State::barrier;
+  for_each_granule(offset, 8, false,
+                   [](Granule& granule, std::uint32_t) { granule.state = State::barrier; });
 }
 
 void SharedShadow::end_barrier(const Access& access, std::uint32_t offset) {
   if (!enabled()) return;
   use_barrier(access, offset, false);
-  for (std::uint32_t i = first_granule(offset); i < end_granule(offset, 8); ++i)
-    granule(i) = {epoch(access), {}, State::generic};
+  const Granule now{epoch(access), {}, State::generic};
+  for_each_granule(offset, 8, false, [&](Granule& granule, std::uint32_t) { granule = now; });
 }
 
 void SharedShadow::use_barrier(const Access& access, std::uint32_t offset, bool async) {

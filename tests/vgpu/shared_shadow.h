@@ -160,7 +160,7 @@ class SharedShadow {
   Line& line_of(std::uint32_t index) {
     return lines_[index << granule_shift_ >> shadow_line_shift];
   }
-  Granule& granule(std::uint32_t index) { return line_of(index).part(index, per_line()); }
+  const Granule& granule(std::uint32_t index) { return line_of(index).at(index, per_line()); }
   // As the function of this name, for the bytes [offset, offset + bytes).
   template <class Visit>
   void for_each_granule(std::uint32_t offset, std::uint32_t bytes, bool replaces, Visit visit);
