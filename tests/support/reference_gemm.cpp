@@ -6,6 +6,7 @@
 #include <cstring>
 #include <numeric>
 #include <thread>
+#include <type_traits>
 
 namespace bwgemm::test {
 namespace {
@@ -53,12 +54,17 @@ template <class T>
 [[gnu::always_inline]] inline void sum_block(const T* a, const T* b, std::size_t k,
                                              T* __restrict__ sum, T* __restrict__ magnitude) {
   typedef T Vector __attribute__((vector_size(vector_bytes)));
+  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  typedef Bits BitVector __attribute__((vector_size(vector_bytes)));
+  constexpr Bits all_but_sign = ~Bits{0} >> 1;
   Vector sums[block_rows][2] = {}, sizes[block_rows][2] = {};
   for (std::size_t p = 0; p < k; ++p, a += block_rows, b += block_columns<T>)
+#pragma GCC unroll 2
     for (std::size_t half = 0; half < 2; ++half) {
       Vector of_b;
       std::memcpy(&of_b, b + half * vector_bytes / sizeof(T), vector_bytes);
-      const Vector size = of_b < 0 ? -of_b : of_b;
+      const auto size = reinterpret_cast<Vector>(reinterpret_cast<BitVector>(of_b) & all_but_sign);
+#pragma GCC unroll 4
       for (std::size_t row = 0; row < block_rows; ++row) {
         sums[row][half] += a[row] * of_b;
         sizes[row][half] += std::fabs(a[row]) * size;
@@ -104,8 +110,9 @@ void multiply(const std::vector<float>& a, const std::vector<float>& b, std::siz
     for (std::size_t row = 0; row < m; ++row) {
       if (row % block_rows == 0)
         sum_block_of(&of_rows[row * k], &of_columns[first * k], k, sum, magnitude);
-      const T *const of_row = sum + row % block_rows * width,
-                     *const size_of_row = magnitude + row % block_rows * width;
+      const T *const of_row = sum + row % block_rows * width, *const size_of_row =
+                                                                  magnitude +
+                                                                  row % block_rows * width;
       std::copy_n(of_row, count, &result.sum[result.index(row, first)]);
       std::copy_n(size_of_row, count, &result.magnitude[result.index(row, first)]);
     }

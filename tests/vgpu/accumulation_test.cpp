@@ -3,6 +3,7 @@
 #include "vgpu/accumulation.h"
 
 #include <cmath>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <limits>
 #include <vector>
@@ -113,6 +114,19 @@ TEST(Accumulation, AllWaysAgree) {
                                      &a[i * depth], &b[j], most_mma_columns, depth)))
             << spread << ": " << i << ", " << j;
   }
+}
+
+// Nor is any of them taken for the integer zero, though its square would be.
+TEST(Accumulation, TinyNumbersAreNoIntegers) {
+  constexpr std::uint32_t rows = 4, columns = 32;
+  std::vector<float> a(rows * depth, 0x1p-80f), b(depth * columns, 0x1p-20f), d(rows * columns);
+  std::vector<RowOfSums> all_rows;
+  for (std::uint32_t i = 0; i < rows; ++i) all_rows.push_back({&d[i * columns], &a[i * depth]});
+  multiply_add(aligned(), MmaElement::bf16, all_rows, {b.data(), columns}, columns, depth);
+  EXPECT_THAT(d, ::testing::Each(0x1p-96f));
+  std::fill(a.begin(), a.end(), 0.0f);
+  multiply_add(aligned(), MmaElement::bf16, all_rows, {b.data(), columns}, columns, depth);
+  EXPECT_THAT(d, ::testing::Each(0x1p-96f));
 }
 
 }  // namespace

@@ -186,122 +186,134 @@ static_assert(most_columns_behind >= block_columns);
 typedef float Floats __attribute__((vector_size(vector_floats * sizeof(float))));
 typedef std::int32_t Flags __attribute__((vector_size(vector_floats * sizeof(float))));
 
-// Up to here a float that 1.5 * 2^23 is added to has no bits below one.
-constexpr float largest_checked = 0x1p22f, no_fraction = 0x1.8p23f;
+// Numbers whose squares add up to at most the square of this are small enough to find out whether
+// they are integers: 1.5 * 2^23 added to one leaves no bits below one.
+constexpr float most = 0x1p21f, no_fraction = 0x1.8p23f;
+
+// Squares of numbers, and whether any has something behind the point or is none. Only sums,
+// products and bits of vectors: other operations are taken apart where not all clones have them.
+struct Squares {
+  Flags fractions{};
+  Floats squares{};
+
+  [[gnu::always_inline]] void add(const Floats& values) {
+    fractions |= reinterpret_cast<Flags>(values + no_fraction - no_fraction - values);
+    squares += values * values;
+  }
+  // Their sum, if all are integers; infinity else.
+  [[gnu::always_inline]] float total() const {
+    std::int32_t fraction = 0;
+    float total = 0;
+    for (std::size_t i = 0; i < vector_floats; ++i) fraction |= fractions[i], total += squares[i];
+    return fraction == 0 && total <= most * most ? total : HUGE_VALF;
+  }
+};
 
 // Vectors go by reference: how they would be passed otherwise is not the same for all clones.
-[[gnu::always_inline]] inline void load(Floats& to, const float* from) {
-  std::memcpy(&to, from, sizeof to);
+[[gnu::always_inline]] inline void load(Floats& to, const float* from, std::uint32_t count) {
+  if (count >= vector_floats) {
+    std::memcpy(&to, from, sizeof to);
+  } else {
+    to = Floats{};
+    std::memcpy(&to, from, count * sizeof(float));
+  }
 }
 
-// Ones where a value is no integer, or its magnitude is above the limit.
-[[gnu::always_inline]] inline void find_unfit(Flags& unfit, const Floats& values, float limit) {
-  unfit |= (values + no_fraction - no_fraction != values) | (values > limit) | (values < -limit);
+[[gnu::always_inline]] inline void store(float* to, const Floats& from, std::uint32_t count) {
+  if (count >= vector_floats)
+    std::memcpy(to, &from, sizeof from);
+  else
+    std::memcpy(to, &from, count * sizeof(float));
 }
 
-[[gnu::always_inline]] inline bool any(const Flags& flags) {
-  std::int32_t all = 0;
-  for (std::size_t i = 0; i < vector_floats; ++i) all |= flags[i];
-  return all != 0;
-}
-
-// d += a b for a block, if d has nothing but integers up to the limit. False: it is as before.
+// d += a b for a block, if d has nothing but integers whose squares add up to at most that of the
+// limit. False: it is as before.
 __attribute__((target_clones("avx512f", "avx2", "default"))) bool add_integers(
     const RowOfSums* rows, Rows<const float> b, std::uint32_t columns, std::uint32_t depth,
     float limit) {
+  const std::uint32_t behind = columns > vector_floats ? columns - vector_floats : 0;
   Floats sums[block_rows][2];
+  Squares squares;
+#pragma GCC unroll 4
   for (std::size_t i = 0; i < block_rows; ++i) {
-    if (columns == block_columns) {
-      std::memcpy(sums[i], rows[i].d, sizeof sums[i]);
-    } else {
-      std::memset(sums[i], 0, sizeof sums[i]);
-      std::memcpy(sums[i], rows[i].d, columns * sizeof(float));
-    }
+    load(sums[i][0], rows[i].d, columns);
+    load(sums[i][1], rows[i].d + vector_floats, behind);
+    squares.add(sums[i][0]);
+    squares.add(sums[i][1]);
   }
-  Flags unfit{};
-  for (auto& row : sums)
-    for (const Floats& values : row) find_unfit(unfit, values, limit);
-  if (any(unfit)) return false;
+  if (!(squares.total() <= limit * limit)) return false;
+  const float* a[block_rows];
+#pragma GCC unroll 4
+  for (std::size_t i = 0; i < block_rows; ++i) a[i] = rows[i].a;
   for (std::uint32_t k = 0; k < depth; ++k) {
     Floats b0, b1;
-    load(b0, b[k]);
-    load(b1, b[k] + vector_floats);
+    load(b0, b[k], vector_floats);
+    load(b1, b[k] + vector_floats, vector_floats);
+#pragma GCC unroll 4
     for (std::size_t i = 0; i < block_rows; ++i) {
-      const float a = rows[i].a[k];
-      sums[i][0] += a * b0;
-      sums[i][1] += a * b1;
+      sums[i][0] += a[i][k] * b0;
+      sums[i][1] += a[i][k] * b1;
     }
   }
-  for (std::size_t i = 0; i < block_rows; ++i)
-    if (columns == block_columns)
-      std::memcpy(rows[i].d, sums[i], sizeof sums[i]);
-    else
-      std::memcpy(rows[i].d, sums[i], columns * sizeof(float));
+#pragma GCC unroll 4
+  for (std::size_t i = 0; i < block_rows; ++i) {
+    store(rows[i].d, sums[i][0], columns);
+    store(rows[i].d + vector_floats, sums[i][1], behind);
+  }
   return true;
 }
 
-// The largest magnitude in a block of B if all are integers; infinity else.
-__attribute__((target_clones("avx512f", "avx2", "default"))) float largest_integer(
+// At least the length of each column of a block of B, if all are integers; infinity else.
+__attribute__((target_clones("avx512f", "avx2", "default"))) float length_of_columns(
     Rows<const float> b, std::uint32_t columns, std::uint32_t depth) {
-  Floats largest{};
-  Flags unfit{};
+  Squares squares;
   for (std::uint32_t k = 0; k < depth; ++k)
     for (std::uint32_t first = 0; first < columns; first += vector_floats) {
-      const std::uint32_t rest = columns - first;
-      Floats values{};
-      if (rest >= vector_floats)
-        load(values, b[k] + first);
-      else
-        std::memcpy(&values, b[k] + first, rest * sizeof(float));
-      const Floats size = values < 0 ? -values : values;
-      find_unfit(unfit, values, largest_checked);
-      largest = size > largest ? size : largest;
+      Floats values;
+      load(values, b[k] + first, columns - first);
+      squares.add(values);
     }
-  if (any(unfit)) return HUGE_VALF;
-  float result = 0;
-  for (std::size_t i = 0; i < vector_floats; ++i) result = std::max(result, largest[i]);
-  return result;
+  return std::sqrt(squares.total());
 }
 
-// Of a row of A.
-float largest_integer(const float* a, std::uint32_t depth) {
-  float largest = 0;
-  for (std::uint32_t k = 0; k < depth; ++k) {
-    const float size = std::fabs(a[k]);
-    if (!(size <= largest_checked) || size + no_fraction - no_fraction != size) return HUGE_VALF;
-    largest = std::max(largest, size);
-  }
-  return largest;
+// Of some rows of A.
+__attribute__((target_clones("avx512f", "avx2", "default"))) float length_of_rows(
+    const RowOfSums* rows, std::size_t count, std::uint32_t depth) {
+  Squares squares;
+  for (std::size_t i = 0; i < count; ++i)
+    for (std::uint32_t k = 0; k < depth; k += vector_floats) {
+      Floats values;
+      load(values, rows[i].a + k, depth - k);
+      squares.add(values);
+    }
+  return std::sqrt(squares.total());
 }
 
 }  // namespace
 
-// Integers of which no sum needs more than 24 bits: every way gives the exact result. What is no
-// such number is mostly poison at the edge of a tile, hence the blocks.
+// Integers of which no sum needs more than 24 bits: every way gives the exact result. (No sum of
+// products is above the product of the lengths.) What is no such number is mostly poison at the
+// edge of a tile, hence the blocks.
 void multiply_add(const Accumulation& how, MmaElement element, std::span<const RowOfSums> rows,
                   Rows<const float> b, std::uint32_t columns, std::uint32_t depth) {
   if (how.in_turn) return multiply_add_in_turn(rows, b, columns, depth);
   std::vector<float> of_a;
-  for (std::size_t i = 0; i < rows.size(); i += block_rows) {
-    float largest = i + block_rows <= rows.size() ? 0 : HUGE_VALF;
-    for (std::size_t j = i; j < std::min(i + block_rows, rows.size()); ++j)
-      largest = std::max(largest, largest_integer(rows[j].a, depth));
-    of_a.push_back(largest);
-  }
+  for (std::size_t i = 0; i < rows.size(); i += block_rows)
+    of_a.push_back(i + block_rows <= rows.size() ? length_of_rows(&rows[i], block_rows, depth)
+                                                 : HUGE_VALF);
   std::vector<RowOfSums> others;
   for (std::uint32_t first = 0; first < columns; first += block_columns) {
     const std::uint32_t width = std::min(columns - first, block_columns);
     const Rows<const float> of_columns{b.first + first, b.pitch};
-    const float of_b = largest_integer(of_columns, width, depth);
+    const float of_b = length_of_columns(of_columns, width, depth);
     others.clear();
     for (std::size_t i = 0; i < rows.size(); i += block_rows) {
       RowOfSums block[block_rows];
       const std::size_t count = std::min(block_rows, rows.size() - i);
       for (std::size_t j = 0; j < count; ++j) block[j] = {rows[i + j].d + first, rows[i + j].a};
-      const float products = of_a[i / block_rows] * of_b * static_cast<float>(depth);
-      const float limit = std::min(0x1p24f - products, largest_checked);
-      if (!(limit > 0) || !add_integers(block, of_columns, width, depth, limit))
-        others.insert(others.end(), block, block + count);
+      const bool is_exact = of_a[i / block_rows] * of_b <= most &&
+                            add_integers(block, of_columns, width, depth, most);
+      if (!is_exact) others.insert(others.end(), block, block + count);
     }
     if (!others.empty()) accumulate_all(how, element, others, of_columns, width, depth);
   }
