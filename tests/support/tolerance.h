@@ -71,8 +71,8 @@ inline Allowed allowed_result(double sum, double magnitude, std::int64_t k, floa
 inline bool is_plain_result(float result, double sum, std::int64_t k, float alpha, float beta,
                             float c, Dtype type) {
   if (k == 0 || alpha == 0 || !std::isfinite(alpha)) return false;
-  return result == detail::scaled(static_cast<float>(sum), alpha, beta, beta == 0 ? 0 : c, true,
-                                  type);
+  return result ==
+         detail::scaled(static_cast<float>(sum), alpha, beta, beta == 0 ? 0 : c, true, type);
 }
 
 inline bool is_allowed(float result, const Allowed& allowed) {
