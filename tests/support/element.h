@@ -25,6 +25,17 @@ inline std::uint16_t to_bf16(float value) {
   return static_cast<std::uint16_t>((bits + 0x7fff + to_even) >> 16);
 }
 
+// 2^exponent, of a normal number.
+inline double power_of_two(int exponent) {
+  return std::bit_cast<double>(static_cast<std::uint64_t>(1023 + exponent) << 52);
+}
+
+// The nearest integer, of a tie the even one, of numbers far below 2^52. No call to the library.
+inline double nearest_integer(double value) {
+  constexpr double unit_is_one = 0x1.8p52;
+  return value + unit_is_one - unit_is_one;
+}
+
 inline float from_f16(std::uint16_t bits) {
   const int exponent = (bits >> 10) & 31;
   const int fraction = bits & 1023;
@@ -32,9 +43,9 @@ inline float from_f16(std::uint16_t bits) {
   if (exponent == 31)
     value = fraction != 0 ? NAN : INFINITY;
   else if (exponent == 0)
-    value = std::ldexp(static_cast<float>(fraction), -24);
+    value = static_cast<float>(fraction * power_of_two(-24));
   else
-    value = std::ldexp(static_cast<float>(1024 + fraction), exponent - 25);
+    value = static_cast<float>((1024 + fraction) * power_of_two(exponent - 25));
   return (bits & 0x8000) != 0 ? -value : value;
 }
 
@@ -44,9 +55,9 @@ inline std::uint16_t to_f16(float value) {
   const double size = std::fabs(static_cast<double>(value));
   if (size >= 65520) return sign | 0x7c00;  // halfway from the largest finite value to 2^16
   if (size < 0x1p-14)                       // denormals, and what rounds up to the first normal
-    return sign | static_cast<std::uint16_t>(std::nearbyint(size * 0x1p24));
-  const int exponent = std::ilogb(size);
-  const auto significand = static_cast<int>(std::nearbyint(std::ldexp(size, 10 - exponent)));
+    return sign | static_cast<std::uint16_t>(nearest_integer(size * 0x1p24));
+  const auto exponent = static_cast<int>(std::bit_cast<std::uint64_t>(size) >> 52) - 1023;
+  const auto significand = static_cast<int>(nearest_integer(size * power_of_two(10 - exponent)));
   return sign | static_cast<std::uint16_t>(((exponent + 15) << 10) + significand - 1024);
 }
 

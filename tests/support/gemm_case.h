@@ -36,6 +36,11 @@ struct GemmCase {
 
 std::ostream& operator<<(std::ostream& out, const GemmCase& gemm);
 
+// Results do not depend on how operands lie in memory: cases that differ in that alone, or in
+// scalars, output type and what is fused, share the product. The last ones are kept.
+std::shared_ptr<const Product> shared_product(const GemmCase& gemm, const Operand& a,
+                                              const Operand& b);
+
 // Operands of a case, on host and device.
 class Operands {
  public:

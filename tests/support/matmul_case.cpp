@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/matmul_case.h"
 
+#include "support/in_blocks.h"
+
 namespace bwgemm::test {
 namespace {
 
@@ -203,13 +205,13 @@ void MatmulOperands::expect_batch(std::int64_t batch, const Product& product) co
                   << ", column " << column << ": " << matrix.get(row, column, batch) << " is not "
                   << value.value << " +- " << value.error;
   };
-  for (std::int64_t column = 0; column < matmul_.gemm.n; ++column) {
-    for (std::int64_t row = 0; row < d_.rows(); ++row)
-      expect("D", d_after_, row, column, expected(row, column, batch, product));
-    if (matmul_.fusing.aux != BWGEMM_AUX_STORE) continue;
-    for (std::int64_t row = 0; row < matmul_.gemm.m; ++row)
+  for_each_in_blocks(d_.rows(), matmul_.gemm.n, [&](std::int64_t row, std::int64_t column) {
+    expect("D", d_after_, row, column, expected(row, column, batch, product));
+  });
+  if (matmul_.fusing.aux == BWGEMM_AUX_STORE)
+    for_each_in_blocks(matmul_.gemm.m, matmul_.gemm.n, [&](std::int64_t row, std::int64_t column) {
       expect("aux", aux_after_, row, column, before(row, column, batch, product));
-  }
+    });
   EXPECT_EQ(wrong, 0) << "elements are wrong: " << matmul_;
 }
 
@@ -232,11 +234,9 @@ void MatmulOperands::expect_result() {
   for (std::int64_t batch = 0; batch < gemm.batch; ++batch) {
     const Operand a{&products_.a(), gemm.transa != BWGEMM_OP_N, gemm.repeat_a ? 0 : batch};
     const Operand b{&products_.b(), gemm.transb != BWGEMM_OP_N, gemm.repeat_b ? 0 : batch};
-    std::vector<std::int64_t> rows(static_cast<std::size_t>(gemm.m)),
-        columns(static_cast<std::size_t>(gemm.n));
-    for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<std::int64_t>(i);
-    for (std::size_t i = 0; i < columns.size(); ++i) columns[i] = static_cast<std::int64_t>(i);
-    expect_batch(batch, product(a, b, rows, columns));
+    const std::shared_ptr<const Product> product = shared_product(gemm, a, b);
+    const bool is_whole = product->sum.size() == static_cast<std::size_t>(gemm.m * gemm.n);
+    expect_batch(batch, is_whole ? *product : whole_product(a, b));
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The product that results are judged by: op(A) * op(B) in float64 on the CPU, in full, for chosen
-// rows and columns, or as a random projection. Exact for integer data.
+// The product that results are judged by: op(A) * op(B) on the CPU, in full, for chosen rows and
+// columns, or as a random projection. In float64; in float where the data are integers so small
+// that no sum is rounded, so that it is exact for integer data.
 #pragma once
 
 #include <cstdint>
@@ -38,6 +39,7 @@ struct Product {
 // ones and some between.
 Product product(const Operand& a, const Operand& b);
 
+Product whole_product(const Operand& a, const Operand& b);
 Product product(const Operand& a, const Operand& b, std::vector<std::int64_t> rows,
                 std::vector<std::int64_t> columns);
 

@@ -65,6 +65,16 @@ inline Allowed allowed_result(double sum, double magnitude, std::int64_t k, floa
   return allowed;
 }
 
+// Whether `result` is what the header's operations make of the nearest float of a finite sum: that
+// lies in the interval of allowed_result, because each operation keeps the order of its arguments.
+// Says no where a product is left out. Nearly all results are such, and this is cheaper to know.
+inline bool is_plain_result(float result, double sum, std::int64_t k, float alpha, float beta,
+                            float c, Dtype type) {
+  if (k == 0 || alpha == 0 || !std::isfinite(alpha)) return false;
+  return result ==
+         detail::scaled(static_cast<float>(sum), alpha, beta, beta == 0 ? 0 : c, true, type);
+}
+
 inline bool is_allowed(float result, const Allowed& allowed) {
   if (std::isnan(result)) return allowed.nan || allowed.may_be_nan;
   if (allowed.nan) return false;

@@ -83,44 +83,62 @@ std::uint32_t MatrixOperand::mn_major_chunk(std::uint32_t row_group, std::uint32
                   swizzle);
 }
 
-void to_floats(MmaElement element, const std::byte* from, std::uint32_t count, float* to) {
-  const auto convert = [&](auto zero, auto conversion) {
-    for (std::uint32_t i = 0; i < count; ++i) {
-      std::memcpy(&zero, from + i * sizeof zero, sizeof zero);
-      to[i] = conversion(zero);
-    }
-  };
+namespace {
+
+// Calls use(zero of the type that holds an element, its conversion to f32).
+template <class Use>
+void with_conversion(MmaElement element, Use use) {
   switch (element) {
-    case MmaElement::f16: return convert(std::uint16_t(), [](auto bits) { return from_f16(bits); });
-    case MmaElement::bf16:
-      return convert(std::uint16_t(), [](auto bits) { return from_bf16(bits); });
-    case MmaElement::tf32: return convert(float(), truncated_to_tf32);
+    case MmaElement::f16: return use(std::uint16_t(), [](auto bits) { return from_f16(bits); });
+    case MmaElement::bf16: return use(std::uint16_t(), [](auto bits) { return from_bf16(bits); });
+    case MmaElement::tf32: return use(float(), truncated_to_tf32);
     case MmaElement::e4m3:
-      return convert(std::uint8_t(), [](auto bits) { return from_float8(bits, Float8::e4m3); });
+      return use(std::uint8_t(), [](auto bits) { return from_float8(bits, Float8::e4m3); });
     case MmaElement::e5m2:
-      return convert(std::uint8_t(), [](auto bits) { return from_float8(bits, Float8::e5m2); });
+      return use(std::uint8_t(), [](auto bits) { return from_float8(bits, Float8::e5m2); });
   }
 }
 
-void MatrixOperand::fetch(const Cta& cta, std::uint32_t rows, float* to, std::uint32_t row_pitch,
-                          std::uint32_t k_pitch) const {
-  const std::uint32_t together = chunk_elements();
-  float chunk[16];
+}  // namespace
+
+void to_floats(MmaElement element, const std::byte* from, std::uint32_t count, float* to) {
+  with_conversion(element, [&](auto value, auto conversion) {
+    for (std::uint32_t i = 0; i < count; ++i) {
+      std::memcpy(&value, from + i * sizeof value, sizeof value);
+      to[i] = conversion(value);
+    }
+  });
+}
+
+template <class Bits, class Convert>
+void MatrixOperand::fetch_as(const Cta& cta, std::uint32_t rows, float* to, std::uint32_t row_pitch,
+                             std::uint32_t k_pitch, Convert convert) const {
+  constexpr std::uint32_t together = 16 / sizeof(Bits);
+  Bits chunk[together];
   if (mn_major) {
-    for (std::uint32_t group = 0; group * together < rows; ++group)
+    for (std::uint32_t group = 0; group * together < rows; ++group) {
+      const std::uint32_t count = std::min(together, rows - group * together);
       for (std::uint32_t k = 0; k < depth(); ++k) {
-        to_floats(element, &cta.shared[mn_major_chunk(group, k)], together, chunk);
-        for (std::uint32_t i = 0; i < together && group * together + i < rows; ++i)
-          to[(group * together + i) * row_pitch + k * k_pitch] = chunk[i];
+        std::memcpy(chunk, &cta.shared[mn_major_chunk(group, k)], sizeof chunk);
+        for (std::uint32_t i = 0; i < count; ++i)
+          to[(group * together + i) * row_pitch + k * k_pitch] = convert(chunk[i]);
       }
+    }
     return;
   }
   for (std::uint32_t row = 0; row < rows; ++row)
     for (std::uint32_t part = 0; part < 2; ++part) {
-      to_floats(element, &cta.shared[k_major_chunk(row, part)], together, chunk);
+      std::memcpy(chunk, &cta.shared[k_major_chunk(row, part)], sizeof chunk);
       for (std::uint32_t i = 0; i < together; ++i)
-        to[row * row_pitch + (part * together + i) * k_pitch] = chunk[i];
+        to[row * row_pitch + (part * together + i) * k_pitch] = convert(chunk[i]);
     }
+}
+
+void MatrixOperand::fetch(const Cta& cta, std::uint32_t rows, float* to, std::uint32_t row_pitch,
+                          std::uint32_t k_pitch) const {
+  with_conversion(element, [&](auto zero, auto conversion) {
+    fetch_as<decltype(zero)>(cta, rows, to, row_pitch, k_pitch, conversion);
+  });
 }
 
 void judge_operand(Cta& cta, const MatrixOperand& operand, std::uint32_t first, std::uint32_t rows,
@@ -130,16 +148,17 @@ void judge_operand(Cta& cta, const MatrixOperand& operand, std::uint32_t first, 
   if (operand.error)
     simulation.findings().fatal("descriptor", operand.error, reader.access.instruction);
   bool fine = true;
-  std::uint32_t judged = ~0u;  // a line that was, as a whole
+  std::uint32_t judged_line = ~0u;  // as a whole
+  SharedShadow::Judged judged;
   operand.for_each_chunk(first, rows, [&](std::uint32_t address) {
     const std::uint32_t line = address / SharedShadow::line_bytes;
-    if (line == judged) return;
+    if (line == judged_line) return;
     simulation.shared(cta, address, chunk_bytes, 1, reader.access.instruction);
     if (!cta.shadow.enabled()) return;
-    if (cta.shadow.is_whole(address)) judged = line;
+    if (cta.shadow.is_whole(address)) judged_line = line;
     if (fine)
       fine = cta.shadow.async_read(reader.access, address, chunk_bytes, reader.order,
-                                   reader.async_order, reader.unwritten);
+                                   reader.async_order, reader.unwritten, judged);
     cta.shadow.keep_until(address, chunk_bytes, reader.entity, reader.time);
   });
 }
@@ -148,57 +167,156 @@ namespace {
 
 // Four steps of k at a time: fewer passes over the row of sums.
 __attribute__((target_clones("avx512f", "avx2", "default"))) void multiply_add_in_turn(
-    float* d, std::uint32_t pitch, const float* a, const float* b, std::uint32_t rows,
-    std::uint32_t columns, std::uint32_t depth) {
-  for (std::uint32_t i = 0; i < rows; ++i, d += pitch, a += depth)
+    std::span<const RowOfSums> rows, Rows<const float> b, std::uint32_t columns,
+    std::uint32_t depth) {
+  for (const auto& [d, a] : rows)
     for (std::uint32_t k = 0; k < depth; k += 4) {
       const float a0 = a[k], a1 = a[k + 1], a2 = a[k + 2], a3 = a[k + 3];
-      const float *b0 = b + k * most_mma_columns, *b1 = b0 + most_mma_columns,
-                  *b2 = b1 + most_mma_columns, *b3 = b2 + most_mma_columns;
+      const float *b0 = b[k], *b1 = b[k + 1], *b2 = b[k + 2], *b3 = b[k + 3];
       float* __restrict__ sums = d;
       for (std::uint32_t j = 0; j < columns; ++j)
         sums[j] += a0 * b0[j] + a1 * b1[j] + a2 * b2[j] + a3 * b3[j];
     }
 }
 
-// The largest magnitude if all are integers; infinity else.
-__attribute__((target_clones("avx512f", "avx2", "default"))) float largest_integer(
-    const float* values, std::uint32_t rows, std::uint32_t pitch, std::uint32_t columns) {
-  constexpr float least_unexact = 0x1p24f;
-  std::uint32_t largest = 0;
-  for (std::uint32_t i = 0; i < rows; ++i, values += pitch) {
-    std::uint32_t are_others = 0;
-    for (std::uint32_t j = 0; j < columns; ++j) {
-      const std::uint32_t magnitude = bits_of(values[j]) & 0x7fffffff;
-      const float value = float_from_bits(std::min(magnitude, bits_of(least_unexact)));
-      are_others |= value != static_cast<float>(static_cast<int>(value));
-      largest = std::max(largest, magnitude);
-    }
-    if (are_others) return HUGE_VALF;
+// A block of D: some rows, and as many columns as two vectors hold.
+constexpr std::size_t block_rows = 4, vector_floats = 16;
+constexpr std::uint32_t block_columns = 2 * vector_floats;
+static_assert(most_columns_behind >= block_columns);
+typedef float Floats __attribute__((vector_size(vector_floats * sizeof(float))));
+typedef std::int32_t Flags __attribute__((vector_size(vector_floats * sizeof(float))));
+
+// Numbers whose squares add up to at most the square of this are small enough to find out whether
+// they are integers: 1.5 * 2^23 added to one leaves no bits below one.
+constexpr float most = 0x1p21f, no_fraction = 0x1.8p23f;
+
+// Squares of numbers, and whether any has something behind the point or is none. Only sums,
+// products and bits of vectors: other operations are taken apart where not all clones have them.
+struct Squares {
+  Flags fractions{};
+  Floats squares{};
+
+  [[gnu::always_inline]] void add(const Floats& values) {
+    fractions |= reinterpret_cast<Flags>(values + no_fraction - no_fraction - values);
+    squares += values * values;
   }
-  return float_from_bits(largest);
+  // Their sum, if all are integers; infinity else.
+  [[gnu::always_inline]] float total() const {
+    std::int32_t fraction = 0;
+    float total = 0;
+    for (std::size_t i = 0; i < vector_floats; ++i) fraction |= fractions[i], total += squares[i];
+    return fraction == 0 && total <= most * most ? total : HUGE_VALF;
+  }
+};
+
+// Vectors go by reference: how they would be passed otherwise is not the same for all clones.
+[[gnu::always_inline]] inline void load(Floats& to, const float* from, std::uint32_t count) {
+  if (count >= vector_floats) {
+    std::memcpy(&to, from, sizeof to);
+  } else {
+    to = Floats{};
+    std::memcpy(&to, from, count * sizeof(float));
+  }
+}
+
+[[gnu::always_inline]] inline void store(float* to, const Floats& from, std::uint32_t count) {
+  if (count >= vector_floats)
+    std::memcpy(to, &from, sizeof from);
+  else
+    std::memcpy(to, &from, count * sizeof(float));
+}
+
+// d += a b for a block, if d has nothing but integers whose squares add up to at most that of the
+// limit. False: it is as before.
+__attribute__((target_clones("avx512f", "avx2", "default"))) bool add_integers(
+    const RowOfSums* rows, Rows<const float> b, std::uint32_t columns, std::uint32_t depth,
+    float limit) {
+  const std::uint32_t behind = columns > vector_floats ? columns - vector_floats : 0;
+  Floats sums[block_rows][2];
+  Squares squares;
+#pragma GCC unroll 4
+  for (std::size_t i = 0; i < block_rows; ++i) {
+    load(sums[i][0], rows[i].d, columns);
+    load(sums[i][1], rows[i].d + vector_floats, behind);
+    squares.add(sums[i][0]);
+    squares.add(sums[i][1]);
+  }
+  if (!(squares.total() <= limit * limit)) return false;
+  const float* a[block_rows];
+#pragma GCC unroll 4
+  for (std::size_t i = 0; i < block_rows; ++i) a[i] = rows[i].a;
+  for (std::uint32_t k = 0; k < depth; ++k) {
+    Floats b0, b1;
+    load(b0, b[k], vector_floats);
+    load(b1, b[k] + vector_floats, vector_floats);
+#pragma GCC unroll 4
+    for (std::size_t i = 0; i < block_rows; ++i) {
+      sums[i][0] += a[i][k] * b0;
+      sums[i][1] += a[i][k] * b1;
+    }
+  }
+#pragma GCC unroll 4
+  for (std::size_t i = 0; i < block_rows; ++i) {
+    store(rows[i].d, sums[i][0], columns);
+    store(rows[i].d + vector_floats, sums[i][1], behind);
+  }
+  return true;
+}
+
+// At least the length of each column of a block of B, if all are integers; infinity else.
+__attribute__((target_clones("avx512f", "avx2", "default"))) float length_of_columns(
+    Rows<const float> b, std::uint32_t columns, std::uint32_t depth) {
+  Squares squares;
+  for (std::uint32_t k = 0; k < depth; ++k)
+    for (std::uint32_t first = 0; first < columns; first += vector_floats) {
+      Floats values;
+      load(values, b[k] + first, columns - first);
+      squares.add(values);
+    }
+  return std::sqrt(squares.total());
+}
+
+// Of some rows of A.
+__attribute__((target_clones("avx512f", "avx2", "default"))) float length_of_rows(
+    const RowOfSums* rows, std::size_t count, std::uint32_t depth) {
+  Squares squares;
+  for (std::size_t i = 0; i < count; ++i)
+    for (std::uint32_t k = 0; k < depth; k += vector_floats) {
+      Floats values;
+      load(values, rows[i].a + k, depth - k);
+      squares.add(values);
+    }
+  return std::sqrt(squares.total());
 }
 
 }  // namespace
 
-void multiply_add(const Accumulation& how, MmaElement element, float* d, std::uint32_t pitch,
-                  const float* a, const float* b, std::uint32_t rows, std::uint32_t columns,
-                  std::uint32_t depth) {
-  if (!how.in_turn) {
-    // Integers of which no sum needs more than 24 bits: every way gives the exact result.
-    const auto are_such = [&] {
-      const float of_a = largest_integer(a, rows, depth, depth);
-      if (of_a >= 0x1p24f) return false;
-      const float of_b = largest_integer(b, depth, most_mma_columns, columns);
-      if (of_b >= 0x1p24f) return false;
-      const float of_d = largest_integer(d, rows, pitch, columns);
-      return of_a * of_b * static_cast<float>(depth) + of_d < 0x1p24f;
-    };
-    if (!are_such())
-      return accumulate_all(how, element, {d, pitch}, {a, depth}, {b, most_mma_columns}, rows,
-                            columns, depth);
+// Integers of which no sum needs more than 24 bits: every way gives the exact result. (No sum of
+// products is above the product of the lengths.) What is no such number is mostly poison at the
+// edge of a tile, hence the blocks.
+void multiply_add(const Accumulation& how, MmaElement element, std::span<const RowOfSums> rows,
+                  Rows<const float> b, std::uint32_t columns, std::uint32_t depth) {
+  if (how.in_turn) return multiply_add_in_turn(rows, b, columns, depth);
+  std::vector<float> of_a;
+  for (std::size_t i = 0; i < rows.size(); i += block_rows)
+    of_a.push_back(i + block_rows <= rows.size() ? length_of_rows(&rows[i], block_rows, depth)
+                                                 : HUGE_VALF);
+  std::vector<RowOfSums> others;
+  for (std::uint32_t first = 0; first < columns; first += block_columns) {
+    const std::uint32_t width = std::min(columns - first, block_columns);
+    const Rows<const float> of_columns{b.first + first, b.pitch};
+    const float of_b = length_of_columns(of_columns, width, depth);
+    others.clear();
+    for (std::size_t i = 0; i < rows.size(); i += block_rows) {
+      RowOfSums block[block_rows];
+      const std::size_t count = std::min(block_rows, rows.size() - i);
+      for (std::size_t j = 0; j < count; ++j) block[j] = {rows[i + j].d + first, rows[i + j].a};
+      const bool is_exact = of_a[i / block_rows] * of_b <= most &&
+                            add_integers(block, of_columns, width, depth, most);
+      if (!is_exact) others.insert(others.end(), block, block + count);
+    }
+    if (!others.empty()) accumulate_all(how, element, others, of_columns, width, depth);
   }
-  multiply_add_in_turn(d, pitch, a, b, rows, columns, depth);
 }
 
 }  // namespace bwgemm::vgpu

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "vgpu/asynchronous/tma.h"
@@ -60,6 +61,11 @@ struct MatrixOperand {
   // to[row * row_pitch + k * k_pitch] = element (first row + row, k), for `rows` rows.
   void fetch(const Cta& cta, std::uint32_t rows, float* to, std::uint32_t row_pitch,
              std::uint32_t k_pitch) const;
+
+ private:
+  template <class Bits, class Convert>
+  void fetch_as(const Cta& cta, std::uint32_t rows, float* to, std::uint32_t row_pitch,
+                std::uint32_t k_pitch, Convert convert) const;
 };
 
 // Who reads an operand: the issuing thread, and the clocks its reads are ordered by; the bytes stay
@@ -77,10 +83,11 @@ struct OperandReader {
 void judge_operand(Cta& cta, const MatrixOperand& operand, std::uint32_t first, std::uint32_t rows,
                    const OperandReader& reader);
 
-// d[i][j] += a[i][k] * b[k][j] for `depth` steps of k, summed as `how` says; `d` has `pitch` floats
-// per row, `a` depth, `b` most_mma_columns.
-void multiply_add(const Accumulation& how, MmaElement element, float* d, std::uint32_t pitch,
-                  const float* a, const float* b, std::uint32_t rows, std::uint32_t columns,
-                  std::uint32_t depth);
+// What a buffer of B has behind its last row: multiply_add may read whole blocks of columns.
+inline constexpr std::uint32_t most_columns_behind = 32;
+
+// d[j] += a[k] * b[k][j] of each row, for `depth` steps of k, summed as `how` says.
+void multiply_add(const Accumulation& how, MmaElement element, std::span<const RowOfSums> rows,
+                  Rows<const float> b, std::uint32_t columns, std::uint32_t depth);
 
 }  // namespace bwgemm::vgpu

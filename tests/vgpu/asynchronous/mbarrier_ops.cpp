@@ -70,7 +70,7 @@ Step invalidate(Warp& warp, const Instruction& instruction, LaneMask mask) {
 // they have read may be overwritten by TMA once the arrival is observed, with nothing to release.
 View published_by(Warp& warp, const Instruction& instruction, LaneMask mask, bool reaches) {
   if (!(instruction.modifiers & relaxed) && reaches) return warp.release(mask);
-  View view = warp.knowledge.gathered(mask).view;
+  View view = warp.knowledge.gathered_view(mask);
   warp.forget_fences_of_others(mask, view);
   for (Clock* clock : {&view.generic, &view.async, &view.async_global})
     warp.cta.cluster.forget_warps(*clock);
@@ -128,12 +128,15 @@ Step arrive_or_expect(Warp& warp, const Instruction& instruction, LaneMask mask)
 // What a wait of this scope takes over; a relaxed one, nothing.
 void acquire(Warp& warp, const Instruction& instruction, LaneMask mask, const MBarrier& barrier) {
   if (instruction.modifiers & relaxed) return;
-  View view = barrier.completed;
-  if (!(instruction.modifiers & cluster_scope)) {
-    const int own = static_cast<int>(warp.cta.rank);
-    for (Clock* clock : {&view.generic, &view.async, &view.async_global})
-      warp.cta.cluster.forget_warps(*clock, own);
+  if (instruction.modifiers & cluster_scope) {
+    warp.knowledge.acquire(mask, warp.live, barrier.completed);
+    return;
   }
+  static thread_local View view;  // keeps its memory
+  view = barrier.completed;
+  const int own = static_cast<int>(warp.cta.rank);
+  for (Clock* clock : {&view.generic, &view.async, &view.async_global})
+    warp.cta.cluster.forget_warps(*clock, own);
   warp.knowledge.acquire(mask, warp.live, view);
 }
 

@@ -63,7 +63,8 @@ TensorPipe::TensorPipe(Simulation& simulation, Cta& first, Cta* second)
       second_(second),
       entity_(first.cluster.new_entity(Cluster::EntityKind::tensor_pipe, first.rank, 0)),
       a_(TensorMemory::lanes * most_mma_depth),
-      b_(most_mma_depth * most_mma_columns) {}
+      b_(most_mma_depth * most_mma_columns + most_columns_behind),
+      rows_(TensorMemory::lanes) {}
 
 void TensorPipe::push(const Multiplication& multiplication, const Warp& issuer,
                       const Instruction& instruction) {
@@ -124,10 +125,11 @@ void TensorPipe::run(const Multiplication& multiplication) {
       if (!multiplication.accumulate)
         for (std::uint32_t row = 0; row < block.rows; ++row)
           std::memset(d + row * TensorMemory::columns, 0, block.columns * sizeof(float));
+      for (std::uint32_t row = 0; row < block.rows; ++row)
+        rows_[row] = {d + row * TensorMemory::columns, &a_[(block.first_row + row) * depth]};
       // Assumed to add as wgmma does, so that results do not depend on the kind of kernel.
-      multiply_add(hopper_accumulation(shape.b), shape.b, d, TensorMemory::columns,
-                   &a_[block.first_row * depth], &b_[block.first_column], block.rows, block.columns,
-                   depth);
+      multiply_add(hopper_accumulation(shape.b), shape.b, std::span(rows_).first(block.rows),
+                   {&b_[block.first_column], most_mma_columns}, block.columns, depth);
     }
   }
 }

@@ -100,6 +100,7 @@ class TensorPipe : public AsyncTask {
   std::uint32_t issued_ = 0;
   std::deque<Operation> queue_;
   std::vector<float> a_, b_;
+  std::vector<RowOfSums> rows_;
 };
 
 // What a missing order around tensor memory is: without the fences it is strict, if all else is

@@ -67,6 +67,15 @@ void for_each_element(Warp& warp, const Instruction& instruction, const TensorAc
                       std::uint32_t* registers, Move move) {
   const bool halves = instruction.modifiers & packed;
   const std::size_t count = warp.simulation.program().lists[instruction.list].size();
+  if ((instruction.modifiers & shape_bits) == lanes32_bits32 && !halves) {  // the usual ones
+    for (std::uint32_t t = 0; t < warp_lanes; ++t) {
+      float* row = warp.cta.tensor.row(access.lane + t) + access.column;
+      for (std::uint32_t r = 0; r < count; ++r)
+        move(reinterpret_cast<std::byte*>(&registers[r * warp_lanes + t]),
+             reinterpret_cast<std::byte*>(row + r), 4);
+    }
+    return;
+  }
   for (std::uint32_t r = 0; r < count; ++r)
     for (std::uint32_t t = 0; t < warp_lanes; ++t) {
       const Place at = place_of(instruction.modifiers & shape_bits, t, r, instruction.size);

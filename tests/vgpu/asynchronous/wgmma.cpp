@@ -61,9 +61,19 @@ class WgmmaTask : public AsyncTask {
     operand_b(operation).fetch(group_.cta, operation.n, b_, 1, most_mma_columns);
     if (!(operation.form & negate_a) != !(operation.form & negate_b))
       for (std::uint32_t i = 0; i < rows_per_group * depth; ++i) a_[i] = -a_[i];
-    for (std::uint32_t i = 0; i < Warpgroup::warps; ++i)
-      accumulate(*group_.cta.warps[group_.first_warp + i], pending.accumulators[i], operation,
-                 a_ + i * rows_per_warp * depth);
+    RowOfSums rows[rows_per_group];
+    for (std::uint32_t i = 0; i < rows_per_group; ++i) {
+      const std::uint32_t warp = i / rows_per_warp, row = i % rows_per_warp;
+      if (row == 0)
+        rows[i].d = sums_of(*group_.cta.warps[group_.first_warp + warp], pending.accumulators[warp],
+                            operation);
+      else
+        rows[i].d = rows[i - 1].d + operation.n;
+      rows[i].a = a_ + i * depth;
+    }
+    const MmaElement element = b_element(operation.form);
+    multiply_add(hopper_accumulation(element), element, rows, {b_, most_mma_columns}, operation.n,
+                 depth);
     return finish(pending);
   }
   Work work() const override {
@@ -85,8 +95,8 @@ class WgmmaTask : public AsyncTask {
     return group_.can_run();
   }
 
-  void accumulate(Warp& warp, std::uint32_t first_register, const WgmmaOperation& operation,
-                  const float* a) {
+  // Those that the operation adds to, of a warp: [row][column].
+  float* sums_of(Warp& warp, std::uint32_t first_register, const WgmmaOperation& operation) {
     const auto& lists = simulation_.program().lists;
     const auto accumulator = std::find_if(warp.accumulators.begin(), warp.accumulators.end(),
                                           [&](const WgmmaAccumulator& other) {
@@ -98,14 +108,13 @@ class WgmmaTask : public AsyncTask {
       for_each_sum(*accumulator, operation.n, [](float value, float& sum) { sum = value; });
     }
     if (!operation.accumulate) std::fill(sums.begin(), sums.end(), 0.0f);
-    const MmaElement element = b_element(operation.form);
-    multiply_add(hopper_accumulation(element), element, sums.data(), operation.n, a, b_,
-                 rows_per_warp, operation.n, mma_depth(element));
+    return sums.data();
   }
 
   Simulation& simulation_;
   Warpgroup& group_;
-  float a_[rows_per_group * most_mma_depth], b_[most_mma_depth * most_mma_columns];
+  float a_[rows_per_group * most_mma_depth],
+      b_[most_mma_depth * most_mma_columns + most_columns_behind];
 };
 
 // Takes the registers of a list out of the warp's reach, and gives what they hold.

@@ -88,6 +88,21 @@ TEST_F(Adversary, PinnedSourcesAreReadWhenTheCopyRuns) {
   EXPECT_OK(CU(cuMemFreeHost)(host));
 }
 
+// What a suite costs is told in instructions, which are the same on every machine.
+TEST_F(Adversary, InstructionsAreCounted) {
+  const auto count = entry<unsigned long long()>("vgpu_instruction_count");
+  const CUdeviceptr a = ints(32, 0);
+  const auto of_a_launch = [&] {
+    const unsigned long long before = count();
+    EXPECT_OK(write(a, 2, nullptr));
+    EXPECT_OK(CU(cuCtxSynchronize)());
+    return count() - before;
+  };
+  const unsigned long long once = of_a_launch();
+  EXPECT_GT(once, 0u);
+  EXPECT_EQ(of_a_launch(), once) << "of a warp that meets no branch";
+}
+
 TEST_F(Adversary, AFindingBreaksTheContext) {
   const std::size_t before = findings();
   const CUdeviceptr small = memory(64);

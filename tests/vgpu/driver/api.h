@@ -19,6 +19,8 @@ CUresult vgpu_event_elapsed_time_v1(float* milliseconds, CUevent start,
 
 // For tests that look at the library under test from outside.
 size_t vgpu_finding_count();
+// Instructions of warps that kernels have executed so far.
+unsigned long long vgpu_instruction_count();
 // Begins the random choices anew, as if the process had started with this seed and launched
 // nothing.
 void vgpu_seed(unsigned long long seed);

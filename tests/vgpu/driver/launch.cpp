@@ -116,16 +116,20 @@ void run_kernels(std::span<const KernelWork* const> kernels) {
   const unsigned long long first = driver.launch_count + 1;
   driver.launch_count += kernels.size();
   std::vector<vgpu::Grid> grids;
+  std::vector<vgpu::RunStatistics> statistics(kernels.size());
   for (const KernelWork* kernel : kernels) {
     grids.push_back({kernel->request, settings.run});
     grids.back().request.seed = seed_of_launch(settings.seed, first + grids.size() - 1);
     grids.back().options.coverage = Coverage(kernel->request).lines();
+    grids.back().options.statistics = &statistics[grids.size() - 1];
   }
   try {
     const auto findings = vgpu::run_dependent(grids, driver.heap.memory());
     bool is_clean = true;
-    for (std::size_t i = 0; i < grids.size(); ++i)
+    for (std::size_t i = 0; i < grids.size(); ++i) {
+      count(grids[i].request.kernel, statistics[i]);
       if (report(findings[i], grids[i].request, first + i)) is_clean = false;
+    }
     if (!is_clean && settings.is_strict) fail(CUDA_ERROR_LAUNCH_FAILED);
   } catch (const vgpu::LaunchError& error) {
     std::fprintf(stderr, "vgpu: %s was not run: %s\n", grids[0].request.kernel.c_str(),

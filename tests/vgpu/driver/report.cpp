@@ -14,6 +14,28 @@ namespace bwgemm::vgpu::driver {
 namespace {
 
 std::atomic<std::size_t> found{0};
+std::atomic<unsigned long long> interpreted{0};
+
+struct Cost {
+  std::uint64_t launches = 0, instructions = 0, events = 0;
+};
+
+// By kernel; under the driver's lock.
+std::map<std::string, Cost>& cost_of_kernels() {
+  static auto& kernels = *new std::map<std::string, Cost>;
+  return kernels;
+}
+
+const char* counts_file() {
+  static const char* const path = std::getenv("BWGEMM_VGPU_COUNTS");
+  return path;
+}
+
+void write_counts() {
+  std::ofstream file(counts_file(), std::ios::app);
+  for (const auto& [name, cost] : cost_of_kernels())
+    file << name << ' ' << cost.launches << ' ' << cost.instructions << ' ' << cost.events << '\n';
+}
 
 struct KernelCoverage {
   std::vector<int> instructions;
@@ -57,6 +79,20 @@ std::size_t finding_count() {
   return found;
 }
 
+void count(const std::string& kernel, const vgpu::RunStatistics& run) {
+  interpreted += run.warp_instructions;
+  if (counts_file() == nullptr) return;
+  if (cost_of_kernels().empty()) std::atexit(write_counts);
+  Cost& cost = cost_of_kernels()[kernel];
+  ++cost.launches;
+  cost.instructions += run.warp_instructions;
+  cost.events += run.async_events;
+}
+
+unsigned long long instruction_count() {
+  return interpreted;
+}
+
 void write(const vgpu::Prediction& prediction) {
   static const char* const path = std::getenv("BWGEMM_VGPU_TIMING_REPORT");
   if (path == nullptr) {
@@ -94,4 +130,8 @@ Coverage::Coverage(const vgpu::LaunchRequest& request) {
 
 std::size_t vgpu_finding_count() {
   return bwgemm::vgpu::driver::finding_count();
+}
+
+unsigned long long vgpu_instruction_count() {
+  return bwgemm::vgpu::driver::instruction_count();
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What runs of kernels leave behind: findings on stderr and counted, and, if BWGEMM_VGPU_COVERAGE
-// names a folder, which PTX lines were executed. In simulated time: predictions.
+// What runs of kernels leave behind: findings on stderr and counted, how many instructions were
+// interpreted, and, if BWGEMM_VGPU_COVERAGE names a folder, which PTX lines were executed. In
+// simulated time: predictions.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "vgpu/machine.h"
@@ -18,6 +20,11 @@ bool report(const std::vector<vgpu::Finding>& findings, const vgpu::LaunchReques
 void report(const char* text);
 
 std::size_t finding_count();
+
+// Adds what one run of a kernel took to the process's sums: instructions of warps, and steps of
+// asynchronous operations. Their number is the same on every machine, unlike their time.
+void count(const std::string& kernel, const vgpu::RunStatistics& run);
+unsigned long long instruction_count();
 
 // A line of the file that BWGEMM_VGPU_TIMING_REPORT names, or some on stderr.
 void write(const vgpu::Prediction& prediction);

@@ -31,7 +31,10 @@ class Clock {
   }
   void join(const Clock& other) {
     join(times_, other.times_);
-    if (other.foreign_ && other.foreign_ != foreign_) join_foreign(*other.foreign_);
+    if (!foreign_)
+      foreign_ = other.foreign_;
+    else if (other.foreign_ && other.foreign_ != foreign_)
+      join_foreign(*other.foreign_);
   }
   void join_foreign(const Foreign& other);
   void forget_foreign() { foreign_.reset(); }

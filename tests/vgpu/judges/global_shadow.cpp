@@ -54,15 +54,15 @@ GlobalShadow::Epoch GlobalShadow::epoch(const GlobalAccess& access, Entity entit
   return now;
 }
 
-bool GlobalShadow::ordered(const GlobalAccess& access, const Epoch& before, bool async) const {
-  const std::uint32_t own = access.warp.cta.cluster.index;
-  const bool same_warp = before.cluster == own && before.entity == access.warp.entity;
-  if (same_warp && !async)
+bool GlobalShadow::ordered(const Observer& observer, const Epoch& before) {
+  const GlobalAccess& access = observer.access;
+  const bool same_warp = before.cluster == observer.cluster && before.entity == access.warp.entity;
+  if (same_warp && !observer.async)
     return static_cast<int>(before.lane) == access.lane ||
            before.synchronisations != access.warp.synchronisations;
-  const View& view = access.warp.knowledge.of_lane(access.lane).view;
-  const Clock& clock = async && !before.async ? view.async_global : view.generic;
-  return time_in(clock, own, before.cluster, before.entity) >= before.time;
+  const Clock& clock =
+      observer.async && !before.async ? observer.view.async_global : observer.view.generic;
+  return time_in(clock, observer.cluster, before.cluster, before.entity) >= before.time;
 }
 
 void GlobalShadow::report(const GlobalAccess& access, std::uint64_t index,
@@ -78,39 +78,44 @@ void GlobalShadow::report(const GlobalAccess& access, std::uint64_t index,
                                access.instruction);
 }
 
+// Neighbouring granules are mostly alike: what was judged just now needs no second look.
 void GlobalShadow::touch(const GlobalAccess& access, std::uint64_t address, std::uint32_t bytes,
                          const Epoch& now, bool writes) {
-  bool fine = true;
-  const bool is_early =
-      records_early_ &&
-      access.warp.knowledge.of_lane(access.lane).view.generic.at(Cluster::prerequisites) == 0;
+  const Observer observer{access, access.warp.knowledge.of_lane(access.lane).view, now.cluster,
+                          now.async != 0};
+  const bool is_early = records_early_ && observer.view.generic.at(Cluster::prerequisites) == 0;
+  bool fine = true;  // one finding of an access says it
+  Epoch judged{}, ordered_read{};
+  const auto judge = [&](const Epoch& before, std::uint64_t index) {
+    if (before.entity == 0 || before == judged || !fine) return;
+    judged = before;
+    if ((before.strong && access.strong) || ordered(observer, before)) return;
+    fine = false;
+    report(access, index, before);
+  };
+  const auto may_forget = [&](const Epoch& read) {
+    if (read.entity == 0 || (read.cluster == now.cluster && read.entity == now.entity) ||
+        read == ordered_read)
+      return true;
+    if (!ordered(observer, read)) return false;
+    ordered_read = read;
+    return true;
+  };
   const auto visit = [&](Granule& granule, std::uint64_t index, std::uint32_t count) {
-    for (std::uint64_t i = index; is_early && i < index + count; ++i)
-      (writes ? early_[i].writes : early_[i].reads) = access.instruction;
-    // One finding of an access says it.
-    const auto judge = [&](const Epoch& before) {
-      if (!fine || !conflicts(access, before, now.async)) return;
-      fine = false;
-      report(access, index, before);
-    };
-    judge(granule.write);
+    if (is_early)
+      for (std::uint64_t i = index; i < index + count; ++i)
+        (writes ? early_[i].writes : early_[i].reads) = access.instruction;
+    judge(granule.write, index);
     if (writes) {
-      for (const Epoch& read : granule.reads) judge(read);
+      for (const Epoch& read : granule.reads) judge(read, index);
       granule = {now, {}};
-      return;
+    } else {
+      granule.reads[may_forget(granule.reads[0]) ? 0 : 1] = now;
     }
-    Epoch* slot = &granule.reads[1];
-    for (Epoch& read : granule.reads)
-      if (read.entity == 0 || (read.cluster == now.cluster && read.entity == now.entity) ||
-          ordered(access, read, now.async)) {
-        slot = &read;
-        break;
-      }
-    *slot = now;
   };
   for_each_granule(
-      address >> granule_shift_, ((address + bytes - 1) >> granule_shift_) + 1, per_line(), writes,
-      [&](std::uint64_t i) -> Line& { return line_of(i); }, visit);
+      address >> granule_shift_, ((address + bytes - 1) >> granule_shift_) + 1, granule_shift_,
+      writes, [&](std::uint64_t i) -> Line& { return line_of(i); }, visit);
 }
 
 void GlobalShadow::read(const GlobalAccess& access, std::uint64_t address, std::uint32_t bytes) {

@@ -64,12 +64,21 @@ class GlobalShadow {
     std::uint16_t synchronisations;
     Time time;
     std::uint32_t lane : 6, strong : 1, async : 1, code : 24;  // index of the instruction
+
+    bool operator==(const Epoch&) const = default;
+  };
+  // Who judges, with what it knows.
+  struct Observer {
+    const GlobalAccess& access;
+    const View& view;
+    std::uint32_t cluster;
+    bool async;
   };
   struct Granule {
     Epoch write, reads[2];
   };
   using Line = ShadowLine<Granule>;
-  static constexpr int page_shift = 12;
+  static constexpr int page_shift = 14;
   static constexpr std::uint64_t lines_per_page = 1 << (page_shift - shadow_line_shift);
   using Page = std::unique_ptr<Line[]>;
 
@@ -84,11 +93,7 @@ class GlobalShadow {
   }
   Line& line_of(std::uint64_t granule);
   Epoch epoch(const GlobalAccess& access, Entity entity, Time time, bool async) const;
-  bool ordered(const GlobalAccess& access, const Epoch& before, bool async) const;
-  bool conflicts(const GlobalAccess& access, const Epoch& before, bool async) const {
-    return before.entity != 0 && !(before.strong && access.strong) &&
-           !ordered(access, before, async);
-  }
+  static bool ordered(const Observer& observer, const Epoch& before);
   void report(const GlobalAccess& access, std::uint64_t index, const Epoch& before) const;
   void touch(const GlobalAccess& access, std::uint64_t address, std::uint32_t bytes,
              const Epoch& now, bool writes);

@@ -39,6 +39,18 @@ Knowledge WarpKnowledge::gathered(LaneMask mask) const {
   return *result;
 }
 
+View WarpKnowledge::gathered_view(LaneMask mask) const {
+  LaneMask rest = mask;
+  View result;
+  for (const Group& group : groups_)
+    if (group.mask & mask) {
+      result.join(group.knowledge.view);
+      rest &= ~group.mask;
+    }
+  if (rest || rest == mask) result.join(common_.view);
+  return result;
+}
+
 void WarpKnowledge::separate(LaneMask mask) {
   LaneMask rest = mask;
   for (std::size_t i = 0, count = groups_.size(); i < count; ++i) {

@@ -45,6 +45,7 @@ class WarpKnowledge {
   }
   // What the lanes of `mask` know between them.
   Knowledge gathered(LaneMask mask) const;
+  View gathered_view(LaneMask mask) const;  // of it, the view
   const Knowledge& common() const { return common_; }
 
   void acquire(LaneMask mask, LaneMask live, const View& view) {

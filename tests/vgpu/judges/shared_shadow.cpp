@@ -18,7 +18,7 @@ template <class Visit>
 void SharedShadow::for_each_granule(std::uint32_t offset, std::uint32_t bytes, bool replaces,
                                     Visit visit) {
   vgpu::for_each_granule(
-      first_granule(offset), end_granule(offset, bytes), per_line(), replaces,
+      first_granule(offset), end_granule(offset, bytes), granule_shift_, replaces,
       [&](std::uint32_t i) -> Line& { return line_of(i); },
       [&](Granule& granule, std::uint32_t i, std::uint32_t) { visit(granule, i); });
 }
@@ -62,7 +62,7 @@ void SharedShadow::race(const Access& access, std::uint32_t granule, const char*
                                access.instruction);
 }
 
-void SharedShadow::remember_read(const Access& access, Granule& granule) {
+void SharedShadow::remember_read(const Access& access, const Epoch& now, Granule& granule) {
   // The slot of this warp, else a free one, else one that this read comes after.
   Epoch* slot = &granule.reads[1];
   for (Epoch& read : granule.reads)
@@ -73,33 +73,50 @@ void SharedShadow::remember_read(const Access& access, Granule& granule) {
   const bool same = slot->entity == access.warp.entity &&
                     slot->synchronisations == access.warp.synchronisations &&
                     static_cast<int>(slot->lane) != access.lane;
-  *slot = epoch(access);
+  *slot = now;
   if (same) slot->lane = Access::collective;  // by several lanes
 }
 
+bool SharedShadow::check_read(const Access& access, const Granule& granule, std::uint32_t i) {
+  switch (granule.state) {
+    case State::unwritten:
+      complain(access, i, "uninitialised-shared", "of bytes that were never written");
+      return false;
+    case State::async_writing:
+      race(access, i, "race", "while they are written by", granule.write);
+      return false;
+    case State::barrier: complain(access, i, "barrier-access", "of a live mbarrier"); return false;
+    case State::generic:
+      if (hazard(access, granule.write)) {
+        race(access, i, "lane-race", "with no warp synchronisation since", granule.write);
+        return false;
+      }
+      [[fallthrough]];
+    case State::async_written:
+    case State::reduced:
+    case State::async_reduced:
+      if (!ordered(access, granule.write)) {
+        race(access, i, "race", "not ordered after", granule.write);
+        return false;
+      }
+  }
+  return true;
+}
+
+// Neighbouring granules are mostly alike: what was judged just now needs no second look. So below.
 void SharedShadow::read(const Access& access, std::uint32_t offset, std::uint32_t bytes) {
   if (!enabled()) return;
   access.warp.accessed |= access.lane < warp_lanes ? 1u << access.lane : all_lanes;
-  for (std::uint32_t i = first_granule(offset); i < end_granule(offset, bytes); ++i) {
-    Granule& granule = this->granule(i);
-    switch (granule.state) {
-      case State::unwritten:
-        return complain(access, i, "uninitialised-shared", "of bytes that were never written");
-      case State::async_writing:
-        return race(access, i, "race", "while they are written by", granule.write);
-      case State::barrier: return complain(access, i, "barrier-access", "of a live mbarrier");
-      case State::generic:
-        if (hazard(access, granule.write))
-          return race(access, i, "lane-race", "with no warp synchronisation since", granule.write);
-        [[fallthrough]];
-      case State::async_written:
-      case State::reduced:
-      case State::async_reduced:
-        if (!ordered(access, granule.write))
-          return race(access, i, "race", "not ordered after", granule.write);
+  const Epoch now = epoch(access);
+  Judged judged;
+  bool fine = true;
+  for_each_granule(offset, bytes, false, [&](Granule& granule, std::uint32_t i) {
+    if (fine && !judged.is(granule)) {
+      fine = check_read(access, granule, i);
+      judged = {granule.write, granule.state, true};
     }
-    remember_read(access, granule);
-  }
+    if (fine) remember_read(access, now, granule);
+  });
 }
 
 bool SharedShadow::check_write(const Access& access, const Granule& granule, std::uint32_t i) {
@@ -155,18 +172,21 @@ void SharedShadow::write(const Access& access, std::uint32_t offset, std::uint32
   if (!enabled()) return;
   access.warp.accessed |= access.lane < warp_lanes ? 1u << access.lane : all_lanes;
   bool fine = check_async_readers(access, offset, bytes);
-  for (std::uint32_t i = first_granule(offset); i < end_granule(offset, bytes); ++i) {
-    Granule& granule = this->granule(i);
-    if (fine) fine = check_write(access, granule, i);
-    if (granule.state != State::barrier) granule = {epoch(access), {}, State::generic};
-  }
+  const Granule now{epoch(access), {}, State::generic};
+  Granule judged{};  // as nobody has touched it
+  for_each_granule(offset, bytes, false, [&](Granule& granule, std::uint32_t i) {
+    if (fine && granule != judged) {
+      fine = check_write(access, granule, i);
+      judged = granule;
+    }
+    if (granule.state != State::barrier) granule = now;
+  });
 }
 
 void SharedShadow::reduce(const Access& access, std::uint32_t offset, std::uint32_t bytes,
                           const Epoch& now, State to) {
   bool fine = check_async_readers(access, offset, bytes);
-  for (std::uint32_t i = first_granule(offset); i < end_granule(offset, bytes); ++i) {
-    Granule& granule = this->granule(i);
+  for_each_granule(offset, bytes, false, [&](Granule& granule, std::uint32_t i) {
     const bool is_one_sum =
         granule.state == to && (to == State::reduced || (granule.write.entity == now.entity &&
                                                          granule.write.time == now.time));
@@ -177,7 +197,7 @@ void SharedShadow::reduce(const Access& access, std::uint32_t offset, std::uint3
       fine = is_one_sum ? check_reads(access, granule, i) : check_write(access, granule, i);
     }
     if (granule.state != State::barrier) granule = {now, {}, to};
-  }
+  });
 }
 
 void SharedShadow::reduce(const Access& access, std::uint32_t offset, std::uint32_t bytes) {
@@ -233,30 +253,25 @@ bool SharedShadow::check_async_read(const Access& access, const Granule& granule
 
 bool SharedShadow::async_read(const Access& access, std::uint32_t offset, std::uint32_t bytes,
                               const Clock& order, const Clock& async_order, Unwritten unwritten) {
-  if (!enabled()) return true;
-  const std::uint32_t per_line = this->per_line();
-  for (std::uint32_t i = first_granule(offset); i < end_granule(offset, bytes);) {
-    const Line& line = line_of(i);
-    const Granule& granule = line.at(i, per_line);
-    if (!check_async_read(access, granule, i, order, async_order, unwritten)) return false;
-    i = line.parts ? i + 1 : (i / per_line + 1) * per_line;
-  }
-  return true;
+  Judged judged;
+  return async_read(access, offset, bytes, order, async_order, unwritten, judged);
 }
 
-void SharedShadow::keep_until(std::uint32_t offset, std::uint32_t bytes, Entity reader, Time time) {
-  if (!enabled() || bytes == 0) return;
-  for (std::uint32_t line = offset / line_bytes; line <= (offset + bytes - 1) / line_bytes;
-       ++line) {
-    auto& readers = lines_[line].readers;
-    const auto known = std::find_if(readers.begin(), readers.end(), [&](const AsyncReader& other) {
-      return other.entity == reader;
-    });
-    if (known == readers.end())
-      readers.push_back({reader, time});
-    else
-      known->time = std::max(known->time, time);
+bool SharedShadow::async_read(const Access& access, std::uint32_t offset, std::uint32_t bytes,
+                              const Clock& order, const Clock& async_order, Unwritten unwritten,
+                              Judged& judged) {
+  if (!enabled()) return true;
+  const std::uint32_t per_line = this->per_line(), end = end_granule(offset, bytes);
+  for (std::uint32_t i = first_granule(offset); i < end;) {
+    const Line& line = line_of(i);
+    const Granule& granule = line.at(i, per_line);
+    if (!judged.is(granule)) {
+      if (!check_async_read(access, granule, i, order, async_order, unwritten)) return false;
+      judged = {granule.write, granule.state, true};
+    }
+    i = line.behind(i, per_line);
   }
+  return true;
 }
 
 void SharedShadow::begin_async_write(const Access& access, std::uint32_t offset,
@@ -264,8 +279,12 @@ void SharedShadow::begin_async_write(const Access& access, std::uint32_t offset,
   if (!enabled()) return;
   bool fine = check_async_readers(access, offset, bytes);
   const Granule now{epoch(access), {}, State::async_writing};
+  Granule judged{};  // as nobody has touched it
   for_each_granule(offset, bytes, true, [&](Granule& granule, std::uint32_t i) {
-    if (fine) fine = check_write(access, granule, i);
+    if (fine && granule != judged) {
+      fine = check_write(access, granule, i);
+      judged = granule;
+    }
     granule = now;
   });
 }
@@ -283,15 +302,15 @@ void SharedShadow::end_async_write(std::uint32_t offset, std::uint32_t bytes, En
 void SharedShadow::begin_barrier(const Access& access, std::uint32_t offset) {
   if (!enabled()) return;
   write(access, offset, 8);
-  for (std::uint32_t i = first_granule(offset); i < end_granule(offset, 8); ++i)
-    granule(i).state = State::barrier;
+  for_each_granule(offset, 8, false,
+                   [](Granule& granule, std::uint32_t) { granule.state = State::barrier; });
 }
 
 void SharedShadow::end_barrier(const Access& access, std::uint32_t offset) {
   if (!enabled()) return;
   use_barrier(access, offset, false);
-  for (std::uint32_t i = first_granule(offset); i < end_granule(offset, 8); ++i)
-    granule(i) = {epoch(access), {}, State::generic};
+  const Granule now{epoch(access), {}, State::generic};
+  for_each_granule(offset, 8, false, [&](Granule& granule, std::uint32_t) { granule = now; });
 }
 
 void SharedShadow::use_barrier(const Access& access, std::uint32_t offset, bool async) {

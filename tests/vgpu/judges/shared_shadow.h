@@ -4,6 +4,7 @@
 // its thread knows; the verdict does not depend on when things happened to run.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -29,7 +30,50 @@ struct Access {
 enum class Unwritten { wrong, poison };
 
 class SharedShadow {
+ private:
+  enum class State : std::uint8_t {
+    unwritten,
+    generic,
+    async_written,
+    async_writing,
+    reduced,
+    async_reduced,
+    barrier
+  };
+  struct Epoch {
+    Time time;
+    Entity entity;  // 0: none
+    std::uint16_t synchronisations;
+    std::uint32_t code : 24, lane : 8;  // index of the instruction
+
+    bool operator==(const Epoch&) const = default;
+  };
+  struct Granule {
+    Epoch write;
+    Epoch reads[2];  // the latest, of two entities
+    State state;
+
+    bool operator==(const Granule&) const = default;
+  };
+
  public:
+  // The last granule that one reader was found to come after: another with the same writer needs no
+  // second look.
+  class Judged {
+   public:
+    Judged() = default;
+
+   private:
+    friend class SharedShadow;
+    Judged(const Epoch& write, State state, bool any) : write_(write), state_(state), any_(any) {}
+    bool is(const Granule& granule) const {
+      return any_ && granule.state == state_ && granule.write == write_;
+    }
+    Epoch write_{};
+    State state_{};
+    bool any_ = false;
+  };
+
   SharedShadow() = default;
   SharedShadow(std::uint32_t bytes, std::uint32_t granule_bytes);
   bool enabled() const { return !lines_.empty(); }
@@ -51,7 +95,15 @@ class SharedShadow {
   bool async_read(const Access& access, std::uint32_t offset, std::uint32_t bytes,
                   const Clock& order, const Clock& async_order,
                   Unwritten unwritten = Unwritten::wrong);
-  void keep_until(std::uint32_t offset, std::uint32_t bytes, Entity reader, Time time);
+  bool async_read(const Access& access, std::uint32_t offset, std::uint32_t bytes,
+                  const Clock& order, const Clock& async_order, Unwritten unwritten,
+                  Judged& judged);
+  void keep_until(std::uint32_t offset, std::uint32_t bytes, Entity reader, Time time) {
+    if (!enabled() || bytes == 0) return;
+    for (std::uint32_t line = offset / line_bytes; line <= (offset + bytes - 1) / line_bytes;
+         ++line)
+      keep_until(lines_[line], reader, time);
+  }
 
   // A TMA load, from its issue to its last byte; what is written then belongs to a phase.
   void begin_async_write(const Access& access, std::uint32_t offset, std::uint32_t bytes);
@@ -65,26 +117,6 @@ class SharedShadow {
   void use_barrier(const Access& access, std::uint32_t offset, bool async);
 
  private:
-  enum class State : std::uint8_t {
-    unwritten,
-    generic,
-    async_written,
-    async_writing,
-    reduced,
-    async_reduced,
-    barrier
-  };
-  struct Epoch {
-    Time time;
-    Entity entity;  // 0: none
-    std::uint16_t synchronisations;
-    std::uint32_t code : 24, lane : 8;  // index of the instruction
-  };
-  struct Granule {
-    Epoch write;
-    Epoch reads[2];  // the latest, of two entities
-    State state;
-  };
   struct AsyncReader {
     Entity entity;
     Time time;
@@ -94,7 +126,8 @@ class SharedShadow {
   bool ordered(const Access& access, const Epoch& before) const;
   // Two lanes of one warp, without a warp synchronisation between them.
   bool hazard(const Access& access, const Epoch& before) const;
-  void remember_read(const Access& access, Granule& granule);
+  void remember_read(const Access& access, const Epoch& now, Granule& granule);
+  bool check_read(const Access& access, const Granule& granule, std::uint32_t index);
   void race(const Access& access, std::uint32_t granule, const char* kind, const char* relation,
             const Epoch& before, Finding::Severity severity = Finding::Severity::error) const;
   void complain(const Access& access, std::uint32_t granule, const char* kind,
@@ -116,10 +149,18 @@ class SharedShadow {
   struct Line : ShadowLine<Granule> {
     std::vector<AsyncReader> readers;
   };
+  static void keep_until(Line& line, Entity reader, Time time) {
+    for (AsyncReader& known : line.readers)
+      if (known.entity == reader) {
+        known.time = std::max(known.time, time);
+        return;
+      }
+    line.readers.push_back({reader, time});
+  }
   Line& line_of(std::uint32_t index) {
     return lines_[index << granule_shift_ >> shadow_line_shift];
   }
-  Granule& granule(std::uint32_t index) { return line_of(index).part(index, per_line()); }
+  const Granule& granule(std::uint32_t index) { return line_of(index).at(index, per_line()); }
   // As the function of this name, for the bytes [offset, offset + bytes).
   template <class Visit>
   void for_each_granule(std::uint32_t offset, std::uint32_t bytes, bool replaces, Visit visit);

@@ -46,7 +46,7 @@ void Warp::synchronise() {
 }
 
 View Warp::release(LaneMask mask) {
-  View view = knowledge.gathered(mask).view;
+  View view = knowledge.gathered_view(mask);
   view.generic.raise(entity, time);
   if (accessed & ~mask) {
     // A few lanes do not publish what the others did since all were together.

@@ -328,15 +328,13 @@ Cta& Simulation::cta_at(Cta& from, std::uint32_t address, const Instruction* ins
   return *from.cluster.ctas[rank];
 }
 
-std::byte* Simulation::shared(Cta& cta, std::uint32_t offset, std::uint32_t bytes,
-                              std::uint32_t alignment, const Instruction* instruction) {
-  if (offset < shared_base || offset + bytes > cta.shared.size() || offset % alignment != 0)
-    findings_.fatal("shared-bounds",
-                    std::to_string(bytes) + " bytes (alignment " + std::to_string(alignment) +
-                        ") at shared " + hexadecimal(offset) + " of " +
-                        hexadecimal(cta.shared.size()),
-                    instruction);
-  return &cta.shared[offset];
+void Simulation::report_shared_bounds(const Cta& cta, std::uint32_t offset, std::uint32_t bytes,
+                                      std::uint32_t alignment, const Instruction* instruction) {
+  findings_.fatal("shared-bounds",
+                  std::to_string(bytes) + " bytes (alignment " + std::to_string(alignment) +
+                      ") at shared " + hexadecimal(offset) + " of " +
+                      hexadecimal(cta.shared.size()),
+                  instruction);
 }
 
 }  // namespace bwgemm::vgpu

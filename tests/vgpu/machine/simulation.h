@@ -126,7 +126,11 @@ class Simulation {
   Cta& cta_at(Cta& from, std::uint32_t address, const Instruction* instruction);
   // The bytes at an offset of a CTA's window.
   std::byte* shared(Cta& cta, std::uint32_t offset, std::uint32_t bytes, std::uint32_t alignment,
-                    const Instruction* instruction);
+                    const Instruction* instruction) {
+    if (offset < shared_base || offset + bytes > cta.shared.size() || offset % alignment != 0)
+      report_shared_bounds(cta, offset, bytes, alignment, instruction);
+    return &cta.shared[offset];
+  }
 
  private:
   void decide();
@@ -153,6 +157,8 @@ class Simulation {
   void exit_cta(Cta& cta);
   void unschedule(Split* split);
   [[noreturn]] void report_deadlock();
+  [[noreturn]] void report_shared_bounds(const Cta& cta, std::uint32_t offset, std::uint32_t bytes,
+                                         std::uint32_t alignment, const Instruction* instruction);
   Allocation* allocation_of(std::uint64_t address, std::uint32_t bytes);
 
   const Program& program_;

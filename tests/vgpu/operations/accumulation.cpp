@@ -202,29 +202,43 @@ __attribute__((target_clones("avx512f", "avx2", "default"))) void accumulate_row
   }
 }
 
-void accumulate_usual(const Accumulation& how, MmaElement element, Rows<float> d,
-                      Rows<const float> a, Rows<const float> b, std::uint32_t rows,
-                      std::uint32_t columns, std::uint32_t depth) {
+// Whether products change a sum that comes out as a number or an infinity: NaN stays NaN, and an
+// infinity what it is beside finite products.
+inline bool counts(Numbers of_products, Numbers of_sum) {
+  return of_products != Numbers::nan && of_sum != Numbers::nan &&
+         (of_sum == Numbers::finite || of_products != Numbers::finite);
+}
+
+// Sums of poison soon do not, in all columns of it.
+bool any_counts(const float* d, Numbers of_a, const Columns& of_b, std::uint32_t columns) {
+  for (std::uint32_t j = 0; j < columns; ++j)
+    if (counts(std::max(of_a, of_b.numbers[j]), kind_of(d[j]))) return true;
+  return false;
+}
+
+void accumulate_usual(const Accumulation& how, MmaElement element, std::span<const RowOfSums> rows,
+                      Rows<const float> b, std::uint32_t columns, std::uint32_t depth) {
   const Alignment usual{how.fraction_bits, how.least_exponent, least_exponent(element)};
   const float nan = float_from_bits(how.nan);
   Columns of_b;
   look_at(usual, b, columns, depth, of_b);
-  for (std::uint32_t i = 0; i < rows; ++i) {
+  for (const auto& [d, a] : rows) {
     Numbers of_a = Numbers::finite;
-    for (std::uint32_t k = 0; k < depth; ++k) of_a = std::max(of_a, kind_of(a[i][k]));
+    for (std::uint32_t k = 0; k < depth; ++k) of_a = std::max(of_a, kind_of(a[k]));
     if (of_a == Numbers::nan) {  // rows that nobody keeps are poison
-      std::fill_n(d[i], columns, nan);
+      std::fill_n(d, columns, nan);
       continue;
     }
     float sums[most_columns];
-    accumulate_row(usual, d[i], a[i], b, of_b, columns, depth, sums);
+    if (any_counts(d, of_a, of_b, columns))
+      accumulate_row(usual, d, a, b, of_b, columns, depth, sums);
     for (std::uint32_t j = 0; j < columns; ++j) {
-      float& sum = d[i][j];
+      float& sum = d[j];
       const Numbers of_products = std::max(of_a, of_b.numbers[j]), of_sum = kind_of(sum);
       if (of_products == Numbers::nan || of_sum == Numbers::nan)
         sum = nan;
-      else if (of_sum == Numbers::finite || of_products != Numbers::finite)
-        sum = std::isnan(sums[j]) ? accumulate(how, element, sum, a[i], b.first + j, b.pitch, depth)
+      else if (counts(of_products, of_sum))
+        sum = std::isnan(sums[j]) ? accumulate(how, element, sum, a, b.first + j, b.pitch, depth)
                                   : sums[j];
     }
   }
@@ -291,17 +305,16 @@ float accumulate(const Accumulation& how, MmaElement element, float sum, const f
   return sum;
 }
 
-void accumulate_all(const Accumulation& how, MmaElement element, Rows<float> d, Rows<const float> a,
-                    Rows<const float> b, std::uint32_t rows, std::uint32_t columns,
-                    std::uint32_t depth) {
+void accumulate_all(const Accumulation& how, MmaElement element, std::span<const RowOfSums> rows,
+                    Rows<const float> b, std::uint32_t columns, std::uint32_t depth) {
   const bool is_usual = !how.in_turn && how.group >= depth && how.addend_first && !how.normalises &&
                         !how.flushes && !how.zero_counts && !how.keeps_minus_zero &&
                         how.cut == Accumulation::Cut::toward_zero &&
                         how.rounding == Accumulation::Rounding::toward_zero;
-  if (is_usual) return accumulate_usual(how, element, d, a, b, rows, columns, depth);
-  for (std::uint32_t i = 0; i < rows; ++i)
+  if (is_usual) return accumulate_usual(how, element, rows, b, columns, depth);
+  for (const auto& [d, a] : rows)
     for (std::uint32_t j = 0; j < columns; ++j)
-      d[i][j] = accumulate(how, element, d[i][j], a[i], b.first + j, b.pitch, depth);
+      d[j] = accumulate(how, element, d[j], a, b.first + j, b.pitch, depth);
 }
 
 }  // namespace bwgemm::vgpu

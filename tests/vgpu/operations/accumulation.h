@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 
 namespace bwgemm::vgpu {
@@ -51,9 +52,14 @@ struct Rows {
   T* operator[](std::uint32_t row) const { return first + std::size_t{row} * pitch; }
 };
 
-// The same for d[i][j] += a[i][0] b[0][j] + a[i][1] b[1][j] ...; at most 256 columns, 32 deep.
-void accumulate_all(const Accumulation& how, MmaElement element, Rows<float> d, Rows<const float> a,
-                    Rows<const float> b, std::uint32_t rows, std::uint32_t columns,
-                    std::uint32_t depth);
+// A row of D, and that of A.
+struct RowOfSums {
+  float* d;
+  const float* a;
+};
+
+// The same for d[j] += a[0] b[0][j] + a[1] b[1][j] ... of each row; at most 256 columns, 32 deep.
+void accumulate_all(const Accumulation& how, MmaElement element, std::span<const RowOfSums> rows,
+                    Rows<const float> b, std::uint32_t columns, std::uint32_t depth);
 
 }  // namespace bwgemm::vgpu

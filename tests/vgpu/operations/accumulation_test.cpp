@@ -3,6 +3,7 @@
 #include "vgpu/operations/accumulation.h"
 
 #include <cmath>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <limits>
 #include <vector>
@@ -69,10 +70,10 @@ TEST(Accumulation, SpecialNumbers) {
   EXPECT_EQ(sum(aligned(), 0x1.fffffep127f, {0x1p127f}), infinity);
 }
 
-// A row at a time and one by one; integers, for which multiply_add takes a short cut; and
-// infinities and NaN, which are not summed where they decide alone.
+// A row at a time and one by one; integers, for which multiply_add takes a short cut, in whole
+// blocks and at their ends; and infinities and NaN, which are not summed where they decide alone.
 TEST(Accumulation, AllWaysAgree) {
-  constexpr std::uint32_t rows = 6, columns = 24;
+  constexpr std::uint32_t rows = 10, columns = 72;
   constexpr float infinity = std::numeric_limits<float>::infinity();
   for (int spread : {0, 3, 30, 120}) {
     std::uint32_t state = 1;
@@ -84,7 +85,10 @@ TEST(Accumulation, AllWaysAgree) {
                              : std::ldexp(1 + static_cast<float>(state >> 25) / 128, exponent);
       return state & 128 ? -size : size;
     };
-    std::vector<float> a(rows * depth), b(depth * most_mma_columns), d(rows * columns);
+    std::vector<float> a(rows * depth), b(depth * most_mma_columns + most_columns_behind),
+        d(rows * columns);
+    std::vector<RowOfSums> all_rows;
+    for (std::uint32_t i = 0; i < rows; ++i) all_rows.push_back({&d[i * columns], &a[i * depth]});
     for (float& one : a) one = value(spread);
     for (float& one : b) one = value(std::min(spread, 30));
     for (float& one : d) one = value(spread);
@@ -101,7 +105,7 @@ TEST(Accumulation, AllWaysAgree) {
       }
     }
     const std::vector<float> before = d;
-    multiply_add(aligned(), MmaElement::bf16, d.data(), columns, a.data(), b.data(), rows, columns,
+    multiply_add(aligned(), MmaElement::bf16, all_rows, {b.data(), most_mma_columns}, columns,
                  depth);
     for (std::uint32_t i = 0; i < rows; ++i)
       for (std::uint32_t j = 0; j < columns; ++j)
@@ -110,6 +114,19 @@ TEST(Accumulation, AllWaysAgree) {
                                      &a[i * depth], &b[j], most_mma_columns, depth)))
             << spread << ": " << i << ", " << j;
   }
+}
+
+// Nor is any of them taken for the integer zero, though its square would be.
+TEST(Accumulation, TinyNumbersAreNoIntegers) {
+  constexpr std::uint32_t rows = 4, columns = 32;
+  std::vector<float> a(rows * depth, 0x1p-80f), b(depth * columns, 0x1p-20f), d(rows * columns);
+  std::vector<RowOfSums> all_rows;
+  for (std::uint32_t i = 0; i < rows; ++i) all_rows.push_back({&d[i * columns], &a[i * depth]});
+  multiply_add(aligned(), MmaElement::bf16, all_rows, {b.data(), columns}, columns, depth);
+  EXPECT_THAT(d, ::testing::Each(0x1p-96f));
+  std::fill(a.begin(), a.end(), 0.0f);
+  multiply_add(aligned(), MmaElement::bf16, all_rows, {b.data(), columns}, columns, depth);
+  EXPECT_THAT(d, ::testing::Each(0x1p-96f));
 }
 
 }  // namespace

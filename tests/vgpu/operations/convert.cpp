@@ -33,6 +33,36 @@ struct IntegerForm {
 };
 constexpr int result_shift = 8;  // of the second form in Instruction::modifiers
 
+// The usual forms: from and to registers as wide as the integers.
+template <class From, class To>
+Step convert_plainly(Warp& warp, const Instruction& instruction, LaneMask mask) {
+  const auto* a = lanes<From>(warp, instruction.a);
+  auto* d = lanes<To>(warp, instruction.d);
+  over_lanes(mask, [&](int lane) { d[lane] = static_cast<To>(a[lane]); });
+  return Step::next;
+}
+
+// Null: an unusual form.
+Execute plain_conversion(const IntegerForm& from, const IntegerForm& to,
+                         const Instruction& instruction) {
+  if (instruction.a.bytes != from.bytes || instruction.d.bytes != to.bytes) return nullptr;
+  const auto to_type = [&](auto source) -> Execute {
+    using From = decltype(source);
+    switch (to.bytes) {  // what is cut or as wide has no sign
+      case 2: return convert_plainly<From, std::uint16_t>;
+      case 4: return convert_plainly<From, std::uint32_t>;
+      case 8: return convert_plainly<From, std::uint64_t>;
+      default: return nullptr;
+    }
+  };
+  switch (from.bytes) {
+    case 2: return from.is_signed ? to_type(std::int16_t()) : to_type(std::uint16_t());
+    case 4: return from.is_signed ? to_type(std::int32_t()) : to_type(std::uint32_t());
+    case 8: return from.is_signed ? to_type(std::int64_t()) : to_type(std::uint64_t());
+    default: return nullptr;
+  }
+}
+
 // Cut to the destination's type, then extended again to the register by that type's sign.
 Step convert_integer(Warp& warp, const Instruction& instruction, LaneMask mask) {
   const auto from = IntegerForm::from_bits(instruction.modifiers);
@@ -154,9 +184,10 @@ bool decode_convert(Decoder& decoder) {
   instruction.a = decoder.source_or_wider(1, size_bytes(from));
   if (instruction.a.kind == Operand::Kind::special) decoder.fail("only mov reads this");
   if (is_integer(from) && is_integer(to)) {
-    instruction.modifiers = IntegerForm::of(from).bits() | IntegerForm::of(to).bits()
-                                                               << result_shift;
-    instruction.execute = convert_integer;
+    const auto from_form = IntegerForm::of(from), to_form = IntegerForm::of(to);
+    instruction.modifiers = from_form.bits() | to_form.bits() << result_shift;
+    const Execute plain = plain_conversion(from_form, to_form, instruction);
+    instruction.execute = plain ? plain : convert_integer;
   } else if (is_integer(from)) {
     decoder.expect("rn");
     instruction.modifiers = IntegerForm::of(from).bits();

@@ -2,7 +2,7 @@
 // Matrix fragments spread over the lanes of a warp: ldmatrix, stmatrix, mma.sync.
 #include <cstring>
 
-#include "vgpu/operations/accumulation.h"
+#include "vgpu/asynchronous/matrix_operand.h"
 #include "vgpu/operations/memory_access.h"
 #include "vgpu/operations/number.h"
 #include "vgpu/ptx/decoder.h"
@@ -70,7 +70,7 @@ Step multiply(Warp& warp, const Instruction& instruction, LaneMask mask) {
   require_whole_warp(warp, instruction, mask);
   if (warp.simulation.is_timed()) return Step::next;
   const auto& lists = warp.simulation.program().lists;
-  float a[mma_rows][mma_steps], b[mma_steps][mma_columns];
+  float a[mma_rows][mma_steps], b[mma_steps][most_columns_behind] = {};
   const bool f16 = instruction.modifiers & inputs_f16;
   auto element = [&](std::uint32_t pair, int half) {
     const auto bits = static_cast<std::uint16_t>(pair >> (16 * half));
@@ -96,8 +96,9 @@ Step multiply(Warp& warp, const Instruction& instruction, LaneMask mask) {
   // In turn, the products come first and C last.
   for (int lane = 0; lane < warp_lanes; ++lane)
     for (int i = 0; i < 4 && !how.in_turn; ++i) of_lane(lane, i) = lanes<float>(warp, c[i])[lane];
-  accumulate_all(how, type, {sums[0], mma_columns}, {a[0], mma_steps}, {b[0], mma_columns},
-                 mma_rows, mma_columns, mma_steps);
+  RowOfSums rows[mma_rows];
+  for (int i = 0; i < mma_rows; ++i) rows[i] = {sums[i], a[i]};
+  multiply_add(how, type, rows, {b[0], most_columns_behind}, mma_columns, mma_steps);
   for (int lane = 0; lane < warp_lanes; ++lane)
     for (int i = 0; i < 4; ++i) {
       const float sum = of_lane(lane, i);

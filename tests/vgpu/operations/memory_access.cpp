@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "vgpu/alu.h"
+
 namespace bwgemm::vgpu {
 namespace {
 
@@ -13,16 +15,43 @@ const std::vector<Operand>& vector_of(Warp& warp, const Instruction& instruction
   return warp.simulation.program().lists[instruction.list];
 }
 
+// A value of `bytes` into a register of all lanes of the mask.
+void spread(Warp& warp, const Operand& operand, std::uint32_t bytes, const std::byte* from,
+            LaneMask mask) {
+  const auto into = [&](auto value) {
+    std::memcpy(&value, from, bytes);
+    auto* d = lanes<decltype(value)>(warp, operand);
+    over_lanes(mask, [&](int lane) { d[lane] = value; });
+  };
+  switch (operand.bytes) {
+    case 1: return into(std::uint8_t{});
+    case 2: return into(std::uint16_t{});
+    case 4: return into(std::uint32_t{});
+    case 8: return into(std::uint64_t{});
+    default: return into((unsigned __int128){});
+  }
+}
+
 Step load_parameter(Warp& warp, const Instruction& instruction, LaneMask mask) {
   const auto& list = vector_of(warp, instruction);
   const auto& parameters = warp.simulation.parameters();
   const std::size_t bytes = instruction.size * list.size();
-  for_each_lane(mask, [&](int lane) {
+  const auto source = [&](int lane) {
     const std::uint64_t at = address_of(warp, instruction, instruction.a, lane);
     if (at > parameters.size() || bytes > parameters.size() - at)
       fail(warp, instruction, "parameter-bounds", "at " + hexadecimal(at));
-    scatter(warp, list, instruction.size, lane, &parameters[at]);
-  });
+    return &parameters[at];
+  };
+  if (instruction.a.kind == Operand::Kind::constants) {  // the same for all
+    const std::byte* from = source(0);
+    for (const Operand& operand : list) {
+      spread(warp, operand, instruction.size, from, mask);
+      from += instruction.size;
+    }
+  } else {
+    for_each_lane(mask,
+                  [&](int lane) { scatter(warp, list, instruction.size, lane, source(lane)); });
+  }
   return Step::next;
 }
 

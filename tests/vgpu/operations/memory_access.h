@@ -23,11 +23,22 @@ inline std::uint32_t shared_address(Warp& warp, const Instruction& instruction, 
   return static_cast<std::uint32_t>(address_of(warp, instruction, instruction.a, lane));
 }
 
+// As memcpy, of the sizes that registers have.
+inline void copy_register(std::byte* to, const std::byte* from, std::uint32_t bytes) {
+  switch (bytes) {
+    case 4: std::memcpy(to, from, 4); break;
+    case 8: std::memcpy(to, from, 8); break;
+    case 2: std::memcpy(to, from, 2); break;
+    case 16: std::memcpy(to, from, 16); break;
+    default: std::memcpy(to, from, bytes);
+  }
+}
+
 // Registers of a lane to memory, element by element, and back; wider registers are zero-extended.
 inline void gather(Warp& warp, const std::vector<Operand>& list, std::uint32_t bytes, int lane,
                    std::byte* to) {
   for (const Operand& operand : list) {
-    std::memcpy(to, lanes<std::byte>(warp, operand) + lane * operand.bytes, bytes);
+    copy_register(to, lanes<std::byte>(warp, operand) + lane * operand.bytes, bytes);
     to += bytes;
   }
 }
@@ -35,9 +46,14 @@ inline void gather(Warp& warp, const std::vector<Operand>& list, std::uint32_t b
 inline void scatter(Warp& warp, const std::vector<Operand>& list, std::uint32_t bytes, int lane,
                     const std::byte* from) {
   for (const Operand& operand : list) {
-    unsigned __int128 value = 0;
-    std::memcpy(&value, from, bytes);
-    std::memcpy(lanes<std::byte>(warp, operand) + lane * operand.bytes, &value, operand.bytes);
+    std::byte* const to = lanes<std::byte>(warp, operand) + lane * operand.bytes;
+    if (operand.bytes == bytes) {
+      copy_register(to, from, bytes);
+    } else {
+      std::byte value[16]{};
+      std::memcpy(value, from, bytes);
+      std::memcpy(to, value, operand.bytes);
+    }
     from += bytes;
   }
 }
