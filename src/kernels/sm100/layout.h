@@ -14,7 +14,7 @@ inline constexpr int cta_rows = 128;  // of one multiplication that one CTA hold
 inline constexpr int role_threads = 256;
 inline constexpr int loader_threads = 256;
 inline constexpr int max_stages = 16;
-inline constexpr int responses = 3;  // of launch control, in flight or in use
+inline constexpr int responses = 3;  // of launch control: one in flight, two in use
 
 // CTAs that multiply together, and how many such groups a cluster has: they share columns of B.
 constexpr int group_ctas(const KernelConfig& config) {
@@ -85,9 +85,10 @@ struct Layout {
   int full, empty;                    // mbarriers, max_stages each
   int accumulator_full, accumulator_empty;
   int staging_ready, staging_written;
-  int response_full, response_empty;
-  int staging_messages;  // 4 bytes [buffer], where k is split
-  int tensor_memory;     // 4 bytes: address of the allocation
+  int response_full, response_empty, response_wanted;
+  int tensor_memory_read;  // a pair's, at its end
+  int staging_messages;    // 4 bytes [buffer], where k is split
+  int tensor_memory;       // 4 bytes: address of the allocation
   int bytes;
 };
 
@@ -106,11 +107,13 @@ constexpr Layout layout(const KernelConfig& config, int tile_n, int stages) {
   at.empty = at.full + 8 * max_stages;
   at.accumulator_full = at.empty + 8 * max_stages;
   at.accumulator_empty = at.accumulator_full + 8 * config.choices.accumulators;
-  at.staging_ready = at.accumulator_empty + 8 * config.choices.accumulators;
+  at.staging_ready = at.accumulator_empty + 8 * config.choices.accumulators * row_blocks(config);
   at.staging_written = at.staging_ready + 8 * staging_depth(config);
   at.response_full = at.staging_written + 8 * staging_depth(config);
   at.response_empty = at.response_full + 8 * responses;
-  at.staging_messages = at.response_empty + 8 * responses;
+  at.response_wanted = at.response_empty + 8 * responses;
+  at.tensor_memory_read = at.response_wanted + 8;
+  at.staging_messages = at.tensor_memory_read + 8;
   at.tensor_memory = at.staging_messages + 4 * staging_depth(config);
   at.bytes = at.tensor_memory + 8;
   return at;

@@ -65,8 +65,8 @@ class Sums {
     return is_last(params.arrivals + tile);
   }
 
-  // This thread's `columns` sums from `column` on. Every one is read once, the last column of the
-  // last block of rows at the end: the accumulator is free then.
+  // This thread's `columns` sums from `column` on. Every one is read once, blocks of rows one after
+  // the other, and the last column of a block at its end: its accumulators are free then.
   template <int columns>
   BWGEMM_DEVICE void read(float (&sums)[columns], int row_block, int column) {
     if (is_sliced_)
@@ -75,19 +75,8 @@ class Sums {
       take(sums, row_block, column);
   }
 
-  // The thread's row in each block, and the first of its warp's.
-  BWGEMM_DEVICE static std::uint32_t row() { return threadIdx.x % cta_rows; }
-  BWGEMM_DEVICE static std::uint32_t quarter() {
-    return threadIdx.x / warp_threads % epilogue_warps * warp_threads;
-  }
-
- private:
-  static constexpr int unit = 4;  // floats that lie together in partial sums
-  static constexpr int step = tile_n_step(config);
-  static constexpr int barrier = 1;
-  static constexpr int in_flight = 64;  // registers for what the last slice reads back
-
-  BWGEMM_DEVICE int slice_floats() const { return cta_.rows * cta_.tile_n; }
+  // Whether read() is take(): not where k is split.
+  BWGEMM_DEVICE bool are_accumulators() const { return !is_sliced_; }
 
   template <int columns>
   BWGEMM_DEVICE void take(float (&sums)[columns], int row_block, int column) {
@@ -98,17 +87,36 @@ class Sums {
     }
     const int block = at_.stage * row_blocks(config) + row_block;
     load_accumulators(sums, tensor_memory_ + block * max_tile_n(config) + column);
-    if (row_block + 1 < row_blocks(config) || column + columns < cta_.tile_n) return;
-    // All loads of the accumulator by the warp before its next multiplications.
+    if (column + columns < cta_.tile_n) return;
+    // All loads of the block's accumulators by the warp before their next multiplications.
     ptx::tcgen05_fence_before_thread_sync();
     __syncwarp();
     if (ptx::laneid() == 0) {
+      const std::uint32_t released = cta_.rows_empty(released_, at_, row_block);
       if constexpr (group_ctas(config) == 2)
-        ptx::mbarrier_arrive_relaxed_cluster(released_ + 8 * at_.stage);
+        ptx::mbarrier_arrive_relaxed_cluster(released);
       else
-        ptx::mbarrier_arrive(released_ + 8 * at_.stage);
+        ptx::mbarrier_arrive(released);
     }
-    at_.advance(config.choices.accumulators);
+    if (row_block + 1 == row_blocks(config)) at_.advance(config.choices.accumulators);
+  }
+
+  // The thread's row in each block, and the first of its warp's.
+  BWGEMM_DEVICE static std::uint32_t row() {
+    return threadIdx.x % cta_rows;
+  }
+  BWGEMM_DEVICE static std::uint32_t quarter() {
+    return threadIdx.x / warp_threads % epilogue_warps * warp_threads;
+  }
+
+ private:
+  static constexpr int unit = 4;  // floats that lie together in partial sums
+  static constexpr int step = tile_n_step(config);
+  static constexpr int barrier = 1;
+  static constexpr int in_flight = 64;  // registers for what the last slice reads back
+
+  BWGEMM_DEVICE int slice_floats() const {
+    return cta_.rows * cta_.tile_n;
   }
 
   // A CTA's sums of a slice: units of four columns, in each the rows one after the other.
