@@ -68,7 +68,10 @@ class RowWriter {
 #pragma unroll 1
       for (int column = 0; column < tile_n_ - held; column += columns) {
         float product[columns];
-        sums.read(product, row_block, column);
+        if constexpr (holds)
+          sums.read_some(product, row_block, column);
+        else
+          sums.read(product, row_block, column);
         write_slice(product);
       }
       if constexpr (holds)
@@ -86,7 +89,8 @@ class RowWriter {
     float products[held_columns / columns][columns];
 #pragma unroll
     for (int i = 0; i < held_columns / columns; ++i)
-      if (i * columns < held) sums.take(products[i], row_block, tile_n_ - held + i * columns);
+      if (i * columns < held) sums.load(products[i], row_block, tile_n_ - held + i * columns);
+    sums.hand_back(row_block);
 #pragma unroll
     for (int i = 0; i < held_columns / columns; ++i)
       if (i * columns < held) write_slice(products[i]);

@@ -75,19 +75,22 @@ class Sums {
       take(sums, row_block, column);
   }
 
-  // Whether read() is take(): not where k is split.
-  BWGEMM_DEVICE bool are_accumulators() const { return !is_sliced_; }
-
+  // The same in two steps: where the sums are accumulators, those of a block are loaded, the last
+  // ones by load(), before it is handed back.
+  BWGEMM_DEVICE bool are_accumulators() const { return has_product_ && !is_sliced_; }
   template <int columns>
-  BWGEMM_DEVICE void take(float (&sums)[columns], int row_block, int column) {
-    if (!has_product_) {
-#pragma unroll
-      for (float& sum : sums) sum = 0;
-      return;
-    }
+  BWGEMM_DEVICE void read_some(float (&sums)[columns], int row_block, int column) const {
+    if (is_sliced_)
+      add_slices(sums, row_block, column);
+    else
+      load_if_any(sums, row_block, column);
+  }
+  template <int columns>
+  BWGEMM_DEVICE void load(float (&sums)[columns], int row_block, int column) const {
     const int block = at_.stage * row_blocks(config) + row_block;
     load_accumulators(sums, tensor_memory_ + block * max_tile_n(config) + column);
-    if (column + columns < cta_.tile_n) return;
+  }
+  BWGEMM_DEVICE void hand_back(int row_block) {
     // All loads of the block's accumulators by the warp before their next multiplications.
     ptx::tcgen05_fence_before_thread_sync();
     __syncwarp();
@@ -102,9 +105,7 @@ class Sums {
   }
 
   // The thread's row in each block, and the first of its warp's.
-  BWGEMM_DEVICE static std::uint32_t row() {
-    return threadIdx.x % cta_rows;
-  }
+  BWGEMM_DEVICE static std::uint32_t row() { return threadIdx.x % cta_rows; }
   BWGEMM_DEVICE static std::uint32_t quarter() {
     return threadIdx.x / warp_threads % epilogue_warps * warp_threads;
   }
@@ -115,9 +116,7 @@ class Sums {
   static constexpr int barrier = 1;
   static constexpr int in_flight = 64;  // registers for what the last slice reads back
 
-  BWGEMM_DEVICE int slice_floats() const {
-    return cta_.rows * cta_.tile_n;
-  }
+  BWGEMM_DEVICE int slice_floats() const { return cta_.rows * cta_.tile_n; }
 
   // A CTA's sums of a slice: units of four columns, in each the rows one after the other.
   BWGEMM_DEVICE static float* unit_of(float* from, int tile_n, int row_block, int column) {
@@ -150,6 +149,18 @@ class Sums {
     }
     // The arrival before the reads of every thread.
     return ptx::barrier_red_or(barrier, cta_rows, last);
+  }
+
+  template <int columns>
+  BWGEMM_DEVICE void take(float (&sums)[columns], int row_block, int column) {
+    load_if_any(sums, row_block, column);
+    if (has_product_ && column + columns >= cta_.tile_n) hand_back(row_block);
+  }
+  template <int columns>
+  BWGEMM_DEVICE void load_if_any(float (&sums)[columns], int row_block, int column) const {
+    if (has_product_) return load(sums, row_block, column);
+#pragma unroll
+    for (float& sum : sums) sum = 0;
   }
 
   template <int columns>
