@@ -86,7 +86,7 @@ Block block_of(const Problem& problem, const ArchCosts& costs, const KernelConfi
   };
   if (uses_tensor_memory(config)) {
     const double a = static_cast<double>(config.tile.m) / sm100::group_ctas(config);
-    const double b = static_cast<double>(tile_n) / sm100::group_ctas(config);
+    const double b = sm100::held_b_columns(config, tile_n, b_major(problem));
     // Two single CTAs on neighbouring SMs ask for the same rows of B, one above the other, which
     // leave L2 once.
     const int neighbours = config.family == Family::single && tiles.m > 1 ? 2 : 1;

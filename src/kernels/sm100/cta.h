@@ -47,7 +47,7 @@ struct Cta {
         d_tile_n(tile_n),
         b_to_y(0),
         stages(params.stages),
-        offsets(layout(config, tile_n, stages)) {
+        offsets(layout(config, tile_n, params.b_major, stages)) {
     if (!can_gate(config) || !params.fused.has(operation::gate)) return;
     d_tile_n /= 2;
     if (params.fused.columns.step == 1) b_to_y = params.fused.columns.half;

@@ -77,6 +77,14 @@ constexpr int staging_depth(const KernelConfig& config) {
   return config.output == Output::scattered ? 0 : staging_buffers;
 }
 
+// Columns of B that one CTA holds. Boxes of an N-major B are loaded whole: the last one may reach
+// beyond the CTA's columns, to some that no multiplication reads.
+constexpr int held_b_columns(const KernelConfig& config, int tile_n, Major b) {
+  const int columns = tile_n / group_ctas(config);
+  const int whole = b == Major::mn ? block_elements(config) : 1;
+  return (columns + whole - 1) / whole * whole;
+}
+
 // Offsets in bytes from the 1024-aligned start of dynamic shared memory.
 struct Layout {
   int a_bytes, b_bytes, stage_bytes;  // stage s: A at s * stage_bytes, B a_bytes behind it
@@ -95,10 +103,10 @@ struct Layout {
 // Room kept beside ring and staging for what is small.
 inline constexpr int fixed_bytes = 1024;
 
-constexpr Layout layout(const KernelConfig& config, int tile_n, int stages) {
+constexpr Layout layout(const KernelConfig& config, int tile_n, Major b, int stages) {
   Layout at{};
   at.a_bytes = row_blocks(config) * cta_rows * swizzle_row_bytes;
-  at.b_bytes = tile_n / group_ctas(config) * swizzle_row_bytes;
+  at.b_bytes = held_b_columns(config, tile_n, b) * swizzle_row_bytes;
   at.stage_bytes = at.a_bytes + at.b_bytes;
   at.staging = stages * at.stage_bytes;
   at.staging_bytes = staging_lines(config, tile_n) * swizzle_row_bytes;
@@ -119,8 +127,8 @@ constexpr Layout layout(const KernelConfig& config, int tile_n, int stages) {
   return at;
 }
 
-constexpr int stages_that_fit(const KernelConfig& config, int tile_n) {
-  const Layout one = layout(config, tile_n, 1);
+constexpr int stages_that_fit(const KernelConfig& config, int tile_n, Major b) {
+  const Layout one = layout(config, tile_n, b, 1);
   const int room = max_smem_bytes - fixed_bytes - staging_depth(config) * one.staging_bytes;
   const int stages = room / one.stage_bytes;
   return stages < max_stages ? stages : max_stages;
@@ -163,10 +171,13 @@ constexpr const char* invalid_because(const KernelConfig& config, int tile_n, Ma
     return "tile_n must be a multiple of 32 in 32..256; of 16 in 16..64 for columns";
   if (has_gate && tile_n % (2 * step) != 0)
     return "with a gate tile_n must be a multiple of 64: half of it is stored, in steps of 32";
-  // Columns of B that lie together: one CTA alone may load x and y apart.
-  const int parts = has_gate && config.cluster.size() == 1 ? 2 : config.cluster.size();
-  if (b == Major::mn && tile_n / parts % block_elements(config) != 0)
-    return "each CTA must load whole boxes of an N-major B";
+  // Columns of B that are loaded apart and then lie together: those of a cluster's groups, and a
+  // gate's x and y in one CTA alone.
+  const bool loads_gate_apart = has_gate && group_ctas(config) == 1;
+  const int parts = groups(config) * (loads_gate_apart ? 2 : 1);
+  if (b == Major::mn && parts > 1 &&
+      tile_n / group_ctas(config) / parts % block_elements(config) != 0)
+    return "each part of an N-major B must be whole boxes";
   return nullptr;
 }
 
