@@ -52,7 +52,9 @@ constexpr bool has_residues(const KernelConfig& config) {
   return config.family == Family::cooperative && config.output == Output::scattered;
 }
 
-constexpr KernelShape kernel_shape(const KernelConfig& config, int tile_n, Dtype d_type) {
+// `b`: the major of B, where the config leaves that to the launch.
+constexpr KernelShape kernel_shape(const KernelConfig& config, int tile_n, Dtype d_type,
+                                   Major b = Major::k) {
   KernelShape shape{};
   shape.tile_n = config.tile.n != 0 ? config.tile.n : tile_n;
   const ClusterTile tile = cluster_tile(config, tile_n);
@@ -74,8 +76,8 @@ constexpr KernelShape kernel_shape(const KernelConfig& config, int tile_n, Dtype
     case Family::pair:
     case Family::single:
       shape.threads = sm100::threads(config);
-      shape.stages = sm100::stages_that_fit(config, shape.tile_n);
-      shape.smem_bytes = sm100::layout(config, shape.tile_n, shape.stages).bytes;
+      shape.stages = sm100::stages_that_fit(config, shape.tile_n, b);
+      shape.smem_bytes = sm100::layout(config, shape.tile_n, b, shape.stages).bytes;
       shape.map_rank = config.choices.map_rank;
       shape.operand_box_columns = sm100::block_elements(config);
       shape.a_box_rows = sm100::row_blocks(config) * sm100::cta_rows;

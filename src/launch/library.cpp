@@ -16,9 +16,10 @@ KernelShape largest_shape(const KernelConfig& config) {
   KernelShape largest{};
   const auto consider = [&](int tile_n) {
     for (const Dtype d_type : {Dtype::bf16, Dtype::f32})
-      if (const KernelShape shape = kernel_shape(config, tile_n, d_type);
-          largest.threads == 0 || shape.smem_bytes > largest.smem_bytes)
-        largest = shape;
+      for (const Major b : {Major::k, Major::mn})
+        if (const KernelShape shape = kernel_shape(config, tile_n, d_type, b);
+            largest.threads == 0 || shape.smem_bytes > largest.smem_bytes)
+          largest = shape;
   };
   if (config.tile.n != 0) {
     consider(config.tile.n);

@@ -257,7 +257,7 @@ Plan make_plan(const Problem& given, const KernelConfig& config, const Choice& c
           .b_rest = 0};
   Plan plan;
   plan.row = choice.row;
-  plan.shape = kernel_shape(config, choice.tile_n, problem.d.type);
+  plan.shape = kernel_shape(config, choice.tile_n, problem.d.type, b_major(problem));
   plan.cluster = config.cluster.size();
   plan.params_bytes = has_residues(config) ? sizeof(ResidueParams) : sizeof(KernelParams);
   // Padding too: equal plans are then equal bytes.

@@ -72,9 +72,13 @@ Block block_of(const Problem& problem, const ArchCosts& costs, const KernelConfi
     if (straddles(matrix)) return rows * (has_whole_sectors(matrix) ? sectors : lines);
     return rows * (begins_inside_lines(major, extent, tile_rows) ? (1 + sectors) / 2 : 1);
   };
+  // Each CTA of a pair has its own part of B's columns, and the launch chooses the majors.
+  const bool is_sm100 = uses_tensor_memory(config);
+  const Major b_lines = is_sm100 ? b_major(problem) : config.b;
+  const int b_rows = is_sm100 ? tile_n / sm100::group_ctas(config) : tile_n;
   const auto bytes_of = [&](double a, double b, double sectors, double lines) {
     return depth * (a * work(problem.a, config.a, problem.m, config.tile.m, sectors, lines) +
-                    b * work(problem.b, config.b, problem.n, tile_n, sectors, lines));
+                    b * work(problem.b, b_lines, problem.n, b_rows, sectors, lines));
   };
   // What other CTAs of its cluster ask for arrives as whole rows, however the rows lie in memory.
   const auto sm_bytes = [&](double a, double b, double own_a, double own_b) {
@@ -84,9 +88,9 @@ Block block_of(const Problem& problem, const ArchCosts& costs, const KernelConfi
   const auto l2_bytes = [&](double a, double b) {
     return bytes_of(a, b, costs.l2_straddling_sectors, costs.l2_straddling_lines);
   };
-  if (uses_tensor_memory(config)) {
+  if (is_sm100) {
     const double a = static_cast<double>(config.tile.m) / sm100::group_ctas(config);
-    const double b = static_cast<double>(tile_n) / sm100::group_ctas(config);
+    const double b = sm100::held_b_columns(config, tile_n, b_major(problem));
     // Two single CTAs on neighbouring SMs ask for the same rows of B, one above the other, which
     // leave L2 once.
     const int neighbours = config.family == Family::single && tiles.m > 1 ? 2 : 1;

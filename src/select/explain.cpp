@@ -84,11 +84,11 @@ void add_division(Report& report, const Division& division) {
 
 void add_choice(Report& report, const Problem& problem, const DeviceFacts& usable,
                 const KernelConfig& config, const Choice& choice) {
-  const KernelShape shape = kernel_shape(config, choice.tile_n, problem.d.type);
   const Problem part = part_of(problem, choice.division, 0);
   const Copies copies = copies_of(part, choice.operands);
-  const Problem source = with_copies(part, copies);
-  const TileCounts tiles = cluster_tiles(seen_by(config, source), config, choice.tile_n);
+  const Problem seen = seen_by(config, with_copies(part, copies));
+  const KernelShape shape = kernel_shape(config, choice.tile_n, problem.d.type, b_major(seen));
+  const TileCounts tiles = cluster_tiles(seen, config, choice.tile_n);
   report.add("kernel     ").add(kernel_name(config).view()).end();
   report.add("launch     grid ")
       .add(grid_ctas(config, work_units(tiles, choice), resident_clusters(usable, config)));

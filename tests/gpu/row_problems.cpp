@@ -6,6 +6,7 @@
 
 #include "gpu/line_problems.h"
 #include "gpu/row_classes.h"
+#include "gpu/row_measures.h"
 #include "kernels/shape.h"
 
 namespace bwgemm::test {
@@ -19,46 +20,6 @@ std::int64_t whole_units(std::int64_t size) {
   const std::int64_t over = size % unit;
   if (over == 0) return size;
   return over <= unit / 2 || size < unit ? size + unit - over : size - over;
-}
-
-// A row's own measures, of the problem as the kernel sees it.
-struct Measures {
-  std::int64_t m, n, k;  // tile of one CTA
-  std::int64_t cluster_m, cluster_n;
-  std::int64_t ring;  // k of all stages, or of what is staged at a time
-};
-
-Measures measures(const KernelConfig& row, std::int64_t runtime_n) {
-  const int tile_n = row.tile.n != 0 ? row.tile.n : static_cast<int>(runtime_n);
-  const KernelShape shape = kernel_shape(row, tile_n, inputs(row.input).front());
-  const std::int64_t k = row.tile.k;
-  const bool stages_a = row.family == Family::dot && !dot::is_of_vectors(row);
-  const std::int64_t staged = stages_a ? dot::activation_positions(row, row.tile.m)
-                                       : k * (shape.stages > 0 ? shape.stages : 4);
-  return {row.tile.m,
-          tile_n,
-          k,
-          std::max(shape.cluster_tile_m, row.tile.m),
-          std::max(shape.cluster_tile_n, tile_n),
-          staged};
-}
-
-// The widest tile, for a row that leaves that to the launch.
-std::int64_t widest(const KernelConfig& row) {
-  return row.tile.n != 0 ? row.tile.n : sm100::max_tile_n(row);
-}
-
-std::vector<std::int64_t> runtime_tiles(const KernelConfig& row) {
-  if (row.tile.n != 0) return {row.tile.n};
-  // Output in half and in whole rows of a staging buffer; or one step of columns and several.
-  return row.output == Output::columns ? std::vector<std::int64_t>{16, 48}
-                                       : std::vector<std::int64_t>{32, 64};
-}
-
-// The tile that the launch is to choose, if it is legal for the direction of B.
-int forced_tile(const KernelConfig& row, std::int64_t tile_n, Major b) {
-  const int wanted = static_cast<int>(tile_n);
-  return row.tile.n == 0 && sm100::invalid_because(row, wanted, b) == nullptr ? wanted : 0;
 }
 
 void add_scalars(RowProblem& problem, float alpha, float beta) {
@@ -236,8 +197,13 @@ std::vector<RowProblem> orders_and_slices(const KernelConfig& row) {
       add(narrow, 5, columns, 8).clusters = 2;
       add(narrow, 1, 1,
           4 * forced_splits(row, Slices::in_memory));  // a tile in so many, each as short as may be
+      // As many columns as a thread holds of the only accumulators, in slices of each width.
+      for (const std::int64_t tile_n : {widest(row), widest(row) - narrow})
+        for (const float beta : {0.0f, -0.5f})
+          if (row.choices.accumulators == 1) add_scalars(add(tile_n, 1, 1, 1), 2, beta);
       if (to_f32) {
-        add(std::min(2 * wide, widest(row)), 2, 9, 8);  // bands of two rows
+        // Bands of two rows; half as many tiles as a B200 has clusters of the largest size, 34.
+        add(std::min(2 * wide, widest(row)), 2, 8, 8);
         continue;
       }
       const int wave = wave_of_two_rows(row, narrow);

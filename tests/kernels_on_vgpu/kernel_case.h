@@ -61,7 +61,7 @@ class KernelCase {
     if (config.a != Major::any) problem_.a = config.a;
     if (config.b != Major::any) problem_.b = config.b;
     output_ = problem_.f32_output ? Dtype::f32 : problem_.input;
-    shape_ = kernel_shape(config, problem_.tile_n, output_);
+    shape_ = kernel_shape(config, problem_.tile_n, output_, problem_.b);
   }
 
   struct Outcome {

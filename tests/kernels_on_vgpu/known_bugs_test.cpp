@@ -115,7 +115,7 @@ std::string wrong_stride(const PtxLine& line) {
 
 // ---- the bugs ----------------------------------------------------------------------------------
 
-enum class Kernel { coop, slices, pair, loading, direct };
+enum class Kernel { coop, slices, pair, blocks, loading, direct };
 
 // Of the instructions that match, in the order of the text: the first to change, and every how
 // manyeth from there. first < 0 counts from the end.
@@ -178,8 +178,8 @@ const Bug bugs[] = {
      only_first},
     {"PairForgetsBytesOfThePeer", Kernel::pair, "mbarrier.arrive.expect_tx", "run_producer",
      half_the_bytes},
-    {"PairReusesAccumulatorsEarly", Kernel::pair, "mbarrier.try_wait", "run_mma wait_empty", passes,
-     only_first},
+    {"PairReusesAccumulatorsEarly", Kernel::pair, "mbarrier.try_wait", "run_mma wait_for_rows",
+     passes, only_first},
     {"PairMultipliesEarly", Kernel::pair, "mbarrier.try_wait", "run_mma wait_full", passes},
     {"PairNoFenceAfter", Kernel::pair, "tcgen05.fence::after_thread_sync", "", removed},
     {"PairNoFenceBefore", Kernel::pair, "tcgen05.fence::before_thread_sync", "", removed},
@@ -204,6 +204,15 @@ const Bug bugs[] = {
     {"PairNoDealloc", Kernel::pair, "tcgen05.dealloc", "", removed},
     {"PairMeetsBehindItsAllocation", Kernel::pair, "bar", "set_up", meets_later},
     {"PairNoInitFence", Kernel::pair, "fence.mbarrier_init", "", removed},
+
+    {"BlocksReuseFirstRowsEarly", Kernel::blocks, "mbarrier.try_wait", "run_mma wait_for_rows",
+     passes, only_first},
+    {"BlocksReuseSecondRowsEarly", Kernel::blocks, "mbarrier.try_wait",
+     "multiply_apart wait_for_rows", passes},
+    {"BlocksAnnounceSumsEarly", Kernel::blocks, "tcgen05.commit", "run_mma", arrives_at_once,
+     only_last},
+    {"BlocksNoWaitForLoads", Kernel::blocks, "tcgen05.wait::ld", "", removed},
+    {"BlocksNoFenceBefore", Kernel::blocks, "tcgen05.fence::before_thread_sync", "", removed},
 
     {"LoadersReuseSlots", Kernel::loading, "mbarrier.try_wait", "run_loader wait_empty", passes},
     {"LoadersWrongParity", Kernel::loading, "mbarrier.try_wait", "run_loader wait_empty",
@@ -266,6 +275,8 @@ const KernelConfig* row_of(Kernel kernel) {
         sm90::can_sum_in_cluster(row))
       return &row;
     if (kernel == Kernel::pair && row.family == Family::pair && is_plain) return &row;
+    if (kernel == Kernel::blocks && uses_tensor_memory(row) && sm100::row_blocks(row) > 1)
+      return &row;
     if (kernel == Kernel::loading && uses_tensor_memory(row) && sm100::has_loaders(row))
       return &row;
     if (kernel == Kernel::direct && row.family == Family::direct) return &row;
@@ -301,8 +312,8 @@ KernelProblem slices_of(const KernelConfig& config) {
 
 // Without a bug nothing is found.
 TEST(KnownBugs, KernelsAreCleanWithoutThem) {
-  for (const Kernel kernel :
-       {Kernel::coop, Kernel::slices, Kernel::pair, Kernel::loading, Kernel::direct}) {
+  for (const Kernel kernel : {Kernel::coop, Kernel::slices, Kernel::pair, Kernel::blocks,
+                              Kernel::loading, Kernel::direct}) {
     const KernelConfig* row = row_of(kernel);
     ASSERT_NE(row, nullptr);
     const std::string file = kernel_ptx_file(std::string(kernel_name(*row).view()));

@@ -232,5 +232,17 @@ TEST(CostOrder, ALastBlockThatIsNotFullTakesLonger) {
             h200_us(kernel, problem_of(1024, 1024, 120)));
 }
 
+// Of an N-major B a pair loads whole boxes, some of which begin inside of lines.
+TEST(CostOrder, PartsOfBoxesOfAnNMajorBCostAsMuchAsWholeOnes) {
+  const KernelConfig& pair = row_named("bwgemm_sm100_b16_256xNx64_2x1_pair");
+  const auto block = [&](int tile_n, test::Majors majors) {
+    return without_slices(problem_of(4096, 4096, 4096, majors), pair, tile_n).block;
+  };
+  EXPECT_EQ(block(192, test::kn).bytes, block(256, test::kn).bytes);
+  EXPECT_LT(block(192, test::kk).bytes, block(256, test::kk).bytes);
+  EXPECT_GT(block(192, test::kn).sm_bytes, block(256, test::kn).sm_bytes);
+  EXPECT_EQ(block(256, test::kn).sm_bytes, block(256, test::kk).sm_bytes);
+}
+
 }  // namespace
 }  // namespace bwgemm

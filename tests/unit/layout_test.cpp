@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/tiling.h"
 #include "kernels/rows.h"
 #include "kernels/shape.h"
 
@@ -115,15 +116,16 @@ void for_each_sm100_tile(const Check& check) {
     for (int tile_n = 8; tile_n <= 256; tile_n += 8) {
       if (sm100::invalid_because(row, tile_n, Major::k) != nullptr) continue;
       SCOPED_TRACE(tile_n);
-      check(row, tile_n);
+      for (const Major b : {Major::k, Major::mn})
+        if (sm100::invalid_because(row, tile_n, b) == nullptr) check(row, tile_n, b);
     }
   }
 }
 
 TEST(Layout, Sm100) {
-  for_each_sm100_tile([](const KernelConfig& row, int tile_n) {
-    const int stages = sm100::stages_that_fit(row, tile_n);
-    const sm100::Layout at = sm100::layout(row, tile_n, stages);
+  for_each_sm100_tile([](const KernelConfig& row, int tile_n, Major b) {
+    const int stages = sm100::stages_that_fit(row, tile_n, b);
+    const sm100::Layout at = sm100::layout(row, tile_n, b, stages);
     EXPECT_GE(stages, 4);
     EXPECT_LE(stages, sm100::max_stages);
     EXPECT_EQ(at.a_bytes % swizzle_atom_bytes, 0);
@@ -143,7 +145,7 @@ TEST(Layout, Sm100) {
 }
 
 TEST(Layout, Sm100TensorMemory) {
-  for_each_sm100_tile([](const KernelConfig& row, int tile_n) {
+  for_each_sm100_tile([](const KernelConfig& row, int tile_n, Major) {
     const int columns = sm100::tensor_memory_columns(row);
     EXPECT_GE(columns, row.choices.accumulators * sm100::row_blocks(row) * tile_n);
     EXPECT_LE(columns, 512);
@@ -152,18 +154,31 @@ TEST(Layout, Sm100TensorMemory) {
   });
 }
 
-// Each CTA of a pair with an N-major B loads whole boxes, which narrower swizzles make smaller.
-TEST(Layout, Sm100NarrowSwizzlesAllowNarrowTilesOfAnNMajorB) {
+// An N-major B lies in whole boxes: the last one may have columns of the next CTA or tile.
+TEST(Layout, Sm100WholeBoxesOfAnNMajorB) {
+  const KernelConfig pair = sm100_row(sm100_shapes[0]);
+  for (const int tile_n : {32, 96, 128, 192, 224}) {
+    EXPECT_EQ(sm100::invalid_because(pair, tile_n, Major::mn), nullptr) << tile_n;
+    const int boxes = ceil_div(tile_n / 2, 64);
+    EXPECT_EQ(sm100::held_b_columns(pair, tile_n, Major::mn), 64 * boxes) << tile_n;
+    EXPECT_EQ(sm100::held_b_columns(pair, tile_n, Major::k), tile_n / 2) << tile_n;
+    EXPECT_EQ(sm100::layout(pair, tile_n, Major::mn, 1).b_bytes, boxes * 64 * 128) << tile_n;
+  }
+}
+
+// Pairs that share an N-major B load whole boxes, which narrower swizzles make smaller.
+TEST(Layout, Sm100NarrowSwizzlesAllowNarrowSharedTilesOfAnNMajorB) {
   const auto narrowest = [](int swizzle_bytes) {
     KernelConfig row = sm100_row(sm100_shapes[0]);
+    row.cluster = {4, 1};
     row.choices.swizzle_bytes = swizzle_bytes;
     int tile_n = 8;
     while (sm100::invalid_because(row, tile_n, Major::mn) != nullptr) tile_n += 8;
     return tile_n;
   };
-  EXPECT_EQ(narrowest(128), 128);
-  EXPECT_EQ(narrowest(64), 64);
-  EXPECT_EQ(narrowest(32), 32);
+  EXPECT_EQ(narrowest(128), 256);
+  EXPECT_EQ(narrowest(64), 128);
+  EXPECT_EQ(narrowest(32), 64);
   EXPECT_EQ(narrowest(0), 32);
 }
 
@@ -180,10 +195,10 @@ TEST(Layout, Sm100TilesOfGates) {
     }
     return legal;
   };
-  for (const Family family : {Family::pair, Family::single}) {
+  for (const Family family : {Family::pair, Family::single})
     EXPECT_EQ(tiles(family, Major::k), (std::vector{64, 128, 192, 256}));
-    EXPECT_EQ(tiles(family, Major::mn), (std::vector{128, 256}));
-  }
+  EXPECT_EQ(tiles(Family::pair, Major::mn), (std::vector{64, 128, 192, 256}));
+  EXPECT_EQ(tiles(Family::single, Major::mn), (std::vector{128, 256}));
   EXPECT_NE(std::string_view(sm100::invalid_because(sm100_row(sm100_shapes[0]), 96, Major::k, true))
                 .find("with a gate tile_n must be a multiple of 64"),
             std::string_view::npos);

@@ -175,7 +175,7 @@ TEST_F(PlanTest, PairWithRunTimeTile) {
   const Plan plan = planned(problem_of(256, 32, 256, kk, {Dtype::f16, Dtype::f16}), pair_kernel);
   EXPECT_EQ(plan.grid, 2);
   EXPECT_EQ(plan.params.tile_n, 32);
-  EXPECT_EQ(plan.params.stages, sm100::stages_that_fit(sm100_row(sm100_shapes[0]), 32));
+  EXPECT_EQ(plan.params.stages, sm100::stages_that_fit(sm100_row(sm100_shapes[0]), 32, Major::k));
   EXPECT_EQ(plan.params.input_type, Dtype::f16);
   const test::FakeMap b = test::fake_map(plan.params.b_map);
   EXPECT_THAT(b.box, ElementsAre(64, 16, 1));

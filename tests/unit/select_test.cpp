@@ -126,6 +126,8 @@ TEST(Select, ForcedTileAndRaster) {
   const Choice choice = select(problem_of(4096, 4096, 512), nominal_b200, kernel_rows, options);
   EXPECT_EQ(choice.tile_n, 96);
   EXPECT_EQ(choice.raster, Raster::hilbert);
+  EXPECT_EQ(select(problem_of(4096, 4096, 512, kn), nominal_b200, kernel_rows, options).tile_n, 96);
+  options.forced_kernel = "bwgemm_sm100_b16_256xNx64_4x1_pair";  // shares B, in whole boxes
   const Error error = error_of<Error>(
       [&] { select(problem_of(4096, 4096, 512, kn), nominal_b200, kernel_rows, options); });
   EXPECT_THAT(error.what(), HasSubstr("tile_n"));

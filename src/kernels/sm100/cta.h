@@ -47,7 +47,7 @@ struct Cta {
         d_tile_n(tile_n),
         b_to_y(0),
         stages(params.stages),
-        offsets(layout(config, tile_n, stages)) {
+        offsets(layout(config, tile_n, params.b_major, stages)) {
     if (!can_gate(config) || !params.fused.has(operation::gate)) return;
     d_tile_n /= 2;
     if (params.fused.columns.step == 1) b_to_y = params.fused.columns.half;
@@ -94,12 +94,19 @@ struct Cta {
   BWGEMM_DEVICE Ring accumulator_ring() const {
     return {shared + offsets.accumulator_full, shared + offsets.accumulator_empty};
   }
+  // Of one block of rows of an accumulator, at the leader.
+  BWGEMM_DEVICE static std::uint32_t rows_empty(std::uint32_t empties, const Cursor& at,
+                                                int row_block) {
+    return empties + 8 * (at.stage * row_blocks(config) + row_block);
+  }
   BWGEMM_DEVICE Ring response_ring() const {
     return {shared + offsets.response_full, shared + offsets.response_empty};
   }
   BWGEMM_DEVICE std::uint32_t response(const Cursor& at) const {
     return shared + offsets.response + 16 * at.stage;
   }
+  BWGEMM_DEVICE Barrier response_wanted() const { return {shared + offsets.response_wanted}; }
+  BWGEMM_DEVICE Barrier tensor_memory_read() const { return {shared + offsets.tensor_memory_read}; }
   BWGEMM_DEVICE std::uint32_t tensor_memory_slot() const { return shared + offsets.tensor_memory; }
   // Where the epilogue tells the output role that it has the sums of a tile: a word per buffer.
   BWGEMM_DEVICE std::uint32_t has_sums() const { return shared + offsets.staging_messages; }

@@ -12,19 +12,23 @@
 //                                               its group, + their       all CTAs
 //                                               TMA bytes; 1 lane of
 //                                               each loader
-//   accumulators (1, 2) mma -> epilogues        1 commit, in all CTAs    leader's: 4 per CTA, one
-//                                               of the group             lane of every epilogue
-//                                                                        warp
+//   accumulators (1, 2) mma -> epilogues        1 commit, in all CTAs    leader's, of each block of
+//                                               of the group             rows: 4 per CTA, one lane
+//                                                                        of every epilogue warp
+//   tensor memory       mma -> its owners       1, in both CTAs of the
+//                                               pair, at the end
 //   staging (2)         output -> epilogue      1 (+ TMA bytes of C)     1 lane of every warp: 4
 //   responses (3)       scheduler.h
 // Timeline, per tile    producer  k: wait empty -> expect bytes at the leader -> TMA a, b
 //   (or slice of its    mma       wait accumulator empty; k: wait full -> mma x 4 -> commit empty;
 //   k)                            commit accumulator full
 //                       epilogue  wait accumulator full; slice of k: leave sums -> last to arrive
-//                                 goes on; per slice: load sums (at the last: release accumulator)
-//                                 -> wait staging full -> combine -> write -> arrive
+//                                 goes on; per slice: load sums (at the last of a block of rows:
+//                                 release it) -> wait staging full -> combine -> write -> arrive
 //                       output    per slice: offer buffer (load C) ... wait written -> TMA store
-// With two accumulators the epilogue of a tile overlaps the main loop of the next.
+// With two accumulators the epilogue of a tile overlaps the main loop of the next. With one the
+// last slices of a block of rows are loaded before the first of them is staged (slices.h), and the
+// next main loop begins with the block that is released first (mma.h).
 #pragma once
 
 #include "kernels/maps.h"
@@ -46,23 +50,37 @@ inline constexpr int first_loader_warp = output_warp + 1 + epilogue_warps;
 static_assert(role_threads == warp_threads * first_loader_warp);
 
 template <KernelConfig config>
+BWGEMM_DEVICE void init_accumulators(const Cta<config>& cta) {
+  const Ring ring = cta.accumulator_ring();
+  Cursor at;
+  for (; at.stage < config.choices.accumulators; ++at.stage) {
+    ring.full(at).init(1);
+    for (int rows = 0; rows < row_blocks(config); ++rows)
+      Barrier{cta.rows_empty(ring.empty_address, at, rows)}.init(cta.group_size * epilogue_warps);
+  }
+  if constexpr (group_ctas(config) == 2) cta.tensor_memory_read().init(1);
+}
+
+template <KernelConfig config>
 BWGEMM_DEVICE void init_barriers(const KernelParams& params, const Cta<config>& cta) {
   cta.operands().init(cta.stages, cta.group_size + loader_arrivals<config>(params),
                       cta.group_count);
-  cta.accumulator_ring().init(config.choices.accumulators, 1, cta.group_size * epilogue_warps);
+  init_accumulators(cta);
   if constexpr (config.output != Output::scattered)
     cta.staging(Dtype::f32).ring.init(staging_buffers, 1, epilogue_warps);
-  if constexpr (config.choices.schedule == Schedule::launch_control)
-    cta.response_ring().init(responses, 1, response_readers<config>());
+  if constexpr (config.choices.schedule == Schedule::launch_control) init_responses(cta);
   // The initialisation before uses by TMA, by commits and by peers, behind a barrier of them all.
   ptx::fence_mbarrier_init();
 }
 
-// Of all threads of the group or cluster.
+// Of all threads of the cluster, behind their roles. No memory of other CTAs is left to be ordered:
+// each role has waited for the last bytes and arrivals that they send to its own, and the mma role
+// tells both CTAs of a pair when all of the pair's loads from tensor memory are over. So the
+// arrival is relaxed, and costs no fence of the whole GPU.
 template <KernelConfig config>
 BWGEMM_DEVICE void synchronise() {
   if constexpr (config.cluster.size() > 1) {
-    ptx::barrier_cluster_arrive();
+    ptx::barrier_cluster_arrive_relaxed();
     ptx::barrier_cluster_wait();
   } else {
     __syncthreads();
@@ -134,9 +152,9 @@ BWGEMM_DEVICE void run_role(const KernelParams& params, const Cta<config>& cta, 
     if constexpr (config.output != Output::scattered)
       run_output(params, cta, scaling.reads_c() && !params.fused.has(operation::loads_c));
   } else if (warp == producer_warp) {
-    k_blocks > 0 ? run_producer(params, cta, k_blocks) : walk_idly(params, cta);
+    run_producer(params, cta, k_blocks);
   } else if (warp == mma_warp && cta.rank_in_group() == 0) {
-    k_blocks > 0 ? run_mma(params, cta, tensor_memory, k_blocks) : walk_idly(params, cta);
+    run_mma(params, cta, tensor_memory, k_blocks);
   } else if (warp == tensor_memory_warp) {
     if constexpr (config.choices.schedule == Schedule::launch_control) run_scheduler(params, cta);
   }
@@ -155,13 +173,15 @@ BWGEMM_DEVICE void gemm(const KernelParams& params) {
   ptx::griddepcontrol_wait();  // what grids before this one wrote before anything is read
   run_role(params, cta, warp, tensor_memory);
   __syncwarp();  // the elected lane back with the others, which the aligned instructions below need
-  // All loads from tensor memory of the group before its release, and the peers' arrivals on this
-  // CTA's barriers and writes to its memory before its exit.
+  // The peers' arrivals on this CTA's barriers and writes to its memory before its exit.
   ptx::tcgen05_fence_before_thread_sync();
   synchronise<config>();
-  ptx::tcgen05_fence_after_thread_sync();
-  if (warp == tensor_memory_warp)
+  if (warp == tensor_memory_warp) {
+    // All loads from tensor memory of the group before its release.
+    if constexpr (group_ctas(config) == 2) cta.tensor_memory_read().wait(0);
+    ptx::tcgen05_fence_after_thread_sync();
     ptx::tcgen05_dealloc<group_ctas(config), tensor_memory_columns(config)>(tensor_memory);
+  }
 }
 
 }  // namespace bwgemm::sm100

@@ -14,7 +14,7 @@ inline constexpr int cta_rows = 128;  // of one multiplication that one CTA hold
 inline constexpr int role_threads = 256;
 inline constexpr int loader_threads = 256;
 inline constexpr int max_stages = 16;
-inline constexpr int responses = 3;  // of launch control, in flight or in use
+inline constexpr int responses = 3;  // of launch control: one in flight, two in use
 
 // CTAs that multiply together, and how many such groups a cluster has: they share columns of B.
 constexpr int group_ctas(const KernelConfig& config) {
@@ -77,6 +77,14 @@ constexpr int staging_depth(const KernelConfig& config) {
   return config.output == Output::scattered ? 0 : staging_buffers;
 }
 
+// Columns of B that one CTA holds. Boxes of an N-major B are loaded whole: the last one may reach
+// beyond the CTA's columns, to some that no multiplication reads.
+constexpr int held_b_columns(const KernelConfig& config, int tile_n, Major b) {
+  const int columns = tile_n / group_ctas(config);
+  const int whole = b == Major::mn ? block_elements(config) : 1;
+  return (columns + whole - 1) / whole * whole;
+}
+
 // Offsets in bytes from the 1024-aligned start of dynamic shared memory.
 struct Layout {
   int a_bytes, b_bytes, stage_bytes;  // stage s: A at s * stage_bytes, B a_bytes behind it
@@ -85,19 +93,20 @@ struct Layout {
   int full, empty;                    // mbarriers, max_stages each
   int accumulator_full, accumulator_empty;
   int staging_ready, staging_written;
-  int response_full, response_empty;
-  int staging_messages;  // 4 bytes [buffer], where k is split
-  int tensor_memory;     // 4 bytes: address of the allocation
+  int response_full, response_empty, response_wanted;
+  int tensor_memory_read;  // a pair's, at its end
+  int staging_messages;    // 4 bytes [buffer], where k is split
+  int tensor_memory;       // 4 bytes: address of the allocation
   int bytes;
 };
 
 // Room kept beside ring and staging for what is small.
 inline constexpr int fixed_bytes = 1024;
 
-constexpr Layout layout(const KernelConfig& config, int tile_n, int stages) {
+constexpr Layout layout(const KernelConfig& config, int tile_n, Major b, int stages) {
   Layout at{};
   at.a_bytes = row_blocks(config) * cta_rows * swizzle_row_bytes;
-  at.b_bytes = tile_n / group_ctas(config) * swizzle_row_bytes;
+  at.b_bytes = held_b_columns(config, tile_n, b) * swizzle_row_bytes;
   at.stage_bytes = at.a_bytes + at.b_bytes;
   at.staging = stages * at.stage_bytes;
   at.staging_bytes = staging_lines(config, tile_n) * swizzle_row_bytes;
@@ -106,18 +115,20 @@ constexpr Layout layout(const KernelConfig& config, int tile_n, int stages) {
   at.empty = at.full + 8 * max_stages;
   at.accumulator_full = at.empty + 8 * max_stages;
   at.accumulator_empty = at.accumulator_full + 8 * config.choices.accumulators;
-  at.staging_ready = at.accumulator_empty + 8 * config.choices.accumulators;
+  at.staging_ready = at.accumulator_empty + 8 * config.choices.accumulators * row_blocks(config);
   at.staging_written = at.staging_ready + 8 * staging_depth(config);
   at.response_full = at.staging_written + 8 * staging_depth(config);
   at.response_empty = at.response_full + 8 * responses;
-  at.staging_messages = at.response_empty + 8 * responses;
+  at.response_wanted = at.response_empty + 8 * responses;
+  at.tensor_memory_read = at.response_wanted + 8;
+  at.staging_messages = at.tensor_memory_read + 8;
   at.tensor_memory = at.staging_messages + 4 * staging_depth(config);
   at.bytes = at.tensor_memory + 8;
   return at;
 }
 
-constexpr int stages_that_fit(const KernelConfig& config, int tile_n) {
-  const Layout one = layout(config, tile_n, 1);
+constexpr int stages_that_fit(const KernelConfig& config, int tile_n, Major b) {
+  const Layout one = layout(config, tile_n, b, 1);
   const int room = max_smem_bytes - fixed_bytes - staging_depth(config) * one.staging_bytes;
   const int stages = room / one.stage_bytes;
   return stages < max_stages ? stages : max_stages;
@@ -160,10 +171,13 @@ constexpr const char* invalid_because(const KernelConfig& config, int tile_n, Ma
     return "tile_n must be a multiple of 32 in 32..256; of 16 in 16..64 for columns";
   if (has_gate && tile_n % (2 * step) != 0)
     return "with a gate tile_n must be a multiple of 64: half of it is stored, in steps of 32";
-  // Columns of B that lie together: one CTA alone may load x and y apart.
-  const int parts = has_gate && config.cluster.size() == 1 ? 2 : config.cluster.size();
-  if (b == Major::mn && tile_n / parts % block_elements(config) != 0)
-    return "each CTA must load whole boxes of an N-major B";
+  // Columns of B that are loaded apart and then lie together: those of a cluster's groups, and a
+  // gate's x and y in one CTA alone.
+  const bool loads_gate_apart = has_gate && group_ctas(config) == 1;
+  const int parts = groups(config) * (loads_gate_apart ? 2 : 1);
+  if (b == Major::mn && parts > 1 &&
+      tile_n / group_ctas(config) / parts % block_elements(config) != 0)
+    return "each part of an N-major B must be whole boxes";
   return nullptr;
 }
 

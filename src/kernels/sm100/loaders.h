@@ -108,8 +108,8 @@ class Loader {
   BWGEMM_DEVICE Loader(const KernelParams& params, const Cta<config>& cta)
       : a_{params.a, params.a_major, static_cast<int>(params.m), static_cast<int>(params.k)},
         b_{params.b, params.b_major, static_cast<int>(params.n), static_cast<int>(params.k)},
-        tile_n_(cta.tile_n),
-        y_row_(cta.is_stacked() ? cta.d_tile_n : cta.tile_n),
+        b_lines_(held_b_columns(config, cta.tile_n, params.b_major)),
+        y_row_(cta.is_stacked() ? cta.d_tile_n : b_lines_),
         to_y_(cta.b_to_y - cta.d_tile_n) {}
 
   BWGEMM_DEVICE void fetch(const LoaderSteps<config>& step) {
@@ -164,11 +164,11 @@ class Loader {
     return first + i * rows_at_once + threadIdx.x % loader_threads / row_units;
   }
   BWGEMM_DEVICE bool is_in_tile(int i) const {
-    return part_ == 0 || row(i) < tile_n_;
+    return part_ == 0 || row(i) < b_lines_;
   }
 
   LoadedOperand a_, b_;
-  int tile_n_;
+  int b_lines_;       // in the slot
   int y_row_, to_y_;  // of a stacked gate: of B in the slot, and how much farther on it lies in B
   int part_ = 0;
   LooseUnit units_[units];

@@ -76,6 +76,7 @@ BWGEMM_DEVICE void run_producer(const KernelParams& params, const Cta<config>& c
   Cursor at;
   Trace trace(params, TraceRole::producer, 0, true);
   for (Walk<config> walk(params, cta); walk.valid(); walk.advance()) {
+    walk.want_next();
     trace(TraceEvent::tile, walk.number(params));
     const TileIndex tile = walk.at(params);
     const int row = cta.row(tile), column = cta.b_column(tile);

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The scheduler role of launch control: one thread in each CTA. That of the cluster's first CTA
-// asks for clusters that have not begun, one request at a time but ahead of the roles by the ring
-// of responses; those of the others make their CTA's barriers expect the answer.
+// asks for a cluster that has not begun when its producer begins a tile, so that no cluster holds
+// more than one tile that it does not load yet. Those of the others tell it when their CTA's roles
+// have read an answer: it alone orders memory between CTAs, which costs a fence of the whole GPU.
 //
-// Pipeline, per cluster   producer -> consumer   full arrives             empty arrives
-//   responses (3)         schedulers -> all      1 in each CTA, its own   first CTA's: 1 a role
-//                         roles, schedulers      scheduler, + 16 bytes    (each epilogue warp) of
-//                                                                         each CTA
+// Pipelines, per cluster  producer -> consumer   full arrives           empty arrives
+//   responses (3)         first CTA's scheduler  1 in each CTA, of the  1 a role (each epilogue
+//                         -> all roles           first's scheduler,     warp) of its CTA; in the
+//                                                + 16 bytes             first one also 1 of each
+//                                                                       other scheduler
+//   wanted (1)            first CTA's producer   1
+//                         -> its scheduler
 #pragma once
 
 #include "kernels/ptx/launch_control.h"
@@ -14,40 +18,59 @@
 
 namespace bwgemm::sm100 {
 
-// Arrivals of one cluster at each empty barrier: producer, scheduler, epilogue warps, the output
-// role where there is one, and the leaders' mma.
 template <KernelConfig config>
-constexpr int response_readers() {
-  const int of_cta = 2 + epilogue_warps + (config.output == Output::scattered ? 0 : 1);
-  return of_cta * config.cluster.size() + groups(config);
+BWGEMM_DEVICE void init_responses(const Cta<config>& cta) {
+  // Producer, scheduler, epilogue warps, the output role where there is one, and the leaders' mma.
+  constexpr int of_every_cta = 2 + epilogue_warps + (config.output == Output::scattered ? 0 : 1);
+  const int readers = of_every_cta + (cta.rank_in_group() == 0 ? 1 : 0);
+  cta.response_ring().init(responses, 1, readers + (cta.rank == 0 ? cta.cluster_size - 1 : 0));
+  cta.response_wanted().init(1);
+}
+
+// Of the first CTA.
+template <KernelConfig config>
+BWGEMM_DEVICE void ask_for_tiles(const KernelParams& params, const Cta<config>& cta) {
+  constexpr std::uint32_t response_bytes = 16;
+  const Ring ring = cta.response_ring();
+  Cursor at, wanted;
+  for (Walk<config> walk(params, cta); walk.valid(); walk.advance()) {
+    cta.response_wanted().wait(wanted.phase);
+    wanted.advance(1);
+    // The reads of the slot's last response, in all CTAs, before the next is written.
+    ring.empty(at).wait_cluster(at.phase ^ 1);
+    ptx::fence_proxy_async_shared();
+    // All barriers before the request, so that none can be late for the answer.
+    for (std::uint32_t rank = 0; rank < cta.cluster_size; ++rank)
+      ptx::mbarrier_arrive_expect_tx_relaxed_cluster(ptx::mapa(ring.full(at).address, rank),
+                                                     response_bytes);
+    ptx::clusterlaunchcontrol_try_cancel_multicast(cta.response(at), ring.full(at).address);
+    at.advance(responses);
+  }
+  // The last arrivals of the other CTAs on this CTA's barriers before its exit.
+  for (int i = 0; i < responses; ++i) {
+    ring.wait_empty(at);
+    at.advance(responses);
+  }
+}
+
+// Of the others.
+template <KernelConfig config>
+BWGEMM_DEVICE void pass_on_reads(const KernelParams& params, const Cta<config>& cta) {
+  const Ring ring = cta.response_ring();
+  Cursor at;
+  for (Walk<config> walk(params, cta); walk.valid();) {
+    walk.advance();
+    // All roles' reads of the response before the next, which the first CTA asks for, is written.
+    ring.empty(at).wait(at.phase);
+    ptx::fence_proxy_async_shared();
+    ptx::mbarrier_arrive_cluster(ptx::mapa(ring.empty(at).address, 0));
+    at.advance(responses);
+  }
 }
 
 template <KernelConfig config>
 BWGEMM_DEVICE void run_scheduler(const KernelParams& params, const Cta<config>& cta) {
-  constexpr std::uint32_t response_bytes = 16;
-  const Ring ring = cta.response_ring();
-  Cursor at;
-  for (Walk<config> walk(params, cta); walk.valid(); walk.advance()) {
-    // The roles' reads of the slot's last response before the next is written. Of cluster scope:
-    // they are ordinary reads, by all CTAs. Where it is not asked for, the slot was read here.
-    if (cta.rank == 0)
-      while (!ptx::mbarrier_try_wait_parity_cluster(ring.empty(at).address, at.phase ^ 1)) {
-      }
-    ptx::mbarrier_arrive_expect_tx(ring.full(at).address, response_bytes);
-    if (cta.rank == 0)
-      ptx::clusterlaunchcontrol_try_cancel_multicast(cta.response(at), ring.full(at).address);
-    at.advance(responses);
-  }
-  // The last arrivals of all CTAs on this CTA's barriers before its exit are before the barrier of
-  // the cluster there.
-}
-
-// A role that has nothing to do reads the responses all the same.
-template <KernelConfig config>
-BWGEMM_DEVICE void walk_idly(const KernelParams& params, const Cta<config>& cta) {
-  if constexpr (config.choices.schedule == Schedule::launch_control)
-    for (Walk<config> walk(params, cta); walk.valid(); walk.advance()) {
-    }
+  cta.rank == 0 ? ask_for_tiles(params, cta) : pass_on_reads(params, cta);
 }
 
 }  // namespace bwgemm::sm100

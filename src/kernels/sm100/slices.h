@@ -63,16 +63,39 @@ class RowWriter {
 
   BWGEMM_DEVICE void write_tile(const TileIndex&, Sums<config>& sums) {
 #pragma unroll 1
-    for (int row_block = 0; row_block < row_blocks(config); ++row_block)
+    for (int row_block = 0; row_block < row_blocks(config); ++row_block) {
+      const int held = holds && sums.are_accumulators() ? min(tile_n_, held_columns) : 0;
 #pragma unroll 1
-      for (int column = 0; column < tile_n_; column += columns) {
+      for (int column = 0; column < tile_n_ - held; column += columns) {
         float product[columns];
-        sums.read(product, row_block, column);
+        if constexpr (holds)
+          sums.read_some(product, row_block, column);
+        else
+          sums.read(product, row_block, column);
         write_slice(product);
       }
+      if constexpr (holds)
+        if (held > 0) write_held(row_block, held, sums);
+    }
   }
 
  private:
+  // Where the next tile waits for the only accumulators, a thread reads the last ones of its row
+  // before it waits for the first of their staging buffers.
+  static constexpr bool holds = config.choices.accumulators == 1;
+  static constexpr int held_columns = 192;  // of f32: as many registers, and few more
+
+  BWGEMM_DEVICE void write_held(int row_block, int held, Sums<config>& sums) {
+    float products[held_columns / columns][columns];
+#pragma unroll
+    for (int i = 0; i < held_columns / columns; ++i)
+      if (i * columns < held) sums.load(products[i], row_block, tile_n_ - held + i * columns);
+    sums.hand_back(row_block);
+#pragma unroll
+    for (int i = 0; i < held_columns / columns; ++i)
+      if (i * columns < held) write_slice(products[i]);
+  }
+
   BWGEMM_DEVICE void write_slice(const float (&product)[columns]) {
     const std::uint32_t address =
         staged_.receive() + Sums<config>::row() * SliceRow<type, columns>::bytes;

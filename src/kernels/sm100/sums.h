@@ -65,14 +65,43 @@ class Sums {
     return is_last(params.arrivals + tile);
   }
 
-  // This thread's `columns` sums from `column` on. Every one is read once, the last column of the
-  // last block of rows at the end: the accumulator is free then.
+  // This thread's `columns` sums from `column` on. Every one is read once, blocks of rows one after
+  // the other, and the last column of a block at its end: its accumulators are free then.
   template <int columns>
   BWGEMM_DEVICE void read(float (&sums)[columns], int row_block, int column) {
     if (is_sliced_)
       add_slices(sums, row_block, column);
     else
       take(sums, row_block, column);
+  }
+
+  // The same in two steps: where the sums are accumulators, those of a block are loaded, the last
+  // ones by load(), before it is handed back.
+  BWGEMM_DEVICE bool are_accumulators() const { return has_product_ && !is_sliced_; }
+  template <int columns>
+  BWGEMM_DEVICE void read_some(float (&sums)[columns], int row_block, int column) const {
+    if (is_sliced_)
+      add_slices(sums, row_block, column);
+    else
+      load_if_any(sums, row_block, column);
+  }
+  template <int columns>
+  BWGEMM_DEVICE void load(float (&sums)[columns], int row_block, int column) const {
+    const int block = at_.stage * row_blocks(config) + row_block;
+    load_accumulators(sums, tensor_memory_ + block * max_tile_n(config) + column);
+  }
+  BWGEMM_DEVICE void hand_back(int row_block) {
+    // All loads of the block's accumulators by the warp before their next multiplications.
+    ptx::tcgen05_fence_before_thread_sync();
+    __syncwarp();
+    if (ptx::laneid() == 0) {
+      const std::uint32_t released = cta_.rows_empty(released_, at_, row_block);
+      if constexpr (group_ctas(config) == 2)
+        ptx::mbarrier_arrive_relaxed_cluster(released);
+      else
+        ptx::mbarrier_arrive(released);
+    }
+    if (row_block + 1 == row_blocks(config)) at_.advance(config.choices.accumulators);
   }
 
   // The thread's row in each block, and the first of its warp's.
@@ -88,28 +117,6 @@ class Sums {
   static constexpr int in_flight = 64;  // registers for what the last slice reads back
 
   BWGEMM_DEVICE int slice_floats() const { return cta_.rows * cta_.tile_n; }
-
-  template <int columns>
-  BWGEMM_DEVICE void take(float (&sums)[columns], int row_block, int column) {
-    if (!has_product_) {
-#pragma unroll
-      for (float& sum : sums) sum = 0;
-      return;
-    }
-    const int block = at_.stage * row_blocks(config) + row_block;
-    load_accumulators(sums, tensor_memory_ + block * max_tile_n(config) + column);
-    if (row_block + 1 < row_blocks(config) || column + columns < cta_.tile_n) return;
-    // All loads of the accumulator by the warp before its next multiplications.
-    ptx::tcgen05_fence_before_thread_sync();
-    __syncwarp();
-    if (ptx::laneid() == 0) {
-      if constexpr (group_ctas(config) == 2)
-        ptx::mbarrier_arrive_relaxed_cluster(released_ + 8 * at_.stage);
-      else
-        ptx::mbarrier_arrive(released_ + 8 * at_.stage);
-    }
-    at_.advance(config.choices.accumulators);
-  }
 
   // A CTA's sums of a slice: units of four columns, in each the rows one after the other.
   BWGEMM_DEVICE static float* unit_of(float* from, int tile_n, int row_block, int column) {
@@ -142,6 +149,18 @@ class Sums {
     }
     // The arrival before the reads of every thread.
     return ptx::barrier_red_or(barrier, cta_rows, last);
+  }
+
+  template <int columns>
+  BWGEMM_DEVICE void take(float (&sums)[columns], int row_block, int column) {
+    load_if_any(sums, row_block, column);
+    if (has_product_ && column + columns >= cta_.tile_n) hand_back(row_block);
+  }
+  template <int columns>
+  BWGEMM_DEVICE void load_if_any(float (&sums)[columns], int row_block, int column) const {
+    if (has_product_) return load(sums, row_block, column);
+#pragma unroll
+    for (float& sum : sums) sum = 0;
   }
 
   template <int columns>

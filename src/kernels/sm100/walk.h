@@ -42,6 +42,12 @@ class Walk {
       take_over();
   }
 
+  // Launch control: said once at each tile, by the producer of the cluster's first CTA.
+  BWGEMM_DEVICE void want_next() const {
+    if constexpr (config.choices.schedule == Schedule::launch_control)
+      if (cta_.rank == 0) ptx::mbarrier_arrive(cta_.response_wanted().address);
+  }
+
   BWGEMM_DEVICE bool is_sliced(const KernelParams& params) const {
     return tiles_.is_sliced(params);
   }
@@ -77,11 +83,9 @@ class Walk {
     ring.wait_full(response_);  // the response's write before its reads
     const ptx::CanceledCluster canceled =
         ptx::clusterlaunchcontrol_query_cancel(cta_.response(response_));
-    // This thread's reads before the next response's write.
-    ptx::fence_proxy_async_shared();
-    if constexpr (of_warp) __syncwarp();  // all lanes' reads and fences before the arrival of one
-    if (!of_warp || ptx::laneid() == 0)
-      ptx::mbarrier_arrive_cluster(ptx::mapa(ring.empty(response_).address, 0));
+    if constexpr (of_warp) __syncwarp();  // all lanes' reads before the arrival of one
+    // The reads before the next response's write, which the CTA's scheduler answers for.
+    if (!of_warp || ptx::laneid() == 0) ptx::mbarrier_arrive(ring.empty(response_).address);
     response_.advance(responses);
     if (canceled.exists)
       tiles_.go_to(canceled.first_cta / config.cluster.size());

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "vgpu/alu.h"
+#include "vgpu/operations/alu.h"
 
 namespace bwgemm::vgpu {
 namespace {
