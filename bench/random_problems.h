@@ -13,8 +13,8 @@ namespace bwgemm::bench {
 
 // A problem list (problem.h) in the row-major view: header and rows.
 std::string random_problem_list(std::uint64_t seed, int count);
-// The same from all over what a user can ask for, sizes evenly spread over their logarithms: M and N
-// from 1 to 64k, k from 8 to 64k, at most 2e13 operations; odd and even, all layouts and types,
+// The same from all over what a user can ask for, sizes evenly spread over their logarithms: M and
+// N from 1 to 64k, k from 8 to 64k, at most 2e13 operations; odd and even, all layouts and types,
 // batches, epilogues.
 std::string space_problem_list(std::uint64_t seed, int count);
 

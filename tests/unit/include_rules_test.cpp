@@ -55,7 +55,7 @@ const Rules virtual_gpu = {
      {"machine/simulation.cpp",
       "timing/timeline.h"},  // which decides who goes next, if there is one
      {"operations/fragment.cpp",
-      "asynchronous/matrix_operand.h"},  // mma.sync multiplies as the others do
+      "asynchronous/matrix_operand.h"},                  // mma.sync multiplies as the others do
      {"ptx/register_places.cpp", "timing/timeline.h"}},  // and asks for some registers' places
 };
 

@@ -12,6 +12,7 @@ import argparse
 import csv
 import functools
 import hashlib
+import io
 import math
 import pathlib
 import statistics
@@ -20,15 +21,17 @@ import time
 
 import predict
 
-RESULTS = pathlib.Path(__file__).resolve().parents[3] / 'bench/results'
-SWEEPS = ('2026-11-22-sweep-inside.csv', '2026-11-22-sweep-rows-144-to-448.csv')
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / 'bench'))
+import evidence
+
+SWEEPS = ('2026-11-22-sweep-inside', '2026-11-22-sweep-rows-144-to-448')
 COLUMNS = ('set', 'name', 'm', 'n', 'k', 'transa', 'transb', 'dtype', 'out', 'beta', 'batch', 'kernel',
            'splits', 'us', 'predicted_us', 'predicted_cycles', 'predicted_clock_ghz',
            'predicted_tensor_share', 'predicted_tensor_idle', 'predicted_tail', 'predicted_busiest',
            'predicted_busiest_share', 'sm_mhz', 'watts')
 ABOUT = f"""# Predicted against measured
 
-By `evaluate.py` from {' and '.join(f'`bench/results/{sweep}`' for sweep in SWEEPS)}
+By `evaluate.py` from {' and '.join(f'`{sweep}`' for sweep in SWEEPS)}
 with `h200.txt`; every pair is in `evaluation.csv`. Measured times are those of one H200, predicted
 ones of the virtual one. An error is that of the predicted time; a bias is geometric. Left out are
 kernels that the library no longer has, and split products of 1e11 multiply-adds or more.
@@ -54,10 +57,10 @@ def is_aligned(line):
 
 @functools.cache
 def aligned_lines():
-    lines = []
+    store, lines = evidence.Store(), []
     for sweep in SWEEPS:
-        with open(RESULTS / sweep, newline='') as file:
-            lines += [line for line in csv.DictReader(file) if is_aligned(line)]
+        text = store.text(evidence.index()[sweep])
+        lines += [line for line in csv.DictReader(io.StringIO(text)) if is_aligned(line)]
     return lines
 
 

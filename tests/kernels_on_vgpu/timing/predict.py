@@ -3,7 +3,7 @@
 """Predicted times of the library's kernels: GEMM calls on the virtual GPU in simulated time.
 
 predict.py --build BUILD --kernel NAME --m M --n N --k K      one call, in words
-predict.py --build BUILD --csv PROBLEMS.csv --out TABLE.csv   lines of a sweep (bench/results)
+predict.py --build BUILD --csv PROBLEMS.csv --out TABLE.csv   lines of a sweep
 
 Sizes are those of the C API (column-major). Nothing here is measured: every time is predicted.
 """
