@@ -70,6 +70,12 @@ class Handles {
  public:
   explicit Handles(const Gpu& gpu) : gpu_(gpu) {}
 
+  // Between problems: each handle has scratch memory of its own, and all of them fill a device.
+  void let_go_of_many() {
+    constexpr std::size_t many = 200;
+    if (handles_.size() > many) handles_.clear();
+  }
+
   bwgemmHandle_t of(const BenchProblem& problem, const Variant& variant) {
     std::unique_ptr<Handle>& handle =
         handles_[{variant.kernel, variant.splits, variant.sums_in_cluster, variant.operands}];
@@ -133,6 +139,7 @@ class Sweep {
   // second time backwards, and the better time counts: behind a problem that drew all power clocks
   // take a while to come back, and the choice would always be the one that waits for them.
   void run(const BenchProblem& problem) {
+    handles_.let_go_of_many();
     std::string failures;
     std::vector<Timing> timings;
     std::size_t wanted = 0;
