@@ -11,6 +11,7 @@
 #include "code.h"
 #include "kernels/layout.h"
 #include "kernels/rows.h"
+#include "kernels/shape.h"
 #include "operands.h"
 #include "series.h"
 
