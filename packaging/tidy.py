@@ -3,9 +3,10 @@
 """Runs clang-tidy over source files, many of a folder at a time.
 
 Most of its time goes into the headers of the standard library and of the log, which it reads and
-checks anew for each translation unit. So the files of a folder that are compiled alike become one
-unit that includes them. Where files cannot be one unit (two have an anonymous name in common), the
-unit is halved, down to single files. Exit status: 0 nothing found, 1 something.
+checks anew for each translation unit. So the texts of files of one folder that are compiled alike
+become one unit. They are copied into it: what is included is not checked as the unit's own code is.
+Where files cannot be one unit (two have an anonymous name in common), the unit is halved, down to
+single files. Exit status: 0 nothing found, 1 something.
 """
 
 import argparse
@@ -53,15 +54,37 @@ def units(files, database):
             yield group[i::parts], used
 
 
+class Unit:
+    """The texts of some files, one behind the other."""
+
+    def __init__(self, path, files):
+        self.path, self.begins = path, []  # begins: (line before the file's first, the file)
+        lines = 0
+        with open(path, "w", encoding="utf-8") as unit:
+            for name in files:
+                with open(name, encoding="utf-8") as file:
+                    text = file.read()
+                self.begins.append((lines, name))
+                unit.write(text)
+                lines += text.count("\n")
+
+    def in_terms_of_files(self, text):
+        """What clang-tidy said, with the files' names and lines for the unit's."""
+        def place(match):
+            line = int(match.group(1))
+            before, name = max(begin for begin in self.begins if begin[0] < line)
+            return f"{name}:{line - before}:"
+
+        return re.sub(rf"{re.escape(self.path)}:(\d+):", place, text)
+
+
 def check(tool, root, folder, files, flags):
     """What clang-tidy finds in the files, as text."""
     name = "_".join(os.path.relpath(files[0], root).split(os.sep))
-    unit = os.path.join(folder, f"{len(files)}_{name}")
-    with open(unit, "w", encoding="utf-8") as file:
-        file.writelines(f'#include "{path}"\n' for path in files)
+    unit = Unit(os.path.join(folder, f"{len(files)}_{name}"), files)
     done = subprocess.run(
-        [tool, "--quiet", f"--config-file={os.path.join(root, '.clang-tidy')}",
-         "--checks=-bugprone-suspicious-include", unit, "--", *flags],
+        [tool, "--quiet", f"--config-file={os.path.join(root, '.clang-tidy')}", unit.path, "--",
+         "-iquote", os.path.dirname(files[0]), *flags],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if len(files) > 1 and DOES_NOT_COMPILE in done.stdout:
         half = len(files) // 2
@@ -69,7 +92,9 @@ def check(tool, root, folder, files, flags):
                 check(tool, root, folder, files[half:], flags))
     if done.returncode == 0:
         return ""
-    return "".join(line for line in done.stdout.splitlines(keepends=True) if not COUNTS.match(line))
+    said = "".join(line for line in unit.in_terms_of_files(done.stdout).splitlines(keepends=True)
+                   if not COUNTS.match(line))
+    return said or f"tidy: {tool} ended with {done.returncode} on {', '.join(files)}\n"
 
 
 def main():
@@ -80,11 +105,12 @@ def main():
     parser.add_argument("files", nargs="+")
     args = parser.parse_args()
     root = os.getcwd()
-    os.makedirs(args.folder, exist_ok=True)
+    folder = os.path.abspath(args.folder)
+    os.makedirs(folder, exist_ok=True)
     with open(args.database, encoding="utf-8") as file:
         database = json.load(file)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        found = "".join(pool.map(lambda unit: check(args.tool, root, args.folder, *unit),
+        found = "".join(pool.map(lambda unit: check(args.tool, root, folder, *unit),
                                  units(args.files, database)))
     sys.stdout.write(found)
     return 1 if found else 0
