@@ -13,29 +13,34 @@ extern "C" {
 
 /* C = alpha * op(A) * op(B) + beta * C on the handle's stream, asynchronously.
  *
- * op(A) is m x k, op(B) k x n, C m x n; column-major with leading dimensions lda >= max(1, rows of
- * A as stored), ldb likewise, ldc >= max(1, m). Any m, n, k >= 0, any leading dimension and any
- * pointer aligned to its element is served, up to k = 2^36 - 64 and 2^31 - 1 tiles of 64 x 64
- * elements of the products of all batches (else NOT_SUPPORTED).
- * - m = 0 or n = 0: success, nothing is launched, no pointer is looked at.
- * - Zeros are 0.0 and -0.0. A denormal scalar is none, also where the thread takes it for zero.
- * - beta = 0: C is not read. k = 0 or alpha = 0: C = beta * C, A and B are not read. Where the host
- *   knows that (k = 0, or alpha 0 in host pointer mode), A and B may be null or misaligned. With
- *   k > 0 in device pointer mode they must be legal pointers, since alpha might not be 0, but what
- *   they point to need not be readable if it is. alpha = 0 and beta = 1 rewrites C with itself.
- * - A, B and C may not overlap (results are undefined), but A and B may be the same memory.
- * Types (Atype = Btype): R_16BF or R_16F; Ctype the same type or R_32F; computeType COMPUTE_32F.
- * alpha and beta are float. Other known types: NOT_SUPPORTED; unknown ones: INVALID_VALUE.
- * algo: -1, 0..23 and 99..115 (cuBLAS's values) all mean "choose"; others: INVALID_VALUE.
+ * op(A) is m x k, op(B) is k x n, and C is m x n. All are column-major. The leading dimension lda
+ * is at least max(1, rows of A as stored), ldb likewise, and ldc is at least max(1, m). Every m, n,
+ * k >= 0 is served, with any leading dimension and any pointer aligned to its element, up to k =
+ * 2^36 - 64 and 2^31 - 1 tiles of 64 x 64 elements of the products of all batches (else
+ * NOT_SUPPORTED).
+ * - m = 0 or n = 0: the call succeeds, launches nothing, and does not look at pointers.
+ * - A scalar is zero if it is 0.0 or -0.0. A denormal scalar is not zero, even if the thread runs
+ *   in a mode that takes denormals for zero.
+ * - beta = 0: C is not read. k = 0 or alpha = 0: C = beta * C, and A and B are not read. Where the
+ *   host knows that (k = 0, or alpha 0 in host pointer mode), A and B may be null or misaligned.
+ *   With k > 0 in device pointer mode, A and B must be legal pointers, since alpha might not be 0.
+ *   If alpha is 0, the memory behind them need not be readable. alpha = 0 and beta = 1 rewrites C
+ *   with itself.
+ * - A, B and C may not overlap, except that A and B may be the same memory. If they overlap
+ *   otherwise, results are undefined.
+ * Types: Atype = Btype is R_16BF or R_16F, Ctype is the same type or R_32F, computeType is
+ * COMPUTE_32F. alpha and beta are float. Other known types are NOT_SUPPORTED, unknown ones
+ * INVALID_VALUE.
+ * algo: -1, 0..23 and 99..115 (cuBLAS's values) all mean "choose". Others are INVALID_VALUE.
  *
- * Numerics. Products of inputs are exact unless they leave float's range. Sums are formed in float
- * by the tensor cores, which align and truncate; with u = 2^-23 and S = sum over k of |a||b|, the
+ * Numerics. Products of inputs are exact unless they leave float's range. The tensor cores form the
+ * sums in float; they align and truncate. With u = 2^-23 and S = sum over k of |a||b|, the
  * accumulated value differs from the exact sum by at most (k + 16) * (u * S + 2^-126). alpha * sum
  * + beta * c is one multiply and one fused multiply-add in float, then one round-to-nearest-even to
- * the type of C. NaN and Inf propagate as the formula says (subject to the rules for zero scalars
- * above; the payload of a NaN is not kept); denormal inputs, scalars and outputs are kept, float
- * denormals of partial sums may be flushed. A partial sum beyond float's range gives Inf or NaN
- * even if the exact sum is smaller; overflow of the result type gives Inf. */
+ * the type of C. NaN and Inf propagate as the formula says, subject to the rules for zero scalars
+ * above. The payload of a NaN is not kept. Denormal inputs, scalars and outputs are kept; float
+ * denormals of partial sums may be flushed to zero. A partial sum beyond float's range gives Inf or
+ * NaN even if the exact sum is smaller. Overflow of the result type gives Inf. */
 BWGEMM_API bwgemmStatus_t bwgemmGemmEx(bwgemmHandle_t handle, bwgemmOperation_t transa,
                                        bwgemmOperation_t transb, int64_t m, int64_t n, int64_t k,
                                        const void* alpha, const void* A, bwgemmDataType_t Atype,
@@ -44,9 +49,10 @@ BWGEMM_API bwgemmStatus_t bwgemmGemmEx(bwgemmHandle_t handle, bwgemmOperation_t 
                                        bwgemmDataType_t Ctype, int64_t ldc,
                                        bwgemmComputeType_t computeType, int algo);
 
-/* batchCount GEMMs, number i with A + i * strideA, B + i * strideB, C + i * strideC (in elements).
- * Strides are >= 0; 0 for A or B uses one matrix for all; strideC = 0 or batches of C that overlap
- * are INVALID_VALUE when batchCount > 1. batchCount 0 succeeds, above 2^31 - 1 is NOT_SUPPORTED. */
+/* batchCount GEMMs. GEMM number i uses A + i * strideA, B + i * strideB and C + i * strideC (in
+ * elements). Strides are >= 0. A stride of 0 for A or B uses one matrix for all GEMMs. strideC = 0,
+ * or batches of C that overlap, are INVALID_VALUE when batchCount > 1. batchCount 0 succeeds; above
+ * 2^31 - 1 is NOT_SUPPORTED. */
 BWGEMM_API bwgemmStatus_t bwgemmGemmStridedBatchedEx(
     bwgemmHandle_t handle, bwgemmOperation_t transa, bwgemmOperation_t transb, int64_t m, int64_t n,
     int64_t k, const void* alpha, const void* A, bwgemmDataType_t Atype, int64_t lda,
@@ -54,10 +60,10 @@ BWGEMM_API bwgemmStatus_t bwgemmGemmStridedBatchedEx(
     const void* beta, void* C, bwgemmDataType_t Ctype, int64_t ldc, int64_t strideC,
     int64_t batchCount, bwgemmComputeType_t computeType, int algo);
 
-/* batchCount GEMMs whose matrices may lie anywhere: Aarray, Barray and Carray are arrays of
- * pointers in device memory, each aligned to its element, which the kernel reads: they must stay
- * valid until the work has run, a replayed graph reads them anew, and the host cannot check them.
- * Matrices of A and B may be repeated; matrices of C may not overlap. */
+/* batchCount GEMMs whose matrices may lie anywhere. Aarray, Barray and Carray are arrays of
+ * pointers in device memory. Each pointer is aligned to its element. The kernel reads the arrays,
+ * so they must stay valid until the work has run, a replayed graph reads them again, and the host
+ * cannot check them. Matrices of A and B may be repeated; matrices of C may not overlap. */
 BWGEMM_API bwgemmStatus_t bwgemmGemmBatchedEx(
     bwgemmHandle_t handle, bwgemmOperation_t transa, bwgemmOperation_t transb, int64_t m, int64_t n,
     int64_t k, const void* alpha, const void* const Aarray[], bwgemmDataType_t Atype, int64_t lda,
@@ -85,11 +91,12 @@ BWGEMM_API bwgemmStatus_t bwgemmGetWorkspaceSize(
     bwgemmDataType_t Btype, int64_t ldb, const void* beta, void* C, bwgemmDataType_t Ctype,
     int64_t ldc, bwgemmComputeType_t computeType, int algo, size_t* size);
 
-/* Writes to text (at most size bytes, always terminated) which kernel bwgemmGemmEx would choose
- * with these arguments, its launch, its predicted time, and why every other kernel lost or cannot
- * serve. It speaks of the product in row order, C^T = op(B)^T * op(A)^T, which the kernels compute:
- * its A is B of the call, its m is n, and the reverse. Launches nothing. With a null handle it
- * answers for a nominal H200 and B200, without GPU and driver; scalars are then host pointers. */
+/* Writes to text which kernel bwgemmGemmEx would choose with these arguments, its launch, its
+ * predicted time, and why every other kernel lost or cannot serve. Writes at most size bytes, and
+ * always terminates the text. The text describes the product in row order, C^T = op(B)^T * op(A)^T,
+ * which the kernels compute: A of the text is B of the call, m of the text is n of the call, and
+ * the reverse. Launches nothing. With a null handle the text is for a nominal H200 and B200, and
+ * neither GPU nor driver is needed; scalars are then host pointers. */
 BWGEMM_API bwgemmStatus_t bwgemmExplain(
     bwgemmHandle_t handle, bwgemmOperation_t transa, bwgemmOperation_t transb, int64_t m, int64_t n,
     int64_t k, const void* alpha, const void* A, bwgemmDataType_t Atype, int64_t lda, const void* B,

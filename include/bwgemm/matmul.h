@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GEMM with all that can be fused to it. A part of bwgemm.h, whose rules hold here.
+ * GEMM with all operations that can be fused to it. A part of bwgemm.h, whose rules hold here.
  */
 #ifndef BWGEMM_MATMUL_H
 #define BWGEMM_MATMUL_H
@@ -12,8 +12,9 @@ extern "C" {
 #endif
 
 /* What bwgemmMatmul computes. Start from BWGEMM_MATMUL_DESC_INIT, a column-major bfloat16 product
- * without epilogue, and set what differs: m, n, k and leading dimensions at least. Only read during
- * a call. Strides are elements between batches; 0 means the same for all. */
+ * without epilogue, and set what differs: at least m, n, k and the leading dimensions. The library
+ * only reads the struct, and only during a call. Strides count elements between batches; a stride
+ * of 0 uses the same matrix or vector for all batches. */
 typedef struct bwgemmMatmulDesc_t {
   uint32_t structSize;                    /* sizeof(bwgemmMatmulDesc_t) */
   int32_t computeType;                    /* bwgemmComputeType_t */
@@ -49,57 +50,70 @@ typedef struct bwgemmMatmulDesc_t {
 
 /* D = epilogue(alpha * op(A) * op(B) + beta * C), batchCount times, on the handle's stream,
  * asynchronously. What bwgemmGemmEx says of zero sizes, zero scalars, alignment, overlap and
- * numerics holds, with D for the C that is written. Of element (i, j) of the product, in float:
+ * numerics holds here too, with D for the C that is written. For element (i, j) of the product, in
+ * float:
  *   x = alpha * sum                         one rounding
- *   x = x * rowScale[i] * columnScale[j]    one each; that along D's contiguous dimension last
+ *   x = x * rowScale[i] * columnScale[j]    one each; the scale along D's contiguous dimension last
  *   x = x + beta * C[i,j]                   one fused multiply-add
  *   x = x + bias[i or j]                    one rounding
  *   aux[i,j] = x                            with BWGEMM_AUX_STORE
- *   D[i,j] = activation(x)                  or x * activation'(aux[i,j]) with AUX_DERIVATIVE (0 is
- *        relu's at 0), or activation(x) * y with a gate; then one rounding to the type of D.
- * All kernels do just that; they may differ in the order of the sum, which is 0 if k or alpha is.
+ *   D[i,j] = activation(x)                  by default
+ *   D[i,j] = x * activation'(aux[i,j])      with BWGEMM_AUX_DERIVATIVE; relu'(0) is 0
+ *   D[i,j] = activation(x) * y              with a gate, for the pair (x, y)
+ * D[i,j] is then rounded once, to the type of D.
+ * All kernels compute exactly this. They may differ in the order of the additions in the sum. The
+ * sum is 0 if k or alpha is 0.
  * - Activations of the float x are off by at most 2^-16 (gelu) or 2^-17 (silu) of their value, or
- *   by 2^-119 if that is more; derivatives by 2^-18 (GELU_ERF) or 2^-21. NONE and RELU are exact.
- *   At +Inf they are +Inf and 1; at -Inf all but NONE's are 0, the limits of the formulas; of NaN
+ *   by 2^-119 if that is more. Derivatives are off by at most 2^-18 (GELU_ERF) or 2^-21. NONE and
+ *   RELU are exact. Values at infinity are the limits of the formulas: activations are +Inf at
+ *   +Inf, derivatives are 1 there, and at -Inf both are 0 except those of NONE. At NaN they are
  *   NaN. Products are IEEE's: 0 times an infinite x or y is NaN.
- * - beta may be null, which is 0 in either pointer mode. Where the host knows beta to be 0, C is
- *   not looked at. D may be C if types, orders, leading dimensions and strides are equal; what is
- *   written may otherwise overlap nothing that is read or written, which is not checked.
- * - Types: A and B as in bwgemmGemmEx; C, D, bias, aux and biasGradient each that of A or R_32F.
- * - gate: D has half of the product's extent along its contiguous dimension, which is even; bias,
- *   scales and aux have all of it. NOT_SUPPORTED: beta not known to be 0; BWGEMM_AUX_DERIVATIVE.
- * - BWGEMM_BATCH_MODE_POINTER_ARRAY: A, B, C and D are arrays as in bwgemmGemmBatchedEx, and where
- *   D is C, the same array. What else there is, is strided all the same.
- * - biasGradient: added up in float by a second kernel behind the product, then rounded once. A sum
+ * - beta may be null, which means 0 in either pointer mode. Where the host knows that beta is 0, C
+ *   is not looked at. D may be C if types, orders, leading dimensions and strides are equal. Apart
+ *   from that, memory that is written may not overlap memory that is read or written. This is not
+ *   checked.
+ * - Types: A and B are as in bwgemmGemmEx. C, D, bias, aux and biasGradient each have the type of A
+ *   or R_32F.
+ * - gate: D has half of the product's extent along D's contiguous dimension. This extent of the
+ *   product must be even. bias, scales and aux have the product's full extent. A gate is
+ *   NOT_SUPPORTED with a beta that is not known to be 0, and with BWGEMM_AUX_DERIVATIVE.
+ * - BWGEMM_BATCH_MODE_POINTER_ARRAY: A, B, C and D are arrays as in bwgemmGemmBatchedEx. If D is C,
+ *   both are the same array. All other matrices and vectors are strided all the same.
+ * - biasGradient: a second kernel after the product adds it up in float and rounds it once. A sum
  *   of L terms is off by at most (150 + L / 2^14) * 2^-24 of the sum of their magnitudes. The order
- *   of additions follows from L alone: equal terms give equal bits, whatever the layout, alignment,
- *   batch, workspace, settings or device. Operands are read for it whatever alpha is; k = 0 makes
- *   their sums 0. Where nothing is launched (m, n or batchCount 0) it is not written. */
+ *   of additions depends on L alone: equal terms give equal bits, whatever the layout, alignment,
+ *   batch, workspace, settings or device. The operands are read for biasGradient whatever alpha is;
+ *   with k = 0 their sums are 0. Where nothing is launched (m, n or batchCount 0), biasGradient is
+ *   not written. */
 BWGEMM_API bwgemmStatus_t bwgemmMatmul(bwgemmHandle_t handle, const bwgemmMatmulDesc_t* desc,
                                        const void* alpha, const void* A, const void* B,
                                        const void* beta, const void* C, void* D);
 
-/* bwgemmGetWorkspaceSize of a bwgemmMatmul with these arguments. */
+/* As bwgemmGetWorkspaceSize, for a bwgemmMatmul with these arguments. */
 BWGEMM_API bwgemmStatus_t bwgemmMatmulGetWorkspaceSize(bwgemmHandle_t handle,
                                                        const bwgemmMatmulDesc_t* desc,
                                                        const void* alpha, const void* A,
                                                        const void* B, const void* beta,
                                                        const void* C, void* D, size_t* size);
 
-/* bwgemmExplain of a bwgemmMatmul with these arguments. It speaks of the product with D in row
- * order: if Dorder is column, A is B of the call, m is n, rows are columns, and the reverse. */
+/* As bwgemmExplain, for a bwgemmMatmul with these arguments. The text describes the product with D
+ * in row order. If Dorder is column, A of the text is B of the call, m is n, rows are columns, and
+ * the reverse. */
 BWGEMM_API bwgemmStatus_t bwgemmMatmulExplain(bwgemmHandle_t handle, const bwgemmMatmulDesc_t* desc,
                                               const void* alpha, const void* A, const void* B,
                                               const void* beta, const void* C, void* D, char* text,
                                               size_t size);
 
-/* Loads and allocates what the first of certain calls would, so that they start as later ones do:
- * kernels, and on the handle's stream memory for workspaces; and as much for captured calls: the
- * next stream to need it in a capture takes it. Launches nothing; may be called during captures.
- * - desc null: every kernel of the device, and the most memory that a call may use.
+/* Loads and allocates what the first of certain calls would load and allocate, so that these calls
+ * start as later ones do. It loads kernels and allocates memory for workspaces of the handle's
+ * stream. It also allocates as much for captured calls; the next stream that needs it in a capture
+ * takes it. Launches nothing; may be called during captures.
+ * - desc null: for any call. Loads every kernel of the device, and allocates the most memory that a
+ *   call may use.
  * - otherwise: for bwgemmMatmul with this struct, operands at multiples of 256 bytes, alpha not 0,
- *   and beta 0 or, where ldc is not 0, any. The struct's pointers must be null where they will be,
- *   and are not followed. bwgemmGemmEx and its like are such calls, with D = C. */
+ *   and beta 0 or, where ldc is not 0, any. A pointer of the struct must be null if it will be null
+ *   in those calls. The pointers are not followed. bwgemmGemmEx and its like are such calls, with D
+ *   = C. */
 BWGEMM_API bwgemmStatus_t bwgemmPreload(bwgemmHandle_t handle, const bwgemmMatmulDesc_t* desc);
 
 #ifdef __cplusplus

@@ -26,22 +26,25 @@ typedef struct bwgemmMatmulAlgo_t {
   int32_t copiesOperands;   /* into the workspace first; 1: what TMA cannot load, 2: one of two */
 } bwgemmMatmulAlgo_t;
 
-/* Writes to algos, best prediction first, at most `capacity` of the ways to compute the
- * bwgemmMatmul with these arguments under the handle's settings, and to *count how many there are.
- * algos[0].structSize is the distance of the elements; algos may be null if capacity is 0. desc's
- * algo is ignored. Numbers of slices are those worth trying, kernels that only show a technique are
- * left out. Launches nothing. *count is 0 where nothing is to be computed.
- * bwgemmMatmul with such an algo uses exactly that, or says with NOT_SUPPORTED why it cannot serve
- * the call, its workspace or its determinism; numbers of no list of this build are INVALID_VALUE.
- * An algo goes before BWGEMM_FORCE_KERNEL and its like, these before what was tuned. It has no
- * effect where A and B are not read. */
+/* Lists the ways to compute the bwgemmMatmul with these arguments under the handle's settings.
+ * Writes at most `capacity` of them to algos, best prediction first, and writes to *count how many
+ * there are. algos[0].structSize is the distance between elements of algos. algos may be null if
+ * capacity is 0. desc's algo is ignored. The list has only those numbers of slices that are worth
+ * trying, and leaves out kernels that only show a technique. Launches nothing. *count is 0 where
+ * nothing is to be computed.
+ * bwgemmMatmul with such an algo uses exactly that algo. If the algo cannot serve the call, its
+ * workspace or its determinism, the call returns NOT_SUPPORTED and the text says why. Numbers of no
+ * list of this build are INVALID_VALUE. An algo takes precedence over BWGEMM_FORCE_KERNEL and its
+ * like, and these take precedence over tuned results. An algo has no effect where A and B are not
+ * read. */
 BWGEMM_API bwgemmStatus_t bwgemmMatmulGetAlgos(bwgemmHandle_t handle,
                                                const bwgemmMatmulDesc_t* desc, const void* alpha,
                                                const void* A, const void* B, const void* beta,
                                                const void* C, void* D, bwgemmMatmulAlgo_t* algos,
                                                size_t capacity, size_t* count);
 
-/* Zeros, and a null pointer to it, stand for the defaults. */
+/* A zero in any member but structSize stands for the default. A null pointer to the struct stands
+ * for all defaults. */
 typedef struct bwgemmAutotuneOptions_t {
   uint32_t structSize; /* sizeof(bwgemmAutotuneOptions_t) */
   int32_t candidates;  /* to time at most, the best predicted ones; 0: 16 */
@@ -55,19 +58,22 @@ typedef struct bwgemmAutotuneOptions_t {
 /* clang-format on */
 
 /* Finds the fastest algo for the bwgemmMatmul with these arguments by running it. On return D, aux
- * and biasGradient hold what one bwgemmMatmul with *algo puts there; D was written many times then.
- * Where beta * C is added to D itself, all launches but the last write to other memory of D's size.
- * Timed are the best predicted candidates, up to three times the best prediction, in turn on the
- * handle's stream, each launch behind a write of twice the size of L2. Of those whose median lies
- * within the tolerance of the least, the best predicted is chosen: noise does not decide. All obey
- * the settings of the handle and of desc, whose algo must be -1.
- * Later calls of the handle with an equal problem choose it: equal in sizes, types, orders, batch,
- * alignments up to 128 bytes, epilogue, which scalars are zero or on the device, determinism and
- * multiprocessors. A call of another thread that began earlier changes nothing of that. So do
- * handles that read the tuning cache, to which it is added.
- * Waits for the stream, so it must not be captured (EXECUTION_FAILED, nothing happens); captures of
- * other streams stay valid. Allocates and frees device memory. NOT_SUPPORTED: arrays of pointers
- * with beta other than 0, where C may be D. algo may be null. */
+ * and biasGradient hold what one bwgemmMatmul with *algo puts there. D has then been written many
+ * times. Where beta * C is added to D itself, all launches but the last write to other memory of
+ * D's size.
+ * The candidates are the best predicted algos, as far as they are predicted to take at most three
+ * times the best prediction. They are timed alternately on the handle's stream, and each launch
+ * follows a write of twice the size of L2. Of the candidates whose median lies within the tolerance
+ * of the least median, the best predicted one is chosen, so noise does not decide. All candidates
+ * obey the settings of the handle and of desc, whose algo must be -1.
+ * Later calls of the handle with an equal problem choose that algo. Problems are equal if they have
+ * equal sizes, types, orders, batch, alignments up to 128 bytes, epilogue, determinism and
+ * multiprocessors, and if the same scalars are zero or on the device. A call of another thread that
+ * began earlier does not undo that. The result is also added to the tuning cache; handles that read
+ * the cache choose that algo too.
+ * Waits for the stream, so the stream must not be captured (EXECUTION_FAILED, nothing happens).
+ * Captures of other streams stay valid. Allocates and frees device memory. NOT_SUPPORTED: arrays of
+ * pointers with a beta other than 0, because C may be D then. algo may be null. */
 BWGEMM_API bwgemmStatus_t bwgemmMatmulAutotune(bwgemmHandle_t handle,
                                                const bwgemmMatmulDesc_t* desc, const void* alpha,
                                                const void* A, const void* B, const void* beta,
@@ -75,13 +81,13 @@ BWGEMM_API bwgemmStatus_t bwgemmMatmulAutotune(bwgemmHandle_t handle,
                                                const bwgemmAutotuneOptions_t* options,
                                                int64_t* algo);
 
-/* Sets the file that keeps results of autotuning; null or "": none; new handles: what
- * BWGEMM_TUNING_CACHE says. It is read now: entries for this device and build are used like own
- * results, of which they replace none; others, and damaged lines, are ignored. Processes may share
- * a local file: it is only replaced as a whole, by one with its rights, and holds the newest 4096
- * entries; more are not read. What a symbolic link leads to is replaced, or made, not the link. A
- * file that cannot be read costs a line of the log, and nothing else; so does one that is read-only
- * or cannot be written. */
+/* Sets the file that keeps results of autotuning. Null or "" means no file. New handles use the
+ * file that BWGEMM_TUNING_CACHE names. The call reads the file. Entries for this device and build
+ * are used like the handle's own results, of which they replace none. Other entries and damaged
+ * lines are ignored. Processes may share a local file: it is only replaced as a whole, by a file
+ * with the same rights. It holds the newest 4096 entries; more are not read. If the path is a
+ * symbolic link, its target is replaced or made, not the link. If a file cannot be read or written,
+ * for example because it is read-only, a line of the log says so, and nothing else happens. */
 BWGEMM_API bwgemmStatus_t bwgemmSetTuningCache(bwgemmHandle_t handle, const char* path);
 
 #ifdef __cplusplus

@@ -18,7 +18,8 @@
 extern "C" {
 #endif
 
-/* Values below 100 mean what they mean in cuBLAS (11 and 16 are reserved); ours start at 100. */
+/* Values below 100 mean what they mean in cuBLAS (11 and 16 are reserved). Statuses that only
+ * bwgemm has start at 100. */
 typedef enum bwgemmStatus_t {
   BWGEMM_STATUS_SUCCESS = 0,
   BWGEMM_STATUS_NOT_INITIALIZED = 1,   /* the handle is null or was destroyed */
@@ -31,7 +32,7 @@ typedef enum bwgemmStatus_t {
   BWGEMM_STATUS_NOT_SUPPORTED = 15,    /* legal arguments, but no kernel serves them */
   BWGEMM_STATUS_LICENSE_ERROR = 16,    /* reserved */
   BWGEMM_STATUS_NO_DRIVER = 100,       /* libcuda.so.1 cannot be opened */
-  BWGEMM_STATUS_DRIVER_TOO_OLD = 101,  /* it lacks an entry point; needs CUDA 12.8 or newer */
+  BWGEMM_STATUS_DRIVER_TOO_OLD = 101,  /* the driver lacks entry points; needs CUDA 12.8 or newer */
   BWGEMM_STATUS_NO_DEVICE = 102,       /* the driver works but shows no device */
   BWGEMM_STATUS_FORCE_INT = 0x7fffffff
 } bwgemmStatus_t;
@@ -69,7 +70,7 @@ typedef enum bwgemmDeterminism_t {
   BWGEMM_DETERMINISM_FORCE_INT = 0x7fffffff
 } bwgemmDeterminism_t;
 
-/* The leading dimension is between columns or between rows. */
+/* Whether the leading dimension is the distance between columns or between rows. */
 typedef enum bwgemmOrder_t { BWGEMM_ORDER_COL = 0, BWGEMM_ORDER_ROW = 1 } bwgemmOrder_t;
 
 typedef enum bwgemmBatchMode_t {
@@ -85,8 +86,9 @@ typedef enum bwgemmActivation_t {
   BWGEMM_ACTIVATION_SILU = 4       /* x / (1 + exp(-x)) */
 } bwgemmActivation_t;
 
-/* Pairs (x, y) of the product of which D has one element each, activation(x) * y, along the
- * dimension of D that is contiguous in memory: n in row order, m in column order. */
+/* With a gate, each element of D is activation(x) * y of a pair (x, y) of elements of the product.
+ * The elements of a pair lie along the dimension of D that is contiguous in memory: n in row order,
+ * m in column order. */
 typedef enum bwgemmGate_t {
   BWGEMM_GATE_NONE = 0,
   BWGEMM_GATE_INTERLEAVED = 1, /* element j of D is made of 2j and 2j + 1 of the product */
@@ -99,10 +101,10 @@ typedef enum bwgemmAuxMode_t {
   BWGEMM_AUX_DERIVATIVE = 2 /* read: D is x times the derivative at aux of an activation */
 } bwgemmAuxMode_t;
 
-/* One element for each row, or for each column, of the product. */
+/* Whether a vector has one element for each row of the product, or one for each column. */
 typedef enum bwgemmDimension_t { BWGEMM_DIM_M = 0, BWGEMM_DIM_N = 1 } bwgemmDimension_t;
 
-/* Whose sums biasGradient receives. */
+/* Which sums biasGradient receives. */
 typedef enum bwgemmBiasGradient_t {
   BWGEMM_BIAS_GRADIENT_NONE = 0,
   BWGEMM_BIAS_GRADIENT_D_ROWS = 1,    /* of each row of D, as it is stored */
