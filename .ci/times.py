@@ -3,7 +3,7 @@
 """Where the time of .ci/run went, comparable between machines.
 
 times.py calibrate FILE          runs a fixed loop on every core and writes its seconds to FILE; they
-                                 are 5 on the machine that the budget of README was made on.
+                                 are 5 on the machine that the times of the log were taken on.
 times.py report FILE TIMES XML   prints the seconds of each part (TIMES: lines of "name seconds"),
                                  of the tests by their level (XML: what ctest wrote; seconds of one
                                  core), and all of them divided by the machine's slowness.

@@ -17,7 +17,8 @@ A measurement is a file of its own, a section of history.csv.xz, or a sweep in a
     us,TIME,...                                                  and its times, four digits
 
 A section of history.csv.xz begins with a line `== ID` and has of a result file what its entry in the log
-rests on: names, kernels, times and ratios. `git show COMMIT:bench/results/ID.csv` has the whole.
+rests on: names, kernels, times and ratios. Where bench/results/ID.csv was in the tree,
+`git show COMMIT:bench/results/ID.csv` has the whole.
 """
 import argparse
 import collections

@@ -176,14 +176,15 @@ std::vector<RowProblem> orders_and_slices(const KernelConfig& row) {
   const std::int64_t narrow = runtime_tiles(row).front(), wide = runtime_tiles(row).back();
   for (const Dtype input : inputs(row.input))
     for (const bool to_f32 : {false, true}) {
-      auto add = [&](std::int64_t tile_n, int rows, int columns, int k_blocks) -> RowProblem& {
+      auto add = [&](std::int64_t tile_n, int rows, int columns, int k_blocks,
+                     Major b = Major::k) -> RowProblem& {
         const Measures of = measures(row, tile_n);
         RowProblem& problem = problems.emplace_back(
             RowProblem{gemm_of(row, rows * of.cluster_m - unit, columns * of.cluster_n,
-                               k_blocks * of.k - unit, Major::mn, Major::k)});
+                               k_blocks * of.k - unit, Major::mn, b)});
         problem.gemm.input = input;
         problem.gemm.output = to_f32 ? Dtype::f32 : input;
-        problem.tile_n = forced_tile(row, tile_n, Major::k);
+        problem.tile_n = forced_tile(row, tile_n, b);
         if (k_blocks > 1) problem.slices = Slices::in_memory;
         add_scalars(problem, 2, to_f32 && input == inputs(row.input).front() ? 0.0f : -0.5f);
         return problem;
@@ -206,6 +207,9 @@ std::vector<RowProblem> orders_and_slices(const KernelConfig& row) {
         add(std::min(2 * wide, widest(row)), 2, 8, 8);
         continue;
       }
+      // Several boxes of an N-major B, the last of which is used in part.
+      if (const int tile_n = forced_tile(row, widest(row) - narrow, Major::mn); tile_n != 0)
+        add(tile_n, 1, 2, 2, Major::mn).slices = Slices::none;
       const int wave = wave_of_two_rows(row, narrow);
       add(narrow, 2, wave + 2, 1).clusters = wave;
       add(narrow, 3, 3, 8).raster = Raster::hilbert;

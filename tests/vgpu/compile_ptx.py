@@ -57,15 +57,20 @@ def main():
     parser.add_argument('--check', action='store_true')
     options = parser.parse_args()
     compiler, stale = version(options.nvcc), []
-    for source in sorted(HERE.rglob('*.cu')):
-        path = source.with_suffix('.ptx')
-        if options.check and not path.read_text().startswith(head(source, compiler)):
-            print(f'NOT CHECKED: {path.name} was not made with nvcc {compiler}')
+    sources = sorted(HERE.rglob('*.cu'))
+    if options.check:
+        ours = [source for source in sources
+                if source.with_suffix('.ptx').read_text().startswith(head(source, compiler))]
+        if not ours:
+            print(f'NOT CHECKED: no file was made with nvcc {compiler}')
             return OTHER_COMPILER
+        stale += [source.with_suffix('.ptx') for source in sources if source not in ours]
+    for source in sources:
+        path = source.with_suffix('.ptx')
         text = head(source, compiler) + compiled(options.nvcc, source)
         if not options.check:
             path.write_text(text)
-        elif path.read_text() != text:
+        elif path.read_text() != text and path not in stale:
             stale.append(path)
     for path in stale:
         print(f'{path} is not what its source gives: run compile_ptx.py')
