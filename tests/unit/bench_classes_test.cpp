@@ -123,7 +123,9 @@ TEST(BenchClasses, AllAreThoseWithoutEpilogues) {
 }
 
 std::vector<BenchProblem> read_list(const std::string& list) {
-  const std::string path = testing::TempDir() + "bench_random_problems.csv";
+  // Tests run beside one another.
+  const std::string path = testing::TempDir() + "bench_random_problems." +
+                           testing::UnitTest::GetInstance()->current_test_info()->name() + ".csv";
   std::ofstream(path) << list;
   std::vector<BenchProblem> problems = read_problem_list(path, false);
   std::remove(path.c_str());
