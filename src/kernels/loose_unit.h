@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// LooseUnit: 16 bytes of a line that starts anywhere, on their way to where 16 bytes belong. A
-// thread loads the two aligned units of memory that hold them and shifts them. Behind the end of a
-// line nothing is read, in front of it what its first aligned unit holds; behind the end is zero.
+// LooseUnit: 16 bytes of a line (a row or column of a matrix that is contiguous in memory) that
+// starts at any address, on their way to an aligned address. A thread loads the two aligned 16-byte
+// units that contain them, and shifts the result. Bytes behind the end of the line are not read and
+// become zero. Bytes before its start may be read, but only those in the aligned unit of its first
+// element.
 #pragma once
 
 #include "kernels/ptx/global_memory.h"

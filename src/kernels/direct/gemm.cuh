@@ -6,9 +6,11 @@
 // Shared memory         two slabs of A and two of B; between main loops the same bytes stage D;
 //                       behind them the products of a gate's x
 // Timeline, per unit    k: store slab i-2 | load slab i to registers | multiply slab i-3, barrier
-//                       split: partial out, arrive; all but the last CTA of the tile go on
+//                       split: leave the partial tile in memory, arrive; the last CTA of the tile
+//                       adds all of them and continues, the others take their next unit
 //                       accumulators -> staging, barrier, C -> combine -> D, barrier
-//                       with a gate the first two twice: for columns of x, then of their y
+//                       with a gate (never split): main loop and staging run first for the columns
+//                       of x, then for the columns of y; one pass combines both into D
 #pragma once
 
 #include "kernels/computed_here.h"

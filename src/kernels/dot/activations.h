@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Activations: the short operand (A, at most eight rows), staged in shared memory in the order in
-// which the weights are read, whatever its own layout and alignment: rows of positions; first all
-// positions of the first class of k, then those of the next. What lies outside [0, k) is zero.
+// which the weights are read, whatever the layout and alignment of A. Each row holds all positions
+// of the first class of k (dot/tiles.h), then those of the next. Positions outside [0, k) are zero.
 #pragma once
 
 #include "kernels/dot/tiles.h"

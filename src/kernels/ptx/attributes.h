@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shorthand of device functions. The files of this folder wrap one PTX instruction each,
-// spelled as PTX spells it; shared addresses are 32-bit. Whatever decides, loops or names a purpose
-// lives elsewhere.
+// BWGEMM_DEVICE: the attributes of every device function. Each function in this folder wraps one
+// PTX instruction and is named like it. Addresses of shared memory are 32-bit. Code that decides,
+// loops or serves a purpose of its own belongs elsewhere.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scheduler role of launch control: one thread in each CTA. That of the cluster's first CTA
-// asks for a cluster that has not begun when its producer begins a tile, so that no cluster holds
-// more than one tile that it does not load yet. Those of the others tell it when their CTA's roles
-// have read an answer: it alone orders memory between CTAs, which costs a fence of the whole GPU.
+// The scheduler role of launch control: one thread in each CTA. When the producer of the cluster's
+// first CTA begins a tile, the scheduler of that CTA requests one cluster that has not begun. So a
+// cluster never holds more than one tile that it does not yet load. The schedulers of the other
+// CTAs tell the first one when all roles of their CTA have read a response. Only a scheduler orders
+// memory between CTAs, because that costs a fence of the whole GPU.
 //
 // Pipelines, per cluster  producer -> consumer   full arrives           empty arrives
 //   responses (3)         first CTA's scheduler  1 in each CTA, of the  1 a role (each epilogue

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// AtOnce: fused operations on all accumulators of a consumer thread where they lie, for epilogues
-// that read no matrix: scales, biases, the curve and the gate. What is left to do is to write the
-// tile, as of a plain product. The rest goes part by part (sm90/slices.h), which needs a few times
-// the instructions: matrices take registers that accumulators leave to a part only.
+// AtOnce: fused operations that read no matrix (scales, biases, activation, gate), applied in place
+// to all accumulators of a consumer thread. The tile is then written like that of a plain product.
+// Operations that read a matrix go part by part (sm90/slices.h), because accumulators leave enough
+// registers for a part of a matrix only. That takes a few times as many instructions.
 #pragma once
 
 #include "kernels/fused.h"

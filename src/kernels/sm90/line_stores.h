@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// LineStores: the output role where TMA cannot store D, because its lines start or end anywhere: a
-// warp that copies slices from staging buffers to D, line by line, with ordinary stores. To the
-// epilogue it is what the role of kernels/output.h is; it loads no C.
+// LineStores: the output role where TMA cannot store D, because rows of D start or end at any
+// address. One warp copies slices from the staging buffers to D, row by row, with ordinary stores.
+// The epilogue uses the same ring and interface as with the output role of kernels/output.h. This
+// role does not load C.
 #pragma once
 
 #include "kernels/epilogue.h"

@@ -2,11 +2,11 @@
 // The producer role of the cooperative kernel: one thread keeps the operand ring full. In a
 // cluster each CTA loads its part of the operand that CTAs share and multicasts it to all of them.
 //
-// What lies outside of an operand is not asked for: TMA takes longer over a row of zeros than over
-// one from L2 (bench/log/2026-11-22.md). The slot keeps there what it held, which reaches only
-// rows and columns of the tile that are outside of D. But no part that CTAs share is nothing: a
-// CTA that did not need all of its sharers for a slot could be a round ahead of one of them, whose
-// empty barrier would then count its release in the round before.
+// The producer does not load what lies outside an operand: TMA takes longer for a row of zeros than
+// for a row from L2 (bench/log/2026-11-22.md). That part of the slot keeps its old contents, which
+// reach only rows and columns of the tile outside D. A part that CTAs of a cluster share is never
+// skipped. Otherwise a CTA that did not wait for all its sharers could be a round ahead of one of
+// them, and that CTA's empty barrier would count the release in the wrong round.
 #pragma once
 
 #include "kernels/computed_here.h"

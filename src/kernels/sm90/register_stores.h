@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// RegisterStores: the epilogue of a consumer warpgroup whose tiles are a few columns of D. Its
-// threads store from their registers, wherever the columns begin: the way through staging buffers
-// and the output role takes longer, and nothing hides it where a CTA has one tile. (Narrow tiles in
-// rows of D lost by it: bench/log/2026-11-25.md.)
+// RegisterStores: the epilogue of a consumer warpgroup whose tiles are narrow and whose operands
+// are exchanged (swap-AB), so that a tile is a few columns of D. The threads store from registers,
+// wherever the columns begin. The way through staging buffers and the output role takes longer, and
+// nothing hides that time where a CTA has one tile. Narrow tiles without the exchange were slower
+// with stores from registers: bench/log/2026-11-25.md.
 #pragma once
 
 #include "kernels/epilogue.h"

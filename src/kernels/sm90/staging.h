@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a consumer warpgroup's accumulators lie in a staging buffer: one class for each width of
-// output element and each order of D. A slice is as much of the tile as a buffer holds, counted in
-// the pairs of neighbouring accumulators that each thread has of it.
+// How the accumulators of a consumer warpgroup lie in a staging buffer. There is one class for each
+// width of output element and each order of D. A slice is the part of the tile that fills one
+// buffer. Its size is counted in pairs of neighbouring accumulators for each thread.
 //
-// All are told the element's type, of which only those of 16 bits have several.
+// Every class is told the element's type. Only the 16-bit classes need it, for bf16 or f16.
 //
 // Accumulators 4g..4g+3 of a thread are two pairs of neighbours in group g, the tile's columns
 // 8g..8g+7: row 16*warp + lane/4 of the warpgroup's 64 (and the row 8 below it for the second
