@@ -55,7 +55,7 @@ std::string space_problem_list(std::uint64_t seed, int count) {
     for (const std::string_view part : parts) text.append(part);
   };
   add({"# bwgemm_bench --random-problems ", std::to_string(seed), ",", std::to_string(count),
-       ",space, row-major view\n"
+       ",space, row-major view\n",
        "name,M,N,K,transA,transB,dtype,out_dtype,beta,epilogue,batch\n"});
   for (int done = 0; done < count;) {
     const Sizes s = sizes(dice);
