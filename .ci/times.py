@@ -12,6 +12,7 @@ Nothing fails by these times.
 
 import collections
 import multiprocessing
+import os
 import re
 import sys
 import time
@@ -50,6 +51,8 @@ def level(test):
 
 def of_tests(path):
     seconds = collections.Counter()
+    if not os.path.exists(path):  # the build failed
+        return seconds
     for case in xml.etree.ElementTree.parse(path).getroot().iter("testcase"):
         seconds[level(case.get("name"))] += float(case.get("time") or 0)
     return seconds

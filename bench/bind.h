@@ -3,6 +3,7 @@
 #pragma once
 
 #include <dlfcn.h>
+#include <link.h>
 #include <stdexcept>
 #include <string>
 
@@ -15,10 +16,14 @@ bool bind_if_there(void* library, const char* symbol, Function& entry) {
   return entry != nullptr;
 }
 
-// Throws std::runtime_error if the library lacks the symbol.
+// Throws std::runtime_error, which names the library's file, if the library lacks the symbol.
 template <class Function>
 void bind(void* library, const char* symbol, Function& entry) {
-  if (!bind_if_there(library, symbol, entry)) throw std::runtime_error(std::string("no ") + symbol);
+  if (bind_if_there(library, symbol, entry)) return;
+  const link_map* file = nullptr;
+  const bool is_known = dlinfo(library, RTLD_DI_LINKMAP, &file) == 0;
+  throw std::runtime_error(std::string(is_known ? file->l_name : "the library") + " lacks " +
+                           symbol);
 }
 
 }  // namespace bwgemm::bench

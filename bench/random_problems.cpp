@@ -2,26 +2,19 @@
 #include "random_problems.h"
 
 #include <array>
-#include <initializer_list>
-#include <string_view>
 
-#include "dice.h"
+#include "random_list.h"
 
 namespace bwgemm::bench {
 
 namespace {
-
-struct Shape {
-  std::int64_t m, n, k, batch = 1;
-  const char* kind;
-};
 
 constexpr std::array<std::int64_t, 12> hidden = {768,  1024, 1536, 2048, 2560, 2880,
                                                  3072, 3584, 4096, 5120, 7168, 8192};
 constexpr std::array<std::int64_t, 6> shards = {1, 1, 1, 2, 4, 8};
 
 // A layer of a model: hidden to hidden, to the fused inner size, or back.
-Shape layer(Dice& dice, std::int64_t tokens, const char* kind) {
+RandomSizes layer(Dice& dice, std::int64_t tokens, const char* kind) {
   const std::int64_t width = dice.one_of(hidden), shard = dice.one_of(shards);
   constexpr std::array<std::int64_t, 5> quarters = {4, 8, 11, 14, 16};
   const std::int64_t inner = width * dice.one_of(quarters) / 4 / shard / 64 * 64;
@@ -33,7 +26,7 @@ Shape layer(Dice& dice, std::int64_t tokens, const char* kind) {
   }
 }
 
-Shape shape(Dice& dice) {
+RandomSizes sizes_of(Dice& dice) {
   switch (dice.below(9)) {
     case 0: return layer(dice, dice.size(1, 16, 1), "decode");
     case 1: return layer(dice, dice.size(17, 128, 1), "decode");
@@ -57,33 +50,19 @@ Shape shape(Dice& dice) {
 }  // namespace
 
 std::string random_problem_list(std::uint64_t seed, int count) {
+  constexpr double most_flop = 2e12;
   Dice dice(seed);
-  std::string text;
-  const auto add = [&](std::initializer_list<std::string_view> parts) {
-    for (const std::string_view part : parts) text.append(part);
-  };
-  add({"# bwgemm_bench --random-problems ", std::to_string(seed), ",", std::to_string(count),
-       ", row-major view\nname,M,N,K,transA,transB,dtype,out_dtype,beta,batch\n"});
-  constexpr double most_flop = 2e12, most_elements = 2e9;
-  for (int done = 0; done < count;) {
-    const Shape s = shape(dice);
-    const bool is_t = dice.chance(75);  // weights lie as [out, in]
+  RandomList list(seed, count, "", "beta,batch");
+  while (!list.is_full()) {
+    const RandomSizes sizes = sizes_of(dice);
+    const bool b_is_t = dice.chance(75);  // weights lie as [out, in]
     const bool a_is_t = dice.chance(10);
     const bool f16 = dice.chance(20), f32_out = dice.chance(10), beta = dice.chance(10);
-    const auto product = [&](std::int64_t x, std::int64_t y) {
-      return static_cast<double>(x) * static_cast<double>(y) * static_cast<double>(s.batch);
-    };
-    if (2 * product(s.m, s.n) * static_cast<double>(s.k) > most_flop ||
-        product(s.m, s.n) + product(s.m, s.k) + product(s.n, s.k) > most_elements)
-      continue;
-    const std::string type = f16 ? "f16" : "bf16";
-    const std::string number = std::to_string(done++);
-    add({s.kind, ".", std::to_string(seed), ".", number});
-    for (const std::int64_t size : {s.m, s.n, s.k}) add({",", std::to_string(size)});
-    add({a_is_t ? ",T" : ",N", is_t ? ",T," : ",N,", type, ",", f32_out ? "f32" : type});
-    add({beta ? ",1," : ",0,", std::to_string(s.batch), "\n"});
+    if (is_too_large(sizes, most_flop)) continue;
+    list.add(sizes, {a_is_t, b_is_t, f16, f32_out},
+             (beta ? "1," : "0,") + std::to_string(sizes.batch));
   }
-  return text;
+  return list.text();
 }
 
 }  // namespace bwgemm::bench

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiles one kernel: CUDA C++ -> PTX -> cubin -> fatbin, with a gate.
 
-OUTPUT is FOLDER/NAME.TARGET. Writes OUTPUT.ptx (with line information; paths are mapped, so that they do not depend on where the
-tree lies), OUTPUT.cubin and OUTPUT.fatbin (from the same PTX without line information), OUTPUT.log
-(what ptxas said), OUTPUT.csv (one line: what the kernel uses) and OUTPUT.d (for ninja).
+OUTPUT is FOLDER/NAME.TARGET. Writes OUTPUT.ptx (with line information; paths are mapped, so that
+they do not depend on where the tree lies), OUTPUT.cubin and OUTPUT.fatbin (from the same PTX
+without line information), OUTPUT.log (what ptxas said), OUTPUT.csv (one line: what the kernel uses)
+and OUTPUT.d (for ninja).
 With --also, the same PTX becomes images for further targets, whose outputs bear their names.
 The gate refuses kernels that ptxas compiled but not well: see complaints().
 """

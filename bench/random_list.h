@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dice: what random problems are drawn with.
+// What lists of random problems share: Dice draws them, RandomList writes them.
 #pragma once
 
 #include <algorithm>
@@ -7,6 +7,8 @@
 #include <cmath>
 #include <cstdint>
 #include <random>
+#include <string>
+#include <string_view>
 
 namespace bwgemm::bench {
 
@@ -34,6 +36,35 @@ class Dice {
 
  private:
   std::mt19937_64 engine_;
+};
+
+struct RandomSizes {
+  std::int64_t m, n, k, batch;
+  const char* kind;  // begins the problem's name
+};
+
+// More operations than that, or more memory than a GPU has for several sets of operands.
+bool is_too_large(const RandomSizes& sizes, double most_flop);
+
+struct RandomForm {
+  bool a_is_t, b_is_t, f16, f32_out;
+};
+
+// A problem list (problem.h) in the row-major view.
+class RandomList {
+ public:
+  // `option`: what follows the count on the command line; `columns`: those behind out_dtype.
+  RandomList(std::uint64_t seed, int count, std::string_view option, std::string_view columns);
+
+  // `cells`: of `columns`.
+  void add(const RandomSizes& sizes, const RandomForm& form, std::string_view cells);
+  bool is_full() const { return size_ == count_; }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::uint64_t seed_;
+  int count_, size_ = 0;
+  std::string text_;
 };
 
 }  // namespace bwgemm::bench
