@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
+#include <string_view>
 
 #include "kernels/rows.h"
 #include "select/arch_costs.h"
@@ -115,8 +116,8 @@ double Constant::moved() const {
 const double* fitted_pace(const KernelConfig& config) {
   if (config.family != Family::cooperative) return nullptr;
   for (std::size_t i = 0; i < paces.size(); ++i)
-    for (int variant = 0; variant < sm90_variants; ++variant)
-      if (sm90_row(sm90_shapes[i], variant) == config) return &paces[i];
+    for (const std::string_view pair : pairs_of_majors)
+      if (sm90_row(sm90_shapes[i], pair) == config) return &paces[i];
   return nullptr;
 }
 

@@ -5,6 +5,8 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
+#include <string_view>
 
 #include "core/kernel_config.h"
 #include "kernels/layout.h"
@@ -25,12 +27,13 @@ constexpr const char* invalid_because(const KernelConfig& config) {
   return "unknown family";
 }
 
-// What a row of sm90 fixes besides majors, which the instruction fixes too; its ring is as deep as
-// best_stages() says.
+// What rows of sm90 have in common besides the majors that the instruction fixes; their rings are
+// as deep as best_stages() says.
 struct Sm90Shape {
   Output output;
   Tile tile;
   Cluster cluster;
+  std::string_view pairs;  // of majors, of A and B, as kernel_name() writes them: a kernel each
   int ctas_per_sm;
   double pace;  // see pace()
   bool takes_turns = false;
@@ -38,50 +41,46 @@ struct Sm90Shape {
 
 // clang-format off
 inline constexpr std::array sm90_shapes = {
-    //        output            tile m,n,k      cluster CTAs per SM, pace, takes turns
-    Sm90Shape{Output::rows,    {128, 256, 64}, {2, 1}, 1, 1.059},
-    Sm90Shape{Output::rows,    {128, 256, 64}, {1, 1}, 1, 1.062},
-    Sm90Shape{Output::rows,    {128, 224, 64}, {1, 1}, 1, 1.027},
-    Sm90Shape{Output::rows,    {128, 192, 64}, {1, 1}, 1, 1.016},
-    Sm90Shape{Output::rows,    {128, 192, 64}, {2, 1}, 1, 1.050},
-    Sm90Shape{Output::rows,    {128, 160, 64}, {1, 1}, 1, 0.951},
-    Sm90Shape{Output::rows,    {128, 128, 64}, {1, 1}, 1, 0.911},
-    Sm90Shape{Output::rows,    {128, 128, 64}, {1, 1}, 1, 0.823, true},
-    Sm90Shape{Output::rows,    {128,  96, 64}, {1, 1}, 1, 0.844, true},
-    Sm90Shape{Output::rows,    {128, 144, 64}, {1, 1}, 1, 0.870, true},
-    Sm90Shape{Output::rows,    {128, 160, 64}, {1, 1}, 1, 1.001, true},
-    Sm90Shape{Output::rows,    {128, 176, 64}, {1, 1}, 1, 0.851, true},
-    Sm90Shape{Output::rows,    {128, 192, 64}, {1, 1}, 1, 0.919, true},
-    Sm90Shape{Output::rows,    {128, 128, 64}, {2, 2}, 1, 1.010},
-    Sm90Shape{Output::rows,    {128,  96, 64}, {1, 1}, 1, 0.915},
-    Sm90Shape{Output::rows,    {128,  64, 64}, {1, 1}, 1, 0.775},
-    Sm90Shape{Output::rows,    {128,  64, 64}, {1, 2}, 1, 0.979},
-    Sm90Shape{Output::rows,    {256, 160, 64}, {1, 1}, 1, 1.171},
-    Sm90Shape{Output::rows,    {256, 192, 64}, {1, 1}, 1, 1.098},
-    Sm90Shape{Output::rows,    {192, 192, 64}, {1, 1}, 1, 1.032},
-    Sm90Shape{Output::rows,    {192, 192, 64}, {1, 2}, 1, 1.113},
-    Sm90Shape{Output::rows,    {192, 128, 64}, {1, 1}, 1, 1.005},
-    Sm90Shape{Output::rows,    { 64, 128, 64}, {1, 1}, 1, 0.824},
-    Sm90Shape{Output::rows,    { 64,  96, 64}, {1, 1}, 1, 0.752},
-    Sm90Shape{Output::rows,    { 64,  64, 64}, {1, 1}, 1, 0.733},
-    Sm90Shape{Output::rows,    { 64,  64, 64}, {2, 2}, 1, 0.934},
-    Sm90Shape{Output::rows,    { 64,  64, 64}, {1, 4}, 1, 0.837},
-    Sm90Shape{Output::rows,    { 64, 128, 64}, {1, 1}, 2, 1.042},
-    Sm90Shape{Output::rows,    { 64,  64, 64}, {1, 1}, 2, 1.098},
-    Sm90Shape{Output::rows,    { 64,  64, 64}, {1, 1}, 3, 1.214},
-    Sm90Shape{Output::rows,    { 64,  32, 64}, {1, 1}, 1, 0.882},
-    Sm90Shape{Output::columns, { 64,  16, 64}, {1, 1}, 1, 0.917},
-    Sm90Shape{Output::columns, { 64,  32, 64}, {1, 1}, 1, 0.931},
-    Sm90Shape{Output::columns, { 64,  64, 64}, {1, 1}, 1, 0.800},
-    Sm90Shape{Output::columns, { 64,  96, 64}, {1, 1}, 1, 0.812},
-    Sm90Shape{Output::columns, {128,  16, 64}, {1, 1}, 1, 0.944},
-    Sm90Shape{Output::columns, {128,  32, 64}, {1, 1}, 1, 0.860},
-    Sm90Shape{Output::columns, {128,  96, 64}, {1, 1}, 1, 0.880},
-    Sm90Shape{Output::columns, {128, 128, 64}, {1, 1}, 1, 0.949},
-    Sm90Shape{Output::columns, {128, 160, 64}, {1, 1}, 1, 1.011},
-    Sm90Shape{Output::columns, {128, 160, 64}, {4, 2}, 1, 1.083},
-    Sm90Shape{Output::scattered, {128, 256, 64}, {1, 1}, 1, 1.000},
-    Sm90Shape{Output::scattered, {128, 128, 64}, {1, 1}, 1, 1.004},
+    //        output            tile m,n,k      cluster pairs of majors, CTAs per SM, pace, takes turns
+    Sm90Shape{Output::rows,    {128, 256, 64}, {2, 1}, "kk kn mk mn", 1, 1.059},
+    Sm90Shape{Output::rows,    {128, 256, 64}, {1, 1}, "kn mk",       1, 1.062},
+    Sm90Shape{Output::rows,    {128, 224, 64}, {1, 1}, "kk",          1, 1.027},
+    Sm90Shape{Output::rows,    {128, 192, 64}, {2, 1}, "kk mk",       1, 1.050},
+    Sm90Shape{Output::rows,    {128, 160, 64}, {1, 1}, "kk mk",       1, 0.951},
+    Sm90Shape{Output::rows,    {128, 128, 64}, {1, 1}, "kk",          1, 0.911},
+    Sm90Shape{Output::rows,    {128, 128, 64}, {1, 1}, "kk kn mk mn", 1, 0.823, true},
+    Sm90Shape{Output::rows,    {128, 144, 64}, {1, 1}, "kk",          1, 0.870, true},
+    Sm90Shape{Output::rows,    {128, 160, 64}, {1, 1}, "kk",          1, 1.001, true},
+    Sm90Shape{Output::rows,    {128, 176, 64}, {1, 1}, "kk",          1, 0.851, true},
+    Sm90Shape{Output::rows,    {128, 192, 64}, {1, 1}, "kk kn mk mn", 1, 0.919, true},
+    Sm90Shape{Output::rows,    {128, 128, 64}, {2, 2}, "kk kn mk mn", 1, 1.010},
+    Sm90Shape{Output::rows,    {128,  96, 64}, {1, 1}, "kk",          1, 0.915},
+    Sm90Shape{Output::rows,    {128,  64, 64}, {1, 1}, "kk kn mk mn", 1, 0.775},
+    Sm90Shape{Output::rows,    {128,  64, 64}, {1, 2}, "kk kn mk mn", 1, 0.979},
+    Sm90Shape{Output::rows,    {192, 192, 64}, {1, 1}, "kk mn",       1, 1.032},
+    Sm90Shape{Output::rows,    {192, 192, 64}, {1, 2}, "kk kn",       1, 1.113},
+    Sm90Shape{Output::rows,    {192, 128, 64}, {1, 1}, "kk kn mk mn", 1, 1.005},
+    Sm90Shape{Output::rows,    { 64, 128, 64}, {1, 1}, "kk mk",       1, 0.824},
+    Sm90Shape{Output::rows,    { 64,  96, 64}, {1, 1}, "kk",          1, 0.752},
+    Sm90Shape{Output::rows,    { 64,  64, 64}, {1, 1}, "kk",          1, 0.733},
+    Sm90Shape{Output::rows,    { 64,  64, 64}, {2, 2}, "kk",          1, 0.934},
+    Sm90Shape{Output::rows,    { 64,  64, 64}, {1, 4}, "kk kn",       1, 0.837},
+    Sm90Shape{Output::rows,    { 64, 128, 64}, {1, 1}, "kk",          2, 1.042},
+    Sm90Shape{Output::rows,    { 64,  64, 64}, {1, 1}, "kk",          2, 1.098},
+    Sm90Shape{Output::rows,    { 64,  64, 64}, {1, 1}, "kk kn mk mn", 3, 1.214},
+    Sm90Shape{Output::rows,    { 64,  32, 64}, {1, 1}, "kk kn mk mn", 1, 0.882},
+    Sm90Shape{Output::columns, { 64,  16, 64}, {1, 1}, "kk kn mk mn", 1, 0.917},
+    Sm90Shape{Output::columns, { 64,  32, 64}, {1, 1}, "kk kn mk mn", 1, 0.931},
+    Sm90Shape{Output::columns, { 64,  64, 64}, {1, 1}, "kn mk mn",    1, 0.800},
+    Sm90Shape{Output::columns, { 64,  96, 64}, {1, 1}, "kk mk",       1, 0.812},
+    Sm90Shape{Output::columns, {128,  16, 64}, {1, 1}, "kk mk mn",    1, 0.944},
+    Sm90Shape{Output::columns, {128,  32, 64}, {1, 1}, "kk kn mk",    1, 0.860},
+    Sm90Shape{Output::columns, {128,  96, 64}, {1, 1}, "kk mk",       1, 0.880},
+    Sm90Shape{Output::columns, {128, 128, 64}, {1, 1}, "kk kn mk mn", 1, 0.949},
+    Sm90Shape{Output::columns, {128, 160, 64}, {1, 1}, "kk mk mn",    1, 1.011},
+    Sm90Shape{Output::columns, {128, 160, 64}, {4, 2}, "kk mk",       1, 1.083},
+    Sm90Shape{Output::scattered, {128, 256, 64}, {1, 1}, "kk kn mk mn", 1, 1.000},
+    Sm90Shape{Output::scattered, {128, 128, 64}, {1, 1}, "kk kn mk mn", 1, 1.004},
 };
 
 inline constexpr std::array other_rows = {
@@ -140,13 +139,14 @@ constexpr KernelConfig sm100_row(const Sm100Shape& shape) {
           shape.choices};
 }
 
-// A shape's kernels: every pair of majors that the family allows for it, and that is_wanted().
-constexpr KernelConfig sm90_row(const Sm90Shape& shape, int variant) {
+inline constexpr std::array<std::string_view, 4> pairs_of_majors = {"kk", "kn", "mk", "mn"};
+
+constexpr KernelConfig sm90_row(const Sm90Shape& shape, std::string_view pair) {
   KernelConfig row{Arch::sm90,
                    Family::cooperative,
                    Input::any16,
-                   variant & 2 ? Major::mn : Major::k,
-                   variant & 1 ? Major::mn : Major::k,
+                   pair[0] == 'm' ? Major::mn : Major::k,
+                   pair[1] == 'n' ? Major::mn : Major::k,
                    shape.tile,
                    shape.cluster,
                    0,
@@ -170,19 +170,19 @@ constexpr double pace(const KernelConfig& config) {
   return 1;
 }
 
-inline constexpr int sm90_variants = 4;
+constexpr bool has_pair(const Sm90Shape& shape, std::string_view pair) {
+  return shape.pairs.find(pair) != std::string_view::npos;
+}
 
-// In turn a B along n whose chunks of 64 stick out of the tile takes a third longer.
-constexpr bool is_wanted(const KernelConfig& row) {
-  return invalid_because(row) == nullptr &&
-         (!row.takes_turns || sm90::operand_rows(row.b, row.tile.n) == row.tile.n);
+constexpr std::size_t count_pairs(const Sm90Shape& shape) {
+  std::size_t count = 0;
+  for (const std::string_view pair : pairs_of_majors) count += has_pair(shape, pair) ? 1 : 0;
+  return count;
 }
 
 constexpr std::size_t count_sm90_rows() {
   std::size_t rows = 0;
-  for (const Sm90Shape& shape : sm90_shapes)
-    for (int variant = 0; variant < sm90_variants; ++variant)
-      if (is_wanted(sm90_row(shape, variant))) ++rows;
+  for (const Sm90Shape& shape : sm90_shapes) rows += count_pairs(shape);
   return rows;
 }
 
@@ -190,8 +190,8 @@ constexpr auto make_rows() {
   std::array<KernelConfig, count_sm90_rows() + sm100_shapes.size() + other_rows.size()> rows{};
   std::size_t count = 0;
   for (const Sm90Shape& shape : sm90_shapes)
-    for (int variant = 0; variant < sm90_variants; ++variant)
-      if (is_wanted(sm90_row(shape, variant))) rows[count++] = sm90_row(shape, variant);
+    for (const std::string_view pair : pairs_of_majors)
+      if (has_pair(shape, pair)) rows[count++] = sm90_row(shape, pair);
   for (const Sm100Shape& shape : sm100_shapes) rows[count++] = sm100_row(shape);
   for (const KernelConfig& row : other_rows) rows[count++] = row;
   return rows;
@@ -199,10 +199,10 @@ constexpr auto make_rows() {
 
 inline constexpr auto kernel_rows = make_rows();
 
-// K-major operands are the least demanding.
-constexpr bool all_shapes_used() {
+// Words of pairs_of_majors, one space between them.
+constexpr bool all_pairs_known() {
   for (const Sm90Shape& shape : sm90_shapes)
-    if (invalid_because(sm90_row(shape, 0)) != nullptr) return false;
+    if (shape.pairs.size() + 1 != 3 * count_pairs(shape)) return false;
   return true;
 }
 
@@ -219,7 +219,7 @@ constexpr bool all_distinct() {
   return true;
 }
 
-static_assert(all_shapes_used(), "a shape of sm90_shapes breaks a rule of sm90::invalid_because()");
+static_assert(all_pairs_known(), "a shape of sm90_shapes names a pair of majors that there is not");
 static_assert(all_valid(), "a row of kernel_rows breaks a rule of its family's invalid_because()");
 static_assert(kernel_rows.size() <= 320, "more rows need their gain in bench/log");
 static_assert(all_distinct(), "two rows of kernel_rows are the same kernel");

@@ -68,7 +68,7 @@ TEST(Kernels, CooperativePair) {
   run_all("bwgemm_sm90_b16_kk_128x256x64_2x1_s4_coop", tma_problems(), 3);
 }
 TEST(Kernels, CooperativeMnMajor) {
-  run_all("bwgemm_sm90_b16_mn_128x128x64_s6_coop", of_f16(tma_problems()), 2);
+  run_all("bwgemm_sm90_b16_mn_128x64x64_s8_coop", of_f16(tma_problems()), 2);
 }
 
 // Slices of k: fewer, as many and more than clusters, with and without C, some of them empty, and
@@ -100,18 +100,15 @@ std::vector<KernelProblem> tma_and_split_problems() {
 TEST(Kernels, CooperativeSplit) {
   run_all("bwgemm_sm90_b16_kk_128x256x64_2x1_s4_coop", split_problems(), 2);
 }
-TEST(Kernels, CooperativeTallWarpgroups) {
-  run_all("bwgemm_sm90_b16_kn_256x160x64_s3_coop", tma_and_split_problems(), 1);
-}
 TEST(Kernels, CooperativeThreeWarpgroups) {
-  run_all("bwgemm_sm90_b16_mk_192x192x64_s4_coop", of_f16(tma_and_split_problems()), 1);
+  run_all("bwgemm_sm90_b16_mk_192x128x64_s5_coop", of_f16(tma_and_split_problems()), 1);
 }
 TEST(Kernels, CooperativeOneWarpgroup) {
   run_all("bwgemm_sm90_b16_kk_64x128x64_s8_coop", tma_and_split_problems(), 1);
 }
 TEST(Kernels, CooperativeSharingAMultiprocessor) {
-  run_all("bwgemm_sm90_b16_mn_64x128x64_s4_o2_coop", tma_and_split_problems(), 1);
-  run_all("bwgemm_sm90_b16_kk_64x64x64_s4_o3_coop", tma_and_split_problems(), 1);
+  run_all("bwgemm_sm90_b16_kk_64x128x64_s4_o2_coop", tma_and_split_problems(), 1);
+  run_all("bwgemm_sm90_b16_mn_64x64x64_s4_o3_coop", tma_and_split_problems(), 1);
 }
 TEST(Kernels, CooperativeColumns) {
   run_all("bwgemm_sm90_b16_kk_64x16x64_s13_t_coop", tma_and_split_problems(), 1);

@@ -202,12 +202,12 @@ TEST(CostOrder, TilesThatBeginInsideOfLinesTakeLonger) {
   const auto odd_over_whole = [](const char* odd, const char* whole, const Problem& problem) {
     return h200_us(odd, problem) / h200_us(whole, problem);
   };
-  const double along_n = odd_over_whole("bwgemm_sm90_b16_mn_128x96x64_s6_coop",
-                                        "bwgemm_sm90_b16_mn_128x128x64_s6_coop",
-                                        problem_of(4096, 4224, 4096, test::mn));
-  const double along_k = odd_over_whole("bwgemm_sm90_b16_kk_128x96x64_s7_coop",
-                                        "bwgemm_sm90_b16_kk_128x128x64_s6_coop",
-                                        problem_of(4096, 4224, 4096, test::kk));
+  const double along_n = odd_over_whole("bwgemm_sm90_b16_mn_128x160x64_s5_t_coop",
+                                        "bwgemm_sm90_b16_mn_128x128x64_s6_t_coop",
+                                        problem_of(4096, 4480, 4096, test::mn));
+  const double along_k = odd_over_whole("bwgemm_sm90_b16_kk_128x160x64_s5_t_coop",
+                                        "bwgemm_sm90_b16_kk_128x128x64_s6_t_coop",
+                                        problem_of(4096, 4480, 4096, test::kk));
   EXPECT_GT(along_n, 1.02 * along_k);
 }
 
@@ -218,7 +218,7 @@ TEST(CostRaster, BandsAreLow) {
     return raster_group(problem_of(m, n, 4096), nominal_h200, config, config.tile.n);
   };
   EXPECT_EQ(band("bwgemm_sm90_b16_kk_128x128x64_s6_pp_coop", 8192, 8192), 8);
-  EXPECT_EQ(band("bwgemm_sm90_b16_kk_128x256x64_s4_coop", 8192, 8192), 11);
+  EXPECT_EQ(band("bwgemm_sm90_b16_kn_128x256x64_s4_coop", 8192, 8192), 11);
   EXPECT_EQ(band("bwgemm_sm90_b16_kk_128x128x64_s6_pp_coop", 512, 8192), 4);  // all there are
   EXPECT_EQ(band("bwgemm_sm90_b16_kk_128x128x64_s6_pp_coop", 65536, 512), 1);
 }

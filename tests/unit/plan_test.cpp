@@ -235,7 +235,7 @@ TEST_F(PlanTest, OutputOfNarrowColumns) {
   EXPECT_EQ(plan.params.d.data, problem.d.data);
   EXPECT_EQ(plan.params.d.outer_stride, 104);
   EXPECT_EQ(test::fake_map(plan.params.d_map).dims[0], 0U);  // there is none
-  EXPECT_EQ(planned(problem, "bwgemm_sm90_b16_kk_64x64x64_s13_t_coop").params.stores,
+  EXPECT_EQ(planned(problem, "bwgemm_sm90_b16_kk_64x96x64_s10_t_coop").params.stores,
             Stores::by_map);
   const float zero = 0;
   problem.beta.device = &zero;

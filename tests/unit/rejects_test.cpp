@@ -161,7 +161,7 @@ TEST(Rejects, LinesOfTheOutputThatTmaCannotStore) {
       lay_out(problem);
       EXPECT_EQ(reason(problem, kernel), "");
       EXPECT_NE(reason(problem, "bwgemm_sm90_b16_kk_128x256x64_2x1_s4_coop"), "");  // a cluster
-      EXPECT_NE(reason(problem, "bwgemm_sm90_b16_kk_256x192x64_s3_coop"), "");      // no registers
+      EXPECT_NE(reason(problem, "bwgemm_sm90_b16_kk_128x192x64_s4_pp_coop"), "");   // no registers
       Problem other = problem;
       other.beta.value = 1;
       EXPECT_NE(reason(other, kernel), "");
