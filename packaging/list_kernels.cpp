@@ -33,6 +33,7 @@ std::string_view folder(Family family) {
     case Family::single: return "sm100";
     case Family::direct: return "direct";
     case Family::dot: return "dot";
+    case Family::warp: return "warp";
   }
   return "?";
 }
@@ -44,6 +45,7 @@ std::string_view enumerator(Family family) {
     case Family::single: return "single";
     case Family::direct: return "direct";
     case Family::dot: return "dot";
+    case Family::warp: return "warp";
   }
   return "?";
 }

@@ -20,6 +20,7 @@ enum class Family : std::uint8_t {
   single,       // sm100: the same with one CTA
   direct,       // both: ordinary loads of any alignment, mma.sync, optional split along k
   dot,          // both: the same for at most tile.m rows (or columns) of D; B streams past L1
+  warp,         // both: the same loads and mma.sync, a tile for each warp, no shared memory
 };
 
 // Types of A and B that a kernel takes; which of them is chosen at launch.
@@ -87,6 +88,12 @@ constexpr bool uses_tensor_memory(const KernelConfig& config) {
   return config.family == Family::pair || config.family == Family::single;
 }
 
+// The families without tensor maps: ordinary loads take operands as they lie.
+constexpr bool is_unmapped(const KernelConfig& config) {
+  return config.family == Family::direct || config.family == Family::dot ||
+         config.family == Family::warp;
+}
+
 // Text of fixed capacity that can be built in constant expressions.
 class KernelName {
  public:
@@ -120,6 +127,7 @@ constexpr std::string_view name(Family family) {
     case Family::single: return "single";
     case Family::direct: return "direct";
     case Family::dot: return "dot";
+    case Family::warp: return "warp";
   }
   return "?";
 }
@@ -168,7 +176,7 @@ constexpr KernelName kernel_name(const KernelConfig& config) {
   text.add("x").add(config.tile.k);
   if (config.cluster.size() > 1) text.add("_").add(config.cluster.m).add("x").add(config.cluster.n);
   if (config.stages > 0) text.add("_s").add(config.stages);
-  if (config.family != Family::direct && config.family != Family::dot) {  // which have but one
+  if (!is_unmapped(config)) {  // which have but one
     if (config.output != Output::rows) text.add(config.output == Output::columns ? "_t" : "_u");
     if (config.ctas_per_sm > 1) text.add("_o").add(config.ctas_per_sm);
     if (config.takes_turns) text.add("_pp");

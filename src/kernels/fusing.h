@@ -18,8 +18,7 @@ inline constexpr std::int64_t tma_stride_limit_bytes = std::int64_t{1} << 40;
 
 // C and D are not moved by TMA.
 constexpr bool stores_by_elements(const KernelConfig& config) {
-  return config.family == Family::direct || config.family == Family::dot ||
-         config.output == Output::scattered;
+  return is_unmapped(config) || config.output == Output::scattered;
 }
 
 // Whether a map can be made of a matrix with so many lines.

@@ -323,6 +323,26 @@ constexpr const char* invalid_because(const KernelConfig& config) {
 
 }  // namespace direct
 
+namespace warp {
+
+inline constexpr int warps = 4;
+inline constexpr int threads = 32 * warps;
+
+// Steps of 16 of k whose loads are in flight, as the registers of a thread allow.
+constexpr int steps_ahead(const KernelConfig& config) {
+  return config.ctas_per_sm < 4 ? 4 : 2;
+}
+
+constexpr const char* invalid_because(const KernelConfig& config) {
+  if (config.tile != Tile{16, 16, 16}) return "tile must be 16x16x16";
+  if (config.ctas_per_sm < 3 || config.ctas_per_sm > 4)
+    return "3 or 4 CTAs per multiprocessor: 168 or 128 registers";
+  if (config.cluster.size() != 1) return "cluster must be 1x1";
+  return nullptr;
+}
+
+}  // namespace warp
+
 namespace dot {
 
 inline constexpr int warps = 8;
@@ -339,7 +359,7 @@ constexpr int warp_positions(const KernelConfig& config) {
 }
 // In so many stages, each loaded again as soon as it is multiplied.
 constexpr int stages(const KernelConfig& config) {
-  return config.b == Major::k ? 4 : 2;
+  return config.b == Major::k ? 2 : 2;
 }
 // The warps that share the k of a unit are a team, and each team of a CTA works on its own units.
 constexpr int team_warps(const KernelConfig& config) {

@@ -63,11 +63,12 @@ struct KernelParams {
   float* partials;          // a tile of sums for each slice of each other tile; splits > 1 only
   std::uint32_t* arrivals;  // zero before and after the launch; splits > 1 only
 
-  // Family::direct, Family::dot, and Output::scattered; c also where the epilogue loads C itself, d
+  // The families without maps, and Output::scattered; c also where the epilogue loads C itself, d
   // where Family::cooperative stores without d_map: outer is from line to line.
   StridedMatrix a, b, c;
   Raster raster;          // Family::pair, Family::single
-  bool is_pointer_array;  // Family::direct: data of a to d are pointers, one for each batch
+  bool is_pointer_array;  // Family::direct, Family::warp: data of a to d are pointers, one for each
+                          // batch
   StridedMatrix d;
 
   FusedParams fused;  // all families

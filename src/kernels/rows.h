@@ -23,6 +23,7 @@ constexpr const char* invalid_because(const KernelConfig& config) {
     case Family::single: return sm100::invalid_because(config);
     case Family::direct: return direct::invalid_because(config);
     case Family::dot: return dot::invalid_because(config);
+    case Family::warp: return warp::invalid_because(config);
   }
   return "unknown family";
 }
@@ -86,6 +87,7 @@ inline constexpr std::array sm90_shapes = {
 inline constexpr std::array other_rows = {
     //           arch         family          input         a           b           tile m,n,k     cluster stages output     CTAs per SM
     KernelConfig{Arch::sm90,  Family::direct, Input::any16, Major::any, Major::any, {64, 64, 32},  {1, 1}, 0, Output::scattered, 2},
+    KernelConfig{Arch::sm90,  Family::warp,   Input::any16, Major::any, Major::any, {16, 16, 16},  {1, 1}, 0, Output::scattered, 3},
     KernelConfig{Arch::sm90,  Family::dot,    Input::any16, Major::any, Major::k,   {8, 16, 1024}, {1, 1}, 0, Output::scattered, 2},
     KernelConfig{Arch::sm90,  Family::dot,    Input::any16, Major::any, Major::mn,  {8, 64, 256},  {1, 1}, 0, Output::scattered, 2},
     KernelConfig{Arch::sm90,  Family::dot,    Input::any16, Major::any, Major::k,   {8, 16, 128},  {1, 1}, 0, Output::scattered, 2},
@@ -94,6 +96,7 @@ inline constexpr std::array other_rows = {
     KernelConfig{Arch::sm90,  Family::dot,    Input::any16, Major::any, Major::k,   {1, 4, 2048},  {1, 1}, 0, Output::scattered, 2},
     KernelConfig{Arch::sm90,  Family::dot,    Input::any16, Major::any, Major::k,   {1, 8, 2048},  {1, 1}, 0, Output::scattered, 2},
     KernelConfig{Arch::sm100, Family::direct, Input::any16, Major::any, Major::any, {64, 64, 32},  {1, 1}, 0, Output::scattered, 2},
+    KernelConfig{Arch::sm100, Family::warp,   Input::any16, Major::any, Major::any, {16, 16, 16},  {1, 1}, 0, Output::scattered, 4},
     KernelConfig{Arch::sm100, Family::dot,    Input::any16, Major::any, Major::k,   {8, 16, 1024}, {1, 1}, 0, Output::scattered, 2},
     KernelConfig{Arch::sm100, Family::dot,    Input::any16, Major::any, Major::mn,  {8, 64, 256},  {1, 1}, 0, Output::scattered, 2},
     KernelConfig{Arch::sm100, Family::dot,    Input::any16, Major::any, Major::k,   {8, 16, 128},  {1, 1}, 0, Output::scattered, 2},

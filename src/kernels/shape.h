@@ -85,6 +85,7 @@ constexpr KernelShape kernel_shape(const KernelConfig& config, int tile_n, Dtype
       set_output_box(config, d_type, shape);
       break;
     case Family::direct: shape.threads = direct::threads; break;
+    case Family::warp: shape.threads = warp::threads; break;
     case Family::dot:
       shape.threads = dot::threads;
       shape.smem_bytes = dot::layout(config).bytes;

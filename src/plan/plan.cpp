@@ -269,7 +269,7 @@ Plan make_plan(const Problem& given, const KernelConfig& config, const Choice& c
   fill_fused(problem, config, from.is_transposed, plan.params);
   if (has_residues(config))
     fill_residues(problem, config, *context.maps, plan.params);
-  else if (config.family != Family::direct && config.family != Family::dot)
+  else if (!is_unmapped(config))
     fill_maps(problem, config, plan.shape, context.facts.l2_bytes, *context.maps, plan.params,
               from);
 

@@ -9,8 +9,9 @@
 
 namespace bwgemm {
 
-// A step of k of one direct CTA: alone on its SM, and where CTAs take turns.
-struct DirectStep {
+// A step of k of one direct CTA, or of one warp: until its loads arrive, and of the SM that others
+// use meanwhile.
+struct WorkStep {
   double latency_us, us;
 };
 
@@ -65,10 +66,14 @@ struct ArchCosts {
   double cluster_merge_us;       // a split tile whose slices are a cluster, its start included
   double register_stores_us;     // what of it consumers save that store D from registers
   double cluster_bytes_per_us;   // partial sums that its first CTA receives
-  DirectStep direct_wide;        // operands that can be read 16 bytes at a time
-  DirectStep direct_narrow;      // others
+  WorkStep direct_wide;          // operands that can be read 16 bytes at a time
+  WorkStep direct_narrow;        // others
   double direct_tile_us;         // output of a direct CTA
   double direct_merge_us;        // adding one slice of one tile
+  WorkStep warp_pairs;           // of a warp kernel, both operands read 4 bytes along k at a time
+  WorkStep warp_elements;        // others
+  double warp_unit_us;           // output of a warp's tile, of the SM
+  double warp_fused_us;          // a fused epilogue, or C, until its loads arrive
   double unmapped_launch_us;     // launch and first loads of kernels without tensor maps
   double dot_bytes_per_us;       // what dot kernels stream, whole chip
   double dot_cta_bytes_per_us;   // weights that the loads in flight of one CTA bring
@@ -138,6 +143,10 @@ inline constexpr ArchCosts h200_costs = {
     .direct_narrow = {0.642, 0.429},
     .direct_tile_us = 1.22,
     .direct_merge_us = 0.186,
+    .warp_pairs = {0.189, 0.0363},   // this and the next three: 283 problems on an H100 (2026-11-26)
+    .warp_elements = {0.234, 0.0452},
+    .warp_unit_us = 0.091,
+    .warp_fused_us = 0.488,
     .unmapped_launch_us = 2.44,
     .dot_bytes_per_us = 5.03e6,      // above what a read gets, as memory_bytes_per_us: fitted to order
     .dot_cta_bytes_per_us = 33.3e3,
@@ -208,6 +217,10 @@ inline constexpr ArchCosts b200_costs = {
     .direct_narrow = h200_costs.direct_narrow,
     .direct_tile_us = h200_costs.direct_tile_us,
     .direct_merge_us = h200_costs.direct_merge_us,
+    .warp_pairs = h200_costs.warp_pairs,
+    .warp_elements = h200_costs.warp_elements,
+    .warp_unit_us = h200_costs.warp_unit_us,
+    .warp_fused_us = h200_costs.warp_fused_us,
     .unmapped_launch_us = 1.24,        // less than launch_us, as on H200
     .dot_bytes_per_us = 7.0e6,         // as memory_bytes_per_us
     .dot_cta_bytes_per_us = h200_costs.dot_cta_bytes_per_us,

@@ -363,7 +363,7 @@ int raster_group(const Problem& problem, const DeviceFacts& facts, const KernelC
 }
 
 WithoutSlices without_slices(const Problem& problem, const KernelConfig& config, int tile_n) {
-  if (config.family == Family::dot || config.family == Family::direct) return {};
+  if (is_unmapped(config)) return {};
   const ClusterTile tile = cluster_tile(config, tile_n);
   const bool has_pace = config.family == Family::cooperative;  // of the others all are 1
   return {has_pace ? pace(config) : 1,
@@ -381,11 +381,12 @@ double predicted_us(const Problem& problem, const DeviceFacts& facts, const Kern
                     int tile_n, int splits, SliceSums sums, const WithoutSlices& known) {
   const ArchCosts& costs = costs_of(config.arch);
   if (config.family == Family::dot) return dot_us(problem, facts, config, splits, sums, costs);
-  const bool is_direct = config.family == Family::direct;
-  const Time time = is_direct
+  const Time time = config.family == Family::direct
                         ? Time{direct_compute_us(problem, facts, config, splits, costs), 0, 0}
+                    : config.family == Family::warp
+                        ? Time{warp_compute_us(problem, facts, config, costs), 0, 0}
                         : tma_time(problem, facts, config, tile_n, splits, sums, costs, known);
-  const double launch = is_direct ? costs.unmapped_launch_us : costs.launch_us;
+  const double launch = is_unmapped(config) ? costs.unmapped_launch_us : costs.launch_us;
   return launch + (config.cluster.size() > 1 ? costs.cluster_us : 0) +
          together_us(costs, time.compute_us,
                      std::max(memory_us(problem, facts, costs), time.stream_us)) +

@@ -35,8 +35,7 @@ class Glance {
   static bool fits(Major taken, Major major) { return taken == Major::any || taken == major; }
   // Every operand, whatever it is.
   static bool loads_by_maps(const KernelConfig& config) {
-    return config.family != Family::direct && config.family != Family::dot &&
-           config.output != Output::scattered;
+    return !is_unmapped(config) && config.output != Output::scattered;
   }
 
   const Problem& given_;

@@ -285,14 +285,21 @@ const char* direct_rejects(const Problem& problem, const KernelConfig& config) {
   return tile_rejects(problem, config.tile.m, config.tile.n);
 }
 
+constexpr std::int64_t longest_k = std::int64_t{1} << 30;  // some 32-bit sums reach beyond k
+
+const char* warp_rejects(const Problem& problem, const KernelConfig& config) {
+  if (problem.epilogue.gate != Gate::none) return "has no gate";
+  if (problem.k > longest_k) return "k is too large for 32-bit positions";
+  return tile_rejects(problem, config.tile.m, config.tile.n);
+}
+
 const char* dot_rejects(const Problem& problem, const KernelConfig& config, const Texts& texts) {
-  constexpr std::int64_t longest = std::int64_t{1} << 30;  // some 32-bit sums reach beyond k
   if (problem.m > config.tile.m)
     return dot::is_of_vectors(config) ? "D has more rows and more columns than one"
                                       : "more than 8 rows and columns";
   if (problem.is_pointer_array) return "takes no arrays of pointers";
   if (problem.epilogue.gate != Gate::none) return "has no gate";
-  if (problem.k > longest) return "k is too large for 32-bit positions";
+  if (problem.k > longest_k) return "k is too large for 32-bit positions";
   if (config.b == Major::mn && dot::line_classes(problem.b.ld) > dot::team_warps(config))
     return texts.b.ld;  // a warp takes lines of one class
   if (problem.n > index_limit) return texts.n_limit;
@@ -313,12 +320,13 @@ const char* rejects(const Problem& given, const Problem& seen, const DeviceFacts
   if (const char* reason = device_rejects(facts, config)) return reason;
   if (const char* reason = type_rejects(given, config)) return reason;
   const Texts& texts = sees_transposed(config, given) ? exchanged : as_given;
-  const bool is_by_tma = config.family != Family::direct && config.family != Family::dot;
-  if (is_by_tma && given.scale_only()) return "k or alpha is zero: A and B are not to be touched";
+  if (!is_unmapped(config) && given.scale_only())
+    return "k or alpha is zero: A and B are not to be touched";
   if (const char* reason = major_rejects(given, config, texts)) return reason;
   switch (config.family) {
     case Family::direct: return direct_rejects(seen, config);
     case Family::dot: return dot_rejects(seen, config, texts);
+    case Family::warp: return warp_rejects(seen, config);
     default: return tma_kernel_rejects(seen, config, texts);
   }
 }

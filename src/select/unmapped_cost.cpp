@@ -5,14 +5,21 @@
 #include <cmath>
 
 #include "core/tiling.h"
+#include "kernels/fusing.h"
 #include "kernels/shape.h"
 #include "select/cost_terms.h"
 
 namespace bwgemm {
 namespace {
 
-const DirectStep& direct_step(const Problem& problem, const ArchCosts& costs) {
+const WorkStep& direct_step(const Problem& problem, const ArchCosts& costs) {
   return is_wide(problem.a) && is_wide(problem.b) ? costs.direct_wide : costs.direct_narrow;
+}
+
+// Whether neighbours along k are loaded two at a time (kernels/warp/operand.h).
+bool has_pairs(const Matrix& matrix, Major major) {
+  constexpr int pair_bytes = 4;
+  return major == Major::k && begins_at_multiples(matrix, pair_bytes);
 }
 
 // Weights stream at the rate of the memory, or of what the teams at work have in flight.
@@ -84,7 +91,7 @@ double direct_compute_us(const Problem& problem, const DeviceFacts& facts,
       tile_counts(problem, config.tile.m, config.tile.n * (has_gate ? 2 : 1)).total();
   const auto steps =
       static_cast<double>(ceil_div(k_steps(problem, config), splits) * (has_gate ? 2 : 1));
-  const DirectStep step = direct_step(problem, costs);
+  const WorkStep step = direct_step(problem, costs);
   const double tile_us = costs.direct_tile_us * output_bytes_per_element(problem) / 2;
   // CTAs of an SM hide each other's latency, or take turns.
   const auto wave_us = [&](std::int64_t ctas) {
@@ -97,6 +104,23 @@ double direct_compute_us(const Problem& problem, const DeviceFacts& facts,
   const double merge = splits > 1 ? costs.merge_us + splits * costs.direct_merge_us : 0;
   return static_cast<double>(full_waves) * wave_us(resident) + (left > 0 ? wave_us(left) : 0) +
          merge;
+}
+
+// A warp waits for its loads and goes on; or all warps together take what a multiprocessor gives.
+double warp_compute_us(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
+                       const ArchCosts& costs) {
+  const auto units =
+      static_cast<double>(tile_counts(problem, config.tile.m, config.tile.n).total());
+  const auto steps = static_cast<double>(k_steps(problem, config));
+  const WorkStep& step =
+      has_pairs(problem.a, a_major(problem)) && has_pairs(problem.b, b_major(problem))
+          ? costs.warp_pairs
+          : costs.warp_elements;
+  const double unit_us = costs.warp_unit_us * output_bytes_per_element(problem) / 2;
+  const double waves =
+      std::max(1.0, units / static_cast<double>(resident_clusters(facts, config) * warp::warps));
+  return std::max(steps * step.latency_us, units / facts.sm_count * (unit_us + steps * step.us)) +
+         (is_fused(problem, config) || problem.reads_c() ? waves * costs.warp_fused_us : 0);
 }
 
 double dot_us(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,

@@ -97,7 +97,8 @@ std::vector<RowProblem> operations(const KernelConfig& row, Dtype input) {
 bool can_gate(const KernelConfig& row) {
   switch (row.family) {
     case Family::direct: return true;
-    case Family::dot: return false;
+    case Family::dot:
+    case Family::warp: return false;
     case Family::cooperative: return sm90::can_gate(row);
     case Family::pair:
     case Family::single: return sm100::can_gate(row);

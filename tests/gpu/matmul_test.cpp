@@ -177,12 +177,12 @@ class Matmul : public GpuTest {
     arch_ = device_arch();
   }
 
-  std::string direct() const {
+  std::string of(Family family) const {
     for (const KernelConfig& row : kernel_rows)
-      if (row.arch == arch_ && row.family == Family::direct)
-        return std::string(kernel_name(row).view());
+      if (row.arch == arch_ && row.family == family) return std::string(kernel_name(row).view());
     return "";
   }
+  std::string direct() const { return of(Family::direct); }
 
   // What the code of an epilogue depends on.
   static auto kind(const KernelConfig& row) {
@@ -197,8 +197,9 @@ class Matmul : public GpuTest {
   std::vector<KernelConfig> kinds() const {
     std::vector<KernelConfig> rows;
     for (const KernelConfig& row : kernel_rows) {
-      if (row.arch != arch_ || row.family == Family::direct || row.family == Family::dot ||
-          row.choices != Sm100Choices{} || row.a == Major::mn || row.b == Major::mn)
+      const bool is_other = row.family == Family::direct || row.family == Family::dot;
+      if (row.arch != arch_ || is_other || row.choices != Sm100Choices{} || row.a == Major::mn ||
+          row.b == Major::mn)
         continue;
       const auto is_alike = [&](const KernelConfig& other) { return kind(row) == kind(other); };
       const auto known = std::find_if(rows.begin(), rows.end(), is_alike);
@@ -227,6 +228,18 @@ TEST_F(Matmul, DirectServesEverything) {
   const Handle handle;
   for (const auto& cases : {fused_cases(Dtype::bf16), gated_cases(Dtype::f16), odd_cases()})
     for (const MatmulCase& matmul : cases) {
+      MatmulOperands operands(matmul);
+      EXPECT_TRUE(run(handle.get(), operands)) << matmul << bwgemmGetLastErrorString();
+    }
+}
+
+// All but gates, arrays of pointers among them.
+TEST_F(Matmul, WarpServesEverythingWithoutGates) {
+  const Variable kernel("BWGEMM_FORCE_KERNEL", of(Family::warp));
+  const Handle handle;
+  for (const auto& cases : {fused_cases(Dtype::bf16), odd_cases()})
+    for (const MatmulCase& matmul : cases) {
+      if (matmul.fusing.gate != BWGEMM_GATE_NONE) continue;
       MatmulOperands operands(matmul);
       EXPECT_TRUE(run(handle.get(), operands)) << matmul << bwgemmGetLastErrorString();
     }
@@ -280,7 +293,7 @@ TEST_F(Matmul, LargeGatesRunOnTheTensorCoresOfTheArchitecture) {
       matmul.fusing.activation = BWGEMM_ACTIVATION_SILU;
       MatmulOperands operands(matmul);
       const std::string kernel = operands.kernel(handle.get());
-      for (const Family without : {Family::direct, Family::dot})
+      for (const Family without : {Family::direct, Family::dot, Family::warp})
         EXPECT_FALSE(kernel.ends_with(name(without))) << kernel << ' ' << matmul;
       EXPECT_TRUE(run(handle.get(), operands)) << matmul << bwgemmGetLastErrorString();
     }

