@@ -359,7 +359,7 @@ constexpr int warp_positions(const KernelConfig& config) {
 }
 // In so many stages, each loaded again as soon as it is multiplied.
 constexpr int stages(const KernelConfig& config) {
-  return config.b == Major::k ? 2 : 2;
+  return config.b == Major::k ? 4 : 2;
 }
 // The warps that share the k of a unit are a team, and each team of a CTA works on its own units.
 constexpr int team_warps(const KernelConfig& config) {
