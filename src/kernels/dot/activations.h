@@ -65,33 +65,50 @@ class Activations {
   }
 
   // The units of eight positions that a thread stages, in steps of the team's threads. Neighbouring
-  // threads take the same eight steps of neighbouring classes.
+  // threads take the same eight steps of neighbouring classes; or, where A lies along m, those of
+  // neighbouring rows.
   struct Walk {
-    int row, unit;
-    int row_units, row_step, unit_step;
+    int fast, slow;  // unit and row, or row and unit
+    int extent, fast_step, slow_step;
 
-    BWGEMM_DEVICE Walk(int thread, int row_units)
-        : row(thread / row_units),
-          unit(thread - row * row_units),
-          row_units(row_units),
-          row_step(Team<config>::threads / row_units),
-          unit_step(Team<config>::threads - row_step * row_units) {}
+    BWGEMM_DEVICE Walk(int thread, int extent)
+        : fast(thread % extent),
+          slow(thread / extent),
+          extent(extent),
+          fast_step(Team<config>::threads % extent),
+          slow_step(Team<config>::threads / extent) {}
     BWGEMM_DEVICE void step() {
-      row += row_step;
-      unit += unit_step;
-      if (unit < row_units) return;
-      unit -= row_units;
-      ++row;
+      slow += slow_step;
+      fast += fast_step;
+      if (fast < extent) return;
+      fast -= extent;
+      ++slow;
     }
   };
 
-  // First position of the walk's unit in its class, and its k from the slab's first.
-  BWGEMM_DEVICE int first_position(const Walk& at) const {
-    return at.unit >> (31 - __clz(classes_)) << 3;
+  // Whether neighbours in memory are the rows of one k, whose loads are then neighbours too.
+  template <bool in_units>
+  BWGEMM_DEVICE bool is_along_m() const {
+    return !in_units && params_.a.outer_stride == 1 && params_.a.inner_stride != 1;
   }
-  BWGEMM_DEVICE int line_class(const Walk& at) const { return at.unit & (classes_ - 1); }
-  BWGEMM_DEVICE int k_of(const Walk& at) const {
-    return line_class(at) + first_position(at) * classes_;
+  // The row and the unit of a step of the walk, and whether there are such.
+  struct Place {
+    int row, unit;
+    bool exists;
+  };
+  template <bool in_units>
+  BWGEMM_DEVICE Place place(const Walk& at) const {
+    const int rows = static_cast<int>(params_.m);
+    if (is_along_m<in_units>()) return {at.fast, at.slow, at.slow < row_units()};
+    return {at.slow, at.fast, at.slow < rows};
+  }
+  BWGEMM_DEVICE int row_units() const { return positions_ / unit_elements; }
+
+  // First position of a unit in its class, and its k from the slab's first.
+  BWGEMM_DEVICE int first_position(int unit) const { return unit >> (31 - __clz(classes_)) << 3; }
+  BWGEMM_DEVICE int line_class(int unit) const { return unit & (classes_ - 1); }
+  BWGEMM_DEVICE int k_of(int unit) const {
+    return line_class(unit) + first_position(unit) * classes_;
   }
 
   // Registers of a loaded unit: four, or one for each element.
@@ -101,16 +118,16 @@ class Activations {
   template <bool in_units>
   BWGEMM_DEVICE void load(const Walk& at, const char* slab, int first_k,
                           std::uint32_t (&value)[words_per_unit<in_units>]) const {
-    const int k = k_of(at), end = static_cast<int>(params_.k) - first_k;
-    const bool is_row = at.row < static_cast<int>(params_.m);
-    const char* from = slab + 2 * (at.row * params_.a.outer_stride + k * params_.a.inner_stride);
+    const Place to = place<in_units>(at);
+    const int k = k_of(to.unit), end = static_cast<int>(params_.k) - first_k;
+    const char* from = slab + 2 * (to.row * params_.a.outer_stride + k * params_.a.inner_stride);
     if constexpr (in_units) {
-      ptx::ld_global_v4_if(is_row && k + unit_elements > -first_k && k < end, from, value);
+      ptx::ld_global_v4_if(to.exists && k + unit_elements > -first_k && k < end, from, value);
     } else {
 #pragma unroll
       for (int i = 0; i < unit_elements; ++i) {
         const int its_k = k + i * classes_;
-        value[i] = ptx::ld_global_u16_if(is_row && its_k >= -first_k && its_k < end,
+        value[i] = ptx::ld_global_u16_if(to.exists && its_k >= -first_k && its_k < end,
                                          from + 2 * i * classes_ * params_.a.inner_stride);
       }
     }
@@ -119,25 +136,28 @@ class Activations {
   template <bool in_units>
   BWGEMM_DEVICE void store(const Walk& at, int first_k,
                            const std::uint32_t (&value)[words_per_unit<in_units>]) const {
-    if (at.row >= static_cast<int>(params_.m)) return;
-    const int k = first_k + k_of(at);
+    const Place to = place<in_units>(at);
+    if (!to.exists) return;
+    const int k = first_k + k_of(to.unit);
     std::uint32_t words[4];
 #pragma unroll
     for (int i = 0; i < 4; ++i)
       words[i] = in_units ? value[i] & inside(k + 2 * i, 0, static_cast<int>(params_.k))
                           : value[2 * i] | value[2 * i + 1] << 16;
-    ptx::st_shared_v4(
-        shared_ + at.row * pitch() + 2 * (line_class(at) * class_positions() + first_position(at)),
-        words[0], words[1], words[2], words[3]);
+    const int position = line_class(to.unit) * class_positions() + first_position(to.unit);
+    ptx::st_shared_v4(shared_ + to.row * pitch() + 2 * position, words[0], words[1], words[2],
+                      words[3]);
   }
 
   // `group` units of a thread are in flight at a time.
   template <int group, bool in_units>
   BWGEMM_DEVICE void stage(const char* slab, int first_k) const {
-    Walk loads(Team<config>::thread(), positions_ / unit_elements);
+    const int rows = static_cast<int>(params_.m);
+    const bool along_m = is_along_m<in_units>();
+    Walk loads(Team<config>::thread(), along_m ? rows : row_units());
     Walk stores = loads;
 #pragma unroll 1
-    while (stores.row < static_cast<int>(params_.m)) {
+    while (stores.slow < (along_m ? row_units() : rows)) {
       std::uint32_t value[group][words_per_unit<in_units>];
 #pragma unroll
       for (int i = 0; i < group; ++i) {
