@@ -67,8 +67,9 @@ typedef struct bwgemmAutotuneOptions_t {
  * of the least median, the best predicted one is chosen, so noise does not decide. All candidates
  * obey the settings of the handle and of desc, whose algo must be -1.
  * Later calls of the handle with an equal problem choose that algo. Problems are equal if they have
- * equal sizes, types, orders, batch, alignments up to 128 bytes, epilogue, determinism and
- * multiprocessors, and if the same scalars are zero or on the device. A call of another thread that
+ * equal sizes, types, orders, batch, alignments up to 128 bytes, epilogue, determinism,
+ * multiprocessors and workspace (as a power of two below 32 MiB, and as far as copies are divided
+ * alike), and if the same scalars are zero or on the device. A call of another thread that
  * began earlier does not undo that. The result is also added to the tuning cache; handles that read
  * the cache choose that algo too.
  * Waits for the stream, so the stream must not be captured (EXECUTION_FAILED, nothing happens).
@@ -89,6 +90,34 @@ BWGEMM_API bwgemmStatus_t bwgemmMatmulAutotune(bwgemmHandle_t handle,
  * symbolic link, its target is replaced or made, not the link. If a file cannot be read or written,
  * for example because it is read-only, a line of the log says so, and nothing else happens. */
 BWGEMM_API bwgemmStatus_t bwgemmSetTuningCache(bwgemmHandle_t handle, const char* path);
+
+/* Whether GEMM calls and bwgemmMatmul measure by themselves. New handles have the mode that
+ * BWGEMM_TUNE names: 1 is ON, frozen is FROZEN, anything else is OFF.
+ * ON: the first call of a kind first times up to eight of the best predicted algos, on the handle's
+ * stream, and then runs with the fastest one. Calls are of one kind if bwgemmMatmulAutotune says
+ * that their problems are equal. The result is kept as one of bwgemmMatmulAutotune is. Later calls
+ * of the kind cost nothing more.
+ * - The measurement reads A, B, C and what the epilogue reads. The outputs that it writes (D, aux)
+ *   are memory of its own; biasGradient is not computed. Besides that it writes to the workspace.
+ * - Such a call waits for the stream, allocates and frees device memory, and loads kernels. Freeing
+ *   may wait for the whole context. The timed launches take about 50 ms at most. The memory is that
+ *   of the outputs and twice the size of L2.
+ * - A call whose memory would be above 512 MiB, or whose predicted time is above 12.5 ms, is not
+ *   measured. Neither is a call for which something fails, such as an allocation. Such a call uses
+ *   the predicted choice, and nothing but the log (level info) says so.
+ * - Nor is a call measured while its stream is captured, or while another thread measures with the
+ *   same handle. The first call of the kind to which neither applies is. Until then calls of the
+ *   kind are planned each time, so they allocate on the host. Captures of other streams stay valid.
+ * - Calls with an algo of their own or under BWGEMM_FORCE_KERNEL and its like are not measured.
+ * - Bits: another choice may add in another order, so the measurement decides about the bits of a
+ *   BITWISE handle, and two handles may come to different results. Handles that share one file of
+ *   the tuning cache agree: the first to write a kind decides, and the others take that result.
+ *   Ranks of one computation that must have the same bits must share one file.
+ * FROZEN: nothing is measured by itself. The file is read but never written, not even by
+ * bwgemmMatmulAutotune, whose result then only the handle has.
+ * bwgemmExplain says where a measurement decided. */
+BWGEMM_API bwgemmStatus_t bwgemmSetTuneMode(bwgemmHandle_t handle, bwgemmTuneMode_t mode);
+BWGEMM_API bwgemmStatus_t bwgemmGetTuneMode(bwgemmHandle_t handle, bwgemmTuneMode_t* mode);
 
 #ifdef __cplusplus
 }
