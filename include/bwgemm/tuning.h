@@ -93,29 +93,33 @@ BWGEMM_API bwgemmStatus_t bwgemmSetTuningCache(bwgemmHandle_t handle, const char
 
 /* Whether GEMM calls and bwgemmMatmul measure by themselves. New handles have the mode that
  * BWGEMM_TUNE names: 1 is ON, frozen is FROZEN, anything else is OFF.
- * ON: the first call of a kind first times up to eight of the best predicted algos, on the handle's
- * stream, and then runs with the fastest one. Calls are of one kind if bwgemmMatmulAutotune says
- * that their problems are equal. The result is kept as one of bwgemmMatmulAutotune is. Later calls
- * of the kind cost nothing more.
- * - The measurement reads A, B, C and what the epilogue reads. The outputs that it writes (D, aux)
- *   are memory of its own; biasGradient is not computed. Besides that it writes to the workspace.
- * - Such a call waits for the stream, allocates and frees device memory, and loads kernels. Freeing
- *   may wait for the whole context. The timed launches take about 50 ms at most. The memory is that
- *   of the outputs and twice the size of L2.
- * - A call whose memory would be above 512 MiB, or whose predicted time is above 12.5 ms, is not
- *   measured. Neither is a call for which something fails, such as an allocation. Such a call uses
- *   the predicted choice, and nothing but the log (level info) says so.
- * - Nor is a call measured while its stream is captured, or while another thread measures with the
- *   same handle. The first call of the kind to which neither applies is. Until then calls of the
- *   kind are planned each time, so they allocate on the host. Captures of other streams stay valid.
- * - Calls with an algo of their own or under BWGEMM_FORCE_KERNEL and its like are not measured.
- * - Bits: another choice may add in another order, so the measurement decides about the bits of a
- *   BITWISE handle, and two handles may come to different results. Handles that share one file of
- *   the tuning cache agree: the first to write a kind decides, and the others take that result.
- *   Ranks of one computation that must have the same bits must share one file.
- * FROZEN: nothing is measured by itself. The file is read but never written, not even by
- * bwgemmMatmulAutotune, whose result then only the handle has.
- * bwgemmExplain says where a measurement decided. */
+ * ON: the first call of a kind times up to eight of the best predicted algos on the handle's
+ * stream, then runs with the fastest. Calls are of one kind if bwgemmMatmulAutotune takes their
+ * problems for equal. The handle and the tuning cache keep the result as they keep one of
+ * bwgemmMatmulAutotune. Later calls of the kind cost nothing more.
+ * - The timed launches read A, B, C and what the epilogue reads. They write D and aux to memory of
+ *   their own, use the workspace, and leave biasGradient out. Nothing else is written.
+ * - Such a call waits for the stream, loads kernels, and allocates and frees device memory. Freeing
+ *   may wait for all work of the context. No launch begins when the earlier ones have taken 50 ms.
+ *   The memory is that of the outputs and twice the size of L2, at most 512 MiB in all.
+ * - A call that would need more memory, or whose predicted time is above 12.5 ms, is not measured.
+ *   Neither is a call where something fails, such as an allocation. The call then runs with the
+ *   predicted choice, without an error.
+ * - A call is not measured while its stream is captured, nor while another thread measures with the
+ *   same handle. It runs with the predicted choice, which is not kept: the next call of the kind
+ *   may measure, and until one does, each of them is planned anew, which allocates on the host.
+ *   Captures of other streams stay valid.
+ * - A call with an algo of its own is not measured, nor is any under BWGEMM_FORCE_KERNEL and its
+ *   like. bwgemmPreload measures nothing.
+ * - Bits: another algo may add in another order. So the measurement decides about the bits of
+ *   BITWISE handles, and two handles may come to different results. Handles with one file of the
+ *   tuning cache agree on what was measured, because the file's first result of a kind counts for
+ *   all. Ranks that must get the same bits must share one file. They get the same bits in any case
+ *   if the file is not written any more and all of them are FROZEN.
+ * FROZEN: no call measures. The file is read but not written, not even by bwgemmMatmulAutotune: its
+ * result is then the handle's only.
+ * bwgemmExplain says where a measurement decided. A program with more rights than its user ignores
+ * BWGEMM_TUNE and BWGEMM_TUNING_CACHE. */
 BWGEMM_API bwgemmStatus_t bwgemmSetTuneMode(bwgemmHandle_t handle, bwgemmTuneMode_t mode);
 BWGEMM_API bwgemmStatus_t bwgemmGetTuneMode(bwgemmHandle_t handle, bwgemmTuneMode_t* mode);
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "api/log.h"
 #include "api/multiply.h"
@@ -74,7 +75,7 @@ class Stopwatch {
   const Event begin_{driver_}, end_{driver_};
 };
 
-// Orders of tiles are predicted alike: others than the usual one only of the best prediction.
+// Orders of tiles are predicted alike: others than the usual one only of the first algo.
 std::vector<Algo> worth_timing(std::vector<Algo> all) {
   if (all.empty()) return all;
   const Pick best = all.front().pick;
@@ -124,9 +125,10 @@ std::size_t Tuner::flush_bytes(const DeviceFacts& facts) {
 
 std::vector<TimedPick> Tuner::candidates(int most, const std::optional<Pick>& first) const {
   const SelectOptions options = handle_.select_options(problem_, call_);
-  std::vector<Algo> all = worth_timing(algos(problem_, handle_.facts, kernel_rows, options));
+  std::vector<Algo> all = algos(problem_, handle_.facts, kernel_rows, options);
   std::stable_partition(all.begin(), all.end(),
                         [&](const Algo& algo) { return algo.pick == first; });
+  all = worth_timing(std::move(all));
   std::vector<TimedPick> found;
   std::optional<Error> refusal;
   double limit = 0;
