@@ -100,8 +100,9 @@ BWGEMM_API bwgemmStatus_t bwgemmSetTuningCache(bwgemmHandle_t handle, const char
  * - The timed launches read A, B, C and what the epilogue reads. They write D and aux to memory of
  *   their own, use the workspace, and leave biasGradient out. Nothing else is written.
  * - Such a call waits for the stream, loads kernels, and allocates and frees device memory. Freeing
- *   may wait for all work of the context. No launch begins when the earlier ones have taken 50 ms.
- *   The memory is that of the outputs and twice the size of L2, at most 512 MiB in all.
+ *   may wait for all work of the context. Two algos are launched twice in any case; beyond that no
+ *   launch begins when the earlier ones have taken 50 ms. The memory is that of the outputs and
+ *   twice the size of L2, at most 512 MiB in all.
  * - A call that would need more memory, or whose predicted time is above 12.5 ms, is not measured.
  *   Neither is a call where something fails, such as an allocation. The call then runs with the
  *   predicted choice, without an error.

@@ -9,8 +9,9 @@
 namespace bwgemm {
 namespace {
 
-// On 1500 problems from all over what a user can ask for, swept on an H100, the fastest of the
-// eight best predicted costs 0.3 % over the fastest of all; the best predicted costs 5.3 %.
+// On 1500 problems from all over what a user can ask for, swept on an H100, what eight candidates
+// and this tolerance choose takes 0.5 % longer than the fastest of all. The best predicted takes
+// 5.3 % longer. bwgemm_bench --regret --measured 8 tells both.
 constexpr int most_candidates = 8;
 constexpr int repetitions = 5;
 constexpr double tolerance = 0.02;

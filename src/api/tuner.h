@@ -36,7 +36,8 @@ class Tuner {
   std::vector<TimedPick> candidates(int most, const std::optional<Pick>& first = {}) const;
 
   // Every candidate's times, in rounds, behind a launch that is not timed. When launches have taken
-  // so long, no other begins; candidates without a time are taken out.
+  // so long, no other begins, but that two candidates are timed in any case; those without a time
+  // are taken out.
   void time(std::vector<TimedPick>& candidates, int repetitions,
             double budget_us = std::numeric_limits<double>::infinity()) const;
 

@@ -41,10 +41,12 @@ std::vector<MatmulCase> cases() {
   odd.gemm.beta = -0.5f;
   MatmulCase& arrays = add();
   arrays.gemm.batch = 3;
+  arrays.gemm.k = 1024;  // to be split: else there is one algo only
   arrays.gemm.beta = 2;
   arrays.fusing.pointer_array = true;
   MatmulCase& stored = add();
   stored.gemm.beta = -0.5f;
+  stored.gemm.k = 1024;
   stored.fusing.row_scale = true;
   stored.fusing.activation = BWGEMM_ACTIVATION_RELU;
   stored.fusing.aux = BWGEMM_AUX_STORE;
@@ -53,6 +55,7 @@ std::vector<MatmulCase> cases() {
   read.fusing.activation = BWGEMM_ACTIVATION_RELU;
   read.fusing.aux = BWGEMM_AUX_DERIVATIVE;
   MatmulCase& gated = add();
+  gated.gemm.m = 144;
   gated.gemm.batch = 2;
   gated.fusing.gate = BWGEMM_GATE_INTERLEAVED;
   gated.fusing.activation = BWGEMM_ACTIVATION_SILU;
