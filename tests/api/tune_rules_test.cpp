@@ -163,7 +163,7 @@ TEST_F(TuneRules, NoFailureOfTheMeasurementReachesTheCall) {
     fake_cuda().reset();
     fake_cuda().time_launches(slow);
     if (n > 0) fake_cuda().fail_call(n, CUDA_ERROR_OUT_OF_MEMORY);
-    EXPECT_EQ(matmul(fresh.get(), call), BWGEMM_STATUS_SUCCESS)
+    ASSERT_EQ(matmul(fresh.get(), call), BWGEMM_STATUS_SUCCESS)
         << n << " " << fake_cuda().call_name(n) << bwgemmGetLastErrorString();
     EXPECT_TRUE(is_given(*fake_cuda().launch(fake_cuda().launches() - 1), call.d)) << n;
     EXPECT_EQ(fake_cuda().live(Live::memory), memory) << n << " " << fake_cuda().call_name(n);
@@ -184,6 +184,13 @@ void on_first_wait(const char* entry) {
 }
 bwgemmHandle_t measuring_handle = nullptr;
 
+// Of the same kind as any MatmulCall, but with a plan of its own.
+MatmulCall of_another_plan() {
+  MatmulCall call;
+  call.desc.lda = 512;
+  return call;
+}
+
 TEST_F(TuneRules, AnotherThreadDoesNotWaitForAMeasurement) {
   static std::string kernel;
   const MatmulCall call;
@@ -192,7 +199,7 @@ TEST_F(TuneRules, AnotherThreadDoesNotWaitForAMeasurement) {
   beside_measurement = [] {
     std::thread([] {
       const long before = fake_cuda().launches();
-      EXPECT_EQ(matmul(measuring_handle, {}), BWGEMM_STATUS_SUCCESS);
+      EXPECT_EQ(matmul(measuring_handle, of_another_plan()), BWGEMM_STATUS_SUCCESS);
       EXPECT_EQ(fake_cuda().launches(), before + 1);
       kernel = last_kernel();
     }).join();
@@ -203,8 +210,8 @@ TEST_F(TuneRules, AnotherThreadDoesNotWaitForAMeasurement) {
   EXPECT_EQ(beside_measurement, nullptr);
   EXPECT_NE(kernel, quick_kernel);
   EXPECT_EQ(last_kernel(), quick_kernel);
-  EXPECT_FALSE(measures(call, &kernel));
-  EXPECT_EQ(kernel, quick_kernel) << "the other thread's choice was not kept";
+  EXPECT_FALSE(measures(of_another_plan(), &kernel));
+  EXPECT_EQ(kernel, quick_kernel) << "the other thread's choice was kept";
 }
 
 TEST_F(TuneRules, ThreadsMeasureAKindOnce) {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "api/tuning_test.h"
+#include "support/subprocess.h"
 
 namespace bwgemm::test {
 namespace {
@@ -64,6 +65,34 @@ TEST_F(Tune, NoiseDoesNotDecideAgainstThePrediction) {
   EXPECT_EQ(last_kernel(), bwgemmKernelName(algos_of(handle(), call)[0].kernel));
 }
 
+// Which need not be the best prediction: of a B200 not the first of those that are predicted alike.
+TEST_F(Tune, AmongEqualTimesThePredictedChoiceStays) {
+  const ProcessResult result =
+      run_self("TuneProbe.DISABLED_EqualTimes", {{"FAKE_CUDA_DEVICE", "b200"}});
+  EXPECT_TRUE(result.passed()) << result.output;
+}
+
+using TuneProbe = TuneTest;
+TEST_F(TuneProbe, DISABLED_EqualTimes) {
+  MatmulCall call;
+  std::string predicted;
+  const auto is_first = [&] {
+    set_mode(BWGEMM_TUNE_OFF);
+    EXPECT_FALSE(measures(call, &predicted));
+    set_mode(BWGEMM_TUNE_ON);
+    return predicted == bwgemmKernelName(algos_of(handle(), call)[0].kernel);
+  };
+  for (int i = 0; i < 200 && is_first(); ++i) {
+    call.desc.m = 200 + 37 * i, call.desc.n = 500 + 91 * i;
+    call.desc.k = call.desc.lda = call.desc.ldb = 592;
+    call.desc.ldd = call.desc.ldc = 16384;
+  }
+  ASSERT_FALSE(is_first()) << "no such problem";
+  std::string kernel;
+  EXPECT_TRUE(measures(call, &kernel));
+  EXPECT_EQ(kernel, predicted);
+}
+
 TEST_F(Tune, KeepsToItsBudgetOfTime) {
   const MatmulCall call;
   const auto launches_of = [&](double (*us)(const FakeLaunch&)) {
@@ -106,6 +135,7 @@ TEST_F(Tune, CallsThatLeaveNothingToChooseDoNotMeasure) {
   call = {};
   call.alpha = &MatmulCall::zero;
   EXPECT_FALSE(measures(call)) << "scale only";
+  EXPECT_EQ(fake_cuda().calls("cuMemAlloc"), 0) << "nor is anything made for it";
   call = {};
   call.desc.m = 0;
   EXPECT_FALSE(measures(call));
