@@ -59,8 +59,8 @@ typedef struct bwgemmAutotuneOptions_t {
 
 /* Finds the fastest algo for the bwgemmMatmul with these arguments by running it. On return D, aux
  * and biasGradient hold what one bwgemmMatmul with *algo puts there. D has then been written many
- * times. Where beta * C is added to D itself, all launches but the last write to other memory of
- * D's size.
+ * times. Where beta * C is added to D itself, all launches but the last have other memory, of the
+ * same size, for D and aux.
  * The candidates are the best predicted algos, as far as they are predicted to take at most three
  * times the best prediction. They are timed alternately on the handle's stream, and each launch
  * follows a write of twice the size of L2. Of the candidates whose median lies within the tolerance

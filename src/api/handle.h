@@ -93,8 +93,8 @@ class Handle {
   bwgemmTuneMode_t tune_mode;
 
   Plans plans;
-  TuningCache tuning;  // whoever changes what it says of a problem with a plan clears `plans`
-  std::mutex measuring;
+  TuningCache tuning;    // whoever changes what it says of a problem with a plan clears `plans`
+  std::mutex measuring;  // held by a call while it measures for BWGEMM_TUNE_ON
   LoadedKernels kernels;
 
  private:
