@@ -34,7 +34,9 @@ void write_file(const std::string& path, const std::string& text) {
 }
 
 void show_regret(const Options& options, const std::vector<SweepRow>& rows) {
-  const std::vector<ProblemRegret> all = regrets(rows, judge);
+  std::vector<ProblemRegret> all = regrets(rows, judge);
+  if (options.measured > 0)
+    for (ProblemRegret& regret : all) choose_measured(regret, options.measured);
   if (options.explain)
     for (const ProblemRegret& regret : all) std::fputs(details(regret).c_str(), stdout);
   std::fputs(regret_text(all, static_cast<std::size_t>(options.worst)).c_str(), stdout);

@@ -112,6 +112,8 @@ Values values_of(Options& options) {
          read_random(t, options);
        }},
       {"--prune", [&](const std::string& t) { options.sweep.prune = positive("--prune", t); }},
+      {"--measured",
+       [&](const std::string& t) { options.measured = within("--measured", t, 1, 1 << 20); }},
       {"--worst", [&](const std::string& t) { options.worst = within("--worst", t, 0, 1 << 20); }},
       {"--shard", [&](const std::string& t) { read_shard(t, options); }},
       {"--size", [&](const std::string& t) { options.size = within("--size", t, 256, 1 << 16); }},
@@ -134,6 +136,8 @@ void check_problems(const Options& options) {
 void check_together(const Options& options) {
   if (!options.from.empty() && options.mode != Mode::regret)
     throw std::runtime_error("--from belongs to --regret");
+  if (options.measured != 0 && options.mode != Mode::regret)
+    throw std::runtime_error("--measured belongs to --regret");
   if (options.sm_count != 0 && options.mode != Mode::trace)
     throw std::runtime_error("--sm-count belongs to --trace");
   check_problems(options);
@@ -161,7 +165,8 @@ std::string usage() {
          "  --regret            sweep, then how much slower the chosen kernel is than the "
          "fastest;\n"
          "                      with --from SWEEP.csv: of a sweep's CSV, without a GPU; --explain\n"
-         "                      shows all times, --worst N (15) how many problems\n"
+         "                      shows all times, --worst N (15) how many problems; --measured N\n"
+         "                      chooses among the N best predicted by time, as BWGEMM_TUNE=1 (8)\n"
          "  --summary FILES     ratios of result CSVs (a,b,...) by class of problem\n"
          "  --random-problems SEED,COUNT  print a list of problems: layers of models, odd sizes\n"
          "  --random-problems SEED,COUNT,space  from all over what a user can ask for\n"

@@ -46,6 +46,7 @@ struct Options {
   bool compare = true;        // --no-cublaslt
   bool explain = false;       // --explain: print the choice and its reasons, run nothing
   bool help = false;          // --help
+  int measured = 0;           // --measured N: --regret's choice is the fastest of N; 0: predicted
   int worst = 15;             // --worst N: how many of the largest regrets are shown
   SweepOptions sweep;         // --prune X and what a sweep shares with a measurement
   MeasureOptions measure;     // --pairs N, --warm-ms X, --graph-ms X, --no-check

@@ -144,6 +144,28 @@ std::vector<ProblemRegret> regrets(std::span<const SweepRow> rows, const Judge& 
   return all;
 }
 
+void choose_measured(ProblemRegret& regret, int candidates) {
+  constexpr double tolerance = 0.02;
+  const auto timed = [&](int i) -> const Timed& {
+    return regret.timed[static_cast<std::size_t>(i)];
+  };
+  std::vector<int> order;
+  for (int i = 0; i < static_cast<int>(regret.timed.size()); ++i)
+    if (i == regret.chosen || timed(i).predicted_us > 0) order.push_back(i);
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+    if ((a == regret.chosen) != (b == regret.chosen)) return a == regret.chosen;
+    return timed(a).predicted_us < timed(b).predicted_us;
+  });
+  if (order.empty()) return;
+  order.resize(std::min(order.size(), static_cast<std::size_t>(candidates)));
+  double least = timed(order.front()).us;
+  for (const int i : order) least = std::min(least, timed(i).us);
+  regret.chosen = *std::find_if(order.begin(), order.end(),
+                                [&](int i) { return timed(i).us <= (1 + tolerance) * least; });
+  regret.choice = {timed(regret.chosen).variant, timed(regret.chosen).predicted_us, ""};
+  regret.other_splits = false;
+}
+
 double percentile(std::vector<double> values, double share) {
   if (values.empty()) return 0;
   std::sort(values.begin(), values.end());

@@ -45,6 +45,10 @@ Judgement judge(const BenchProblem& problem, NominalDevice device,
 // In the order in which the problems first appear.
 std::vector<ProblemRegret> regrets(std::span<const SweepRow> rows, const Judge& judge);
 
+// Makes the choice what BWGEMM_TUNE=1 would choose if it measured so many and the sweep's times: of
+// the choice and then the best predicted, the first that is within 2 % of the fastest of them.
+void choose_measured(ProblemRegret& regret, int candidates);
+
 // Of the problems whose choice was timed.
 struct RegretSummary {
   std::size_t problems = 0, not_timed = 0;

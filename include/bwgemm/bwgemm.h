@@ -23,11 +23,12 @@
  *   library does not know must be zero where it reads them (else NOT_SUPPORTED).
  * - Context: a handle belongs to one CUDA context. Every call makes that context current, and
  *   restores the caller's context before it returns.
- * - Capture: GEMM calls may be captured into CUDA graphs, the very first use of a handle included.
- *   No call but bwgemmDestroy and bwgemmMatmulAutotune waits for the caller's work. The first call
- *   of a shape class on a stream may load a kernel, allocate device memory and remember its plan on
- *   the host. The driver may make that allocation wait until the device has room. Later calls of
- *   the class allocate nothing. Each capture has workspace of its own: see bwgemmSetWorkspace.
+ * - Capture: GEMM calls may be captured into CUDA graphs, the very first use of a handle
+ *   included. No call waits for the caller's work but bwgemmDestroy, bwgemmMatmulAutotune and, with
+ *   BWGEMM_TUNE_ON, the first GEMM call of a kind. The first call of a shape class on a stream may
+ *   load a kernel, allocate device memory and remember its plan on the host. The driver may make
+ *   that allocation wait until the device has room. Later calls of the class allocate nothing. Each
+ *   capture has workspace of its own: see bwgemmSetWorkspace.
  * - Fork and exit: in a forked child, calls on a handle of the parent return NOT_INITIALIZED and
  *   touch nothing, whatever other threads of the parent were doing. A process may exit while
  *   handles exist and threads are inside calls.

@@ -286,6 +286,12 @@ class StatusHandle {
   bwgemmStatus_t try_determinism(bwgemmDeterminism_t& mode) const noexcept {
     return bwgemmGetDeterminism(handle_, &mode);
   }
+  bwgemmStatus_t try_set_tune_mode(bwgemmTuneMode_t mode) noexcept {
+    return bwgemmSetTuneMode(handle_, mode);
+  }
+  bwgemmStatus_t try_tune_mode(bwgemmTuneMode_t& mode) const noexcept {
+    return bwgemmGetTuneMode(handle_, &mode);
+  }
   bwgemmStatus_t try_set_programmatic_launch(bool enable) noexcept {
     return bwgemmSetProgrammaticLaunch(handle_, enable ? 1 : 0);
   }
@@ -393,6 +399,8 @@ class Handle : public StatusHandle {
   int sm_count_target() const { return value(&Handle::try_sm_count_target); }
   void set_determinism(bwgemmDeterminism_t mode) { check(try_set_determinism(mode)); }
   bwgemmDeterminism_t determinism() const { return value(&Handle::try_determinism); }
+  void set_tune_mode(bwgemmTuneMode_t mode) { check(try_set_tune_mode(mode)); }
+  bwgemmTuneMode_t tune_mode() const { return value(&Handle::try_tune_mode); }
   void set_programmatic_launch(bool enable) { check(try_set_programmatic_launch(enable)); }
   bool programmatic_launch() const { return value(&Handle::try_programmatic_launch); }
 

@@ -59,16 +59,17 @@ typedef struct bwgemmAutotuneOptions_t {
 
 /* Finds the fastest algo for the bwgemmMatmul with these arguments by running it. On return D, aux
  * and biasGradient hold what one bwgemmMatmul with *algo puts there. D has then been written many
- * times. Where beta * C is added to D itself, all launches but the last write to other memory of
- * D's size.
+ * times. Where beta * C is added to D itself, all launches but the last have other memory, of the
+ * same size, for D and aux.
  * The candidates are the best predicted algos, as far as they are predicted to take at most three
  * times the best prediction. They are timed alternately on the handle's stream, and each launch
  * follows a write of twice the size of L2. Of the candidates whose median lies within the tolerance
  * of the least median, the best predicted one is chosen, so noise does not decide. All candidates
  * obey the settings of the handle and of desc, whose algo must be -1.
  * Later calls of the handle with an equal problem choose that algo. Problems are equal if they have
- * equal sizes, types, orders, batch, alignments up to 128 bytes, epilogue, determinism and
- * multiprocessors, and if the same scalars are zero or on the device. A call of another thread that
+ * equal sizes, types, orders, batch, alignments up to 128 bytes, epilogue, determinism,
+ * multiprocessors and workspace (as a power of two below 32 MiB, and as far as copies are divided
+ * alike), and if the same scalars are zero or on the device. A call of another thread that
  * began earlier does not undo that. The result is also added to the tuning cache; handles that read
  * the cache choose that algo too.
  * Waits for the stream, so the stream must not be captured (EXECUTION_FAILED, nothing happens).
@@ -89,6 +90,39 @@ BWGEMM_API bwgemmStatus_t bwgemmMatmulAutotune(bwgemmHandle_t handle,
  * symbolic link, its target is replaced or made, not the link. If a file cannot be read or written,
  * for example because it is read-only, a line of the log says so, and nothing else happens. */
 BWGEMM_API bwgemmStatus_t bwgemmSetTuningCache(bwgemmHandle_t handle, const char* path);
+
+/* Whether GEMM calls and bwgemmMatmul measure by themselves. New handles have the mode that
+ * BWGEMM_TUNE names: 1 is ON, frozen is FROZEN, anything else is OFF.
+ * ON: the first call of a kind times up to eight of the best predicted algos on the handle's
+ * stream, then runs with the fastest. Calls are of one kind if bwgemmMatmulAutotune takes their
+ * problems for equal. The handle and the tuning cache keep the result as they keep one of
+ * bwgemmMatmulAutotune. Later calls of the kind cost nothing more.
+ * - The timed launches read A, B, C and what the epilogue reads. They write D and aux to memory of
+ *   their own, use the workspace, and leave biasGradient out. Nothing else is written.
+ * - Such a call waits for the stream, loads kernels, and allocates and frees device memory. Freeing
+ *   may wait for all work of the context. Two algos are launched twice in any case; beyond that no
+ *   launch begins when the earlier ones have taken 50 ms. The memory is that of the outputs and
+ *   twice the size of L2, at most 512 MiB in all.
+ * - A call that would need more memory, or whose predicted time is above 12.5 ms, is not measured.
+ *   Neither is a call where something fails, such as an allocation. The call then runs with the
+ *   predicted choice, without an error.
+ * - A call is not measured while its stream is captured, nor while another thread measures with the
+ *   same handle. It runs with the predicted choice, which is not kept: the next call of the kind
+ *   may measure, and until one does, each of them is planned anew, which allocates on the host.
+ *   Captures of other streams stay valid.
+ * - A call with an algo of its own is not measured, nor is any under BWGEMM_FORCE_KERNEL and its
+ *   like. bwgemmPreload measures nothing.
+ * - Bits: another algo may add in another order. So the measurement decides about the bits of
+ *   BITWISE handles, and two handles may come to different results. Handles with one file of the
+ *   tuning cache agree on what was measured, because the file's first result of a kind counts for
+ *   all. Ranks that must get the same bits must share one file. They get the same bits in any case
+ *   if the file is not written any more and all of them are FROZEN.
+ * FROZEN: no call measures. The file is read but not written, not even by bwgemmMatmulAutotune: its
+ * result is then the handle's only.
+ * bwgemmExplain says where a measurement decided. A program with more rights than its user ignores
+ * BWGEMM_TUNE and BWGEMM_TUNING_CACHE. */
+BWGEMM_API bwgemmStatus_t bwgemmSetTuneMode(bwgemmHandle_t handle, bwgemmTuneMode_t mode);
+BWGEMM_API bwgemmStatus_t bwgemmGetTuneMode(bwgemmHandle_t handle, bwgemmTuneMode_t* mode);
 
 #ifdef __cplusplus
 }

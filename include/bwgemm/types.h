@@ -70,6 +70,14 @@ typedef enum bwgemmDeterminism_t {
   BWGEMM_DETERMINISM_FORCE_INT = 0x7fffffff
 } bwgemmDeterminism_t;
 
+/* Whether calls measure: see bwgemmSetTuneMode. */
+typedef enum bwgemmTuneMode_t {
+  BWGEMM_TUNE_OFF = 0,    /* no */
+  BWGEMM_TUNE_ON = 1,     /* the first call of a kind does */
+  BWGEMM_TUNE_FROZEN = 2, /* no, and the tuning cache's file is only read */
+  BWGEMM_TUNE_FORCE_INT = 0x7fffffff
+} bwgemmTuneMode_t;
+
 /* Whether the leading dimension is the distance between columns or between rows. */
 typedef enum bwgemmOrder_t { BWGEMM_ORDER_COL = 0, BWGEMM_ORDER_ROW = 1 } bwgemmOrder_t;
 

@@ -69,6 +69,7 @@ Handle::Handle(const Driver& driver)
       forced_raster(raster_option(Option::force_raster)),
       forced_sums(sums_option(Option::force_sums)),
       forced_operands(operands_option(Option::force_operands)),
+      tune_mode(tune_option(Option::tune)),
       tuning(device_class(name_of(driver, context), facts)),
       kernels(driver, facts),
       maps_(driver.cuTensorMapEncodeTiled.get()),
@@ -141,6 +142,7 @@ SelectOptions Handle::select_options(const Problem& problem, const CallSettings&
     options.pick = tuning.find(problem_class(problem, options, facts));
     // It may be of a call that had more workspace.
     if (options.pick && !can_serve(problem, facts, kernel_rows, options)) options.pick.reset();
+    options.is_pick_measured = options.pick.has_value();
   }
   return options;
 }

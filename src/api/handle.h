@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "api/plan_cache.h"
@@ -49,6 +50,8 @@ class Handle {
   // failure and throws the first. Nothing but destruction may follow.
   void close();
 
+  // By the environment.
+  bool forces_anything() const;
   // With what the call, the environment or earlier tuning say is to be chosen.
   SelectOptions select_options(const Problem& problem, const CallSettings& call) const;
   SelectOptions select_options(const Problem& problem, const CallSettings& call,
@@ -87,14 +90,14 @@ class Handle {
   bwgemmDeterminism_t determinism = BWGEMM_DETERMINISM_BITWISE;
   int sm_count_target = 0;
   int programmatic_launch = 0;
+  bwgemmTuneMode_t tune_mode;
 
   Plans plans;
-  TuningCache tuning;  // whoever changes it clears `plans`
+  TuningCache tuning;    // whoever changes what it says of a problem with a plan clears `plans`
+  std::mutex measuring;  // held by a call while it measures for BWGEMM_TUNE_ON
   LoadedKernels kernels;
 
  private:
-  bool forces_anything() const;
-
   TensorMapCache maps_;
   ScratchPool scratch_;
   bool is_closed_ = false;

@@ -9,6 +9,7 @@
 #include "api/bench_command.h"
 #include "api/log.h"
 #include "api/plan_cache.h"
+#include "api/tune.h"
 #include "core/text.h"
 #include "kernels/rows.h"
 #include "launch/enqueue_order.h"
@@ -197,36 +198,34 @@ bool start_known(Handle& handle, const Arguments& arguments, const Key& key,
 }
 
 // A call that cannot be remembered is launched all the same.
-template <class Arguments, class Key>
-void remember(Handle& handle, const Arguments& arguments, const Key& key, KnownPlan& known,
-              std::uint64_t generation) {
+template <class Arguments>
+void remember(Handle& handle, const Arguments& arguments, const Problem& problem, KnownPlan& known,
+              int part, std::uint64_t generation) {
+  known.are_exchanged = exchanges_operands(arguments, problem);
   known.fixed = fixed_addresses(arguments);
+  const auto key = plan_key(arguments, handle.pointer_mode, part);
+  if (!key) return;
   try {
-    handle.plans.of(arguments).insert(key, known, generation);
+    handle.plans.of(arguments).insert(*key, known, generation);
   } catch (const std::bad_alloc&) {
     log(Level::info, "no memory to remember a plan");
   }
 }
 
-template <class Arguments>
-void start_planned(Handle& handle, const Arguments& arguments, const Problem& problem,
-                   KnownPlan& known, int part, std::uint64_t generation) {
-  known.are_exchanged = exchanges_operands(arguments, problem);
-  if (const auto key = plan_key(arguments, handle.pointer_mode, part))
-    remember(handle, arguments, *key, known, generation);
-  start(handle, std::span(&known, 1), call_settings(handle, arguments).workspace.data);
-}
-
-// All parts, or nothing if one cannot be planned.
+// All parts, or nothing if one cannot be planned. A choice that a measurement may change is not
+// remembered.
 template <class Arguments>
 void start_unknown(Handle& handle, const Arguments& arguments, std::uint64_t generation) {
   const Problem problem = validated(arguments, handle.pointer_mode);
   if (problem.empty()) return;
   const CallSettings call = call_settings(handle, arguments);
   const ContextScope scope(handle.context);
+  const bool is_final = tune(handle, problem, call);
   std::vector<KnownPlan> plans = planned(handle, problem, handle.choose(problem, call), call);
-  for (int part = 0; KnownPlan & known : plans)
-    start_planned(handle, arguments, problem, known, part++, generation);
+  for (int part = 0; KnownPlan & known : plans) {
+    if (is_final) remember(handle, arguments, problem, known, part++, generation);
+    start(handle, std::span(&known, 1), call.workspace.data);
+  }
 }
 
 // One part of a call that was planned before: allocates nothing.
@@ -234,9 +233,11 @@ template <class Arguments>
 void start_again(Handle& handle, const Arguments& arguments, const Choice& choice, int part,
                  std::uint64_t generation) {
   const Problem problem = validated(arguments, handle.pointer_mode);
+  const CallSettings call = call_settings(handle, arguments);
   const ContextScope scope(handle.context);
-  KnownPlan known = handle.plan(problem, choice, call_settings(handle, arguments), part);
-  start_planned(handle, arguments, problem, known, part, generation);
+  KnownPlan known = handle.plan(problem, choice, call, part);
+  remember(handle, arguments, problem, known, part, generation);
+  start(handle, std::span(&known, 1), call.workspace.data);
 }
 
 template <class Arguments>

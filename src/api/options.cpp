@@ -35,4 +35,9 @@ std::optional<Operands> operands_option(Option option) {
   return named(option_value(option), all_operands);
 }
 
+bwgemmTuneMode_t tune_option(Option option) {
+  const std::string mode = option_value(option);
+  return mode == "1" ? BWGEMM_TUNE_ON : mode == "frozen" ? BWGEMM_TUNE_FROZEN : BWGEMM_TUNE_OFF;
+}
+
 }  // namespace bwgemm

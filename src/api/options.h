@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "bwgemm/bwgemm.h"
 #include "kernels/raster.h"
 #include "select/copies.h"
 #include "select/splits.h"
@@ -23,7 +24,8 @@ enum class Option {
   force_raster,
   force_sums,
   force_operands,
-  tuning_cache
+  tuning_cache,
+  tune
 };
 
 struct OptionRow {
@@ -61,6 +63,9 @@ inline constexpr std::array option_rows = {
         "bwgemmCreate"},
     OptionRow{Option::tuning_cache, "BWGEMM_TUNING_CACHE", "",
               "a file for results of autotuning, as bwgemmSetTuningCache; read by bwgemmCreate"},
+    OptionRow{Option::tune, "BWGEMM_TUNE", "off",
+              "1: the first call of a kind measures, as bwgemmSetTuneMode; frozen: nothing is "
+              "measured, and the tuning cache's file only read; read by bwgemmCreate"},
 };
 
 constexpr bool rows_are_in_order() {
@@ -84,5 +89,8 @@ std::optional<SliceSums> sums_option(Option option);
 
 // The same as where kernels find operands.
 std::optional<Operands> operands_option(Option option);
+
+// The same as whether calls tune; off if it names no mode.
+bwgemmTuneMode_t tune_option(Option option);
 
 }  // namespace bwgemm

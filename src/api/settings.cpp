@@ -121,6 +121,22 @@ bwgemmStatus_t bwgemmGetDeterminism(bwgemmHandle_t handle, bwgemmDeterminism_t* 
   return guard(__func__, [&] { write("mode", mode, checked(handle).determinism); });
 }
 
+bwgemmStatus_t bwgemmSetTuneMode(bwgemmHandle_t handle, bwgemmTuneMode_t mode) {
+  return guard(__func__, [&] {
+    Handle& set = checked(handle);
+    require(mode == BWGEMM_TUNE_OFF || mode == BWGEMM_TUNE_ON || mode == BWGEMM_TUNE_FROZEN,
+            "mode is ", static_cast<int>(mode),
+            " but must be BWGEMM_TUNE_OFF (0), BWGEMM_TUNE_ON (1) or BWGEMM_TUNE_FROZEN (2)");
+    // What was planned without a measurement is planned anew.
+    if (mode != set.tune_mode) set.plans.clear();
+    set.tune_mode = mode;
+  });
+}
+
+bwgemmStatus_t bwgemmGetTuneMode(bwgemmHandle_t handle, bwgemmTuneMode_t* mode) {
+  return guard(__func__, [&] { write("mode", mode, checked(handle).tune_mode); });
+}
+
 bwgemmStatus_t bwgemmSetProgrammaticLaunch(bwgemmHandle_t handle, int enable) {
   return guard(__func__, [&] {
     Handle& set = checked(handle);

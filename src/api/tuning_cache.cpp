@@ -6,11 +6,11 @@
 #include <cctype>
 
 #include "api/log.h"
-#include "api/tuning_file.h"
 #include "bwgemm/bwgemm.h"
 #include "core/named.h"
 #include "core/text.h"
 #include "kernels/rows.h"
+#include "launch/scratch.h"
 
 namespace bwgemm {
 namespace {
@@ -94,6 +94,12 @@ std::string described_parts(const Problem& problem, std::size_t workspace_bytes)
   return all;
 }
 
+// Which algos fit into it, roughly: a power of two, and nothing from the library's own on.
+std::string described_workspace(std::size_t bytes) {
+  if (bytes >= ScratchPool::max_partials_bytes) return "";
+  return text("/w", bytes == 0 ? 0 : std::bit_floor(bytes));
+}
+
 }  // namespace
 
 std::string problem_class(const Problem& problem, const SelectOptions& options,
@@ -106,7 +112,8 @@ std::string problem_class(const Problem& problem, const SelectOptions& options,
     all += text("/", described(problem.c, problem), problem.c == problem.d ? "=" : "");
   all += text("/", described(problem.alpha), described(problem.beta));
   if (problem.epilogue.any()) all += text("/", described(problem.epilogue, problem));
-  return text(all, described_parts(problem, options.workspace_bytes), "/s",
+  return text(all, described_parts(problem, options.workspace_bytes),
+              described_workspace(options.workspace_bytes), "/s",
               usable_sms(facts, options.sm_count_target),
               options.batch_invariant ? "/invariant" : "");
 }
@@ -153,15 +160,47 @@ std::optional<Pick> TuningCache::find(const std::string& problem) const {
   return found != known_.end() ? std::optional(found->second.pick) : std::nullopt;
 }
 
-void TuningCache::remember(const std::string& problem, const Pick& pick) {
-  std::string path;
-  {
-    const std::lock_guard lock(mutex_);
-    insert(problem, pick, false);
-    keep_newest();
-    any_.store(true, std::memory_order_release);
-    path = path_;
-  }
+std::optional<Pick> TuningCache::find_anew(const std::string& problem) {
+  std::optional<Pick> found = find(problem);
+  if (found) return found;
+  found = find_in_file(problem);
+  if (found) insert_known(problem, *found, true);
+  return found;
+}
+
+std::optional<Pick> TuningCache::find_in_file(const std::string& problem) const {
+  const std::string path = this->path();
+  if (path.empty()) return std::nullopt;
+  for (const TuningEntry& entry : read_tuning_file(path).entries)
+    if (entry.problem == problem && entry.device == device_ && entry.build == build_class())
+      return pick_of(entry, rows_by_name());
+  return std::nullopt;
+}
+
+void TuningCache::remember(const std::string& problem, const Pick& pick, bool writes_file) {
+  insert_known(problem, pick, false);
+  if (writes_file) write(problem, pick, SameKey::is_replaced);
+}
+
+void TuningCache::agree_on(const std::string& problem, const Pick& pick) {
+  write(problem, pick, SameKey::stays);
+  insert_known(problem, find_in_file(problem).value_or(pick), false);
+}
+
+std::string TuningCache::path() const {
+  const std::lock_guard lock(mutex_);
+  return path_;
+}
+
+void TuningCache::insert_known(const std::string& problem, const Pick& pick, bool is_of_file) {
+  const std::lock_guard lock(mutex_);
+  insert(problem, pick, is_of_file);
+  keep_newest();
+  any_.store(true, std::memory_order_release);
+}
+
+void TuningCache::write(const std::string& problem, const Pick& pick, SameKey same_key) const {
+  const std::string path = this->path();
   if (path.empty()) return;
   const KernelName kernel = kernel_name(kernel_rows[static_cast<std::size_t>(pick.row)]);
   const TuningEntry entry{build_class(),
@@ -172,7 +211,7 @@ void TuningCache::remember(const std::string& problem, const Pick& pick) {
                           pick.splits,
                           std::string(name(pick.raster)),
                           std::string(name(pick.operands))};
-  const std::string error = add_to_tuning_file(path, {&entry, 1});
+  const std::string error = add_to_tuning_file(path, {&entry, 1}, same_key);
   if (!error.empty())
     log(Level::warning, [&] { return text("tuning cache not written: ", error); });
 }

@@ -11,6 +11,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "api/tuning_file.h"
 #include "core/device_facts.h"
 #include "core/problem.h"
 #include "select/select.h"
@@ -38,8 +39,14 @@ class TuningCache {
   bool any() const { return any_.load(std::memory_order_acquire); }
   std::optional<Pick> find(const std::string& problem) const;
 
-  // In the file too, if there is one; the log tells if that fails.
-  void remember(const std::string& problem, const Pick& pick);
+  // find(), and then what the file has by now.
+  std::optional<Pick> find_anew(const std::string& problem);
+
+  // In the file too, if there is one and it may be written; the log tells if that fails.
+  void remember(const std::string& problem, const Pick& pick, bool writes_file = true);
+  // The same, unless the file has another pick for the problem: that one is remembered, so that all
+  // who share the file choose alike.
+  void agree_on(const std::string& problem, const Pick& pick);
 
  private:
   struct Known {
@@ -48,6 +55,10 @@ class TuningCache {
     std::uint64_t age;
   };
   void insert(const std::string& problem, const Pick& pick, bool is_of_file);
+  void insert_known(const std::string& problem, const Pick& pick, bool is_of_file);
+  std::optional<Pick> find_in_file(const std::string& problem) const;
+  std::string path() const;
+  void write(const std::string& problem, const Pick& pick, SameKey same_key) const;
   void keep_newest();
 
   const std::string device_;

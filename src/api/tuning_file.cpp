@@ -239,7 +239,8 @@ TuningContent read_tuning_file(const std::string& path) {
   return content;
 }
 
-std::string add_to_tuning_file(const std::string& given, std::span<const TuningEntry> added) {
+std::string add_to_tuning_file(const std::string& given, std::span<const TuningEntry> added,
+                               SameKey same_key) {
   const std::string path = resolved(given);
   const File folder(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY);
   if (!folder || !lock(folder)) return failure("cannot lock the folder of", path);
@@ -247,7 +248,10 @@ std::string add_to_tuning_file(const std::string& given, std::span<const TuningE
   if (!content.error.empty()) return content.error;
   std::vector<TuningEntry>& entries = content.entries;
   for (const TuningEntry& entry : added) {
-    std::erase_if(entries, [&](const TuningEntry& other) { return entry.has_key_of(other); });
+    const auto is_same = [&](const TuningEntry& other) { return entry.has_key_of(other); };
+    if (same_key == SameKey::stays && std::any_of(entries.begin(), entries.end(), is_same))
+      continue;
+    std::erase_if(entries, is_same);
     entries.push_back(entry);
   }
   const std::size_t first =

@@ -43,8 +43,12 @@ struct TuningContent {
 // A file that does not exist, or is empty, has no entries. What is not of this kind is an error.
 TuningContent read_tuning_file(const std::string& path);
 
-// Puts the entries into the file, in place of those with the same keys; corrupt lines go, and the
-// oldest entries beyond the most. Returns "" or why it did not: then the file is as it was.
-std::string add_to_tuning_file(const std::string& path, std::span<const TuningEntry> entries);
+enum class SameKey { is_replaced, stays };
+
+// Puts the entries into the file, in place of those with the same keys or unless there are such;
+// corrupt lines go, and the oldest entries beyond the most. Returns "" or why it did not: then the
+// file is as it was.
+std::string add_to_tuning_file(const std::string& path, std::span<const TuningEntry> entries,
+                               SameKey same_key = SameKey::is_replaced);
 
 }  // namespace bwgemm

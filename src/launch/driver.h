@@ -117,6 +117,7 @@ struct Driver {
   Entry<decltype(::cuMemAlloc)> cuMemAlloc{library, "cuMemAlloc", 3020};
   Entry<decltype(::cuMemFree)> cuMemFree{library, "cuMemFree", 3020};
   Entry<decltype(::cuMemsetD32Async)> cuMemsetD32Async{library, "cuMemsetD32Async", 3020};
+  Entry<decltype(::cuMemcpyHtoDAsync)> cuMemcpyHtoDAsync{library, "cuMemcpyHtoDAsync", 3020};
 
   Entry<decltype(::cuLibraryLoadData)> cuLibraryLoadData{library, "cuLibraryLoadData", 12000};
   Entry<decltype(::cuLibraryUnload)> cuLibraryUnload{library, "cuLibraryUnload", 12000};

@@ -83,7 +83,7 @@ void add_division(Report& report, const Division& division) {
 }
 
 void add_choice(Report& report, const Problem& problem, const DeviceFacts& usable,
-                const KernelConfig& config, const Choice& choice) {
+                const KernelConfig& config, const Choice& choice, bool is_measured) {
   const Problem part = part_of(problem, choice.division, 0);
   const Copies copies = copies_of(part, choice.operands);
   const Problem seen = seen_by(config, with_copies(part, copies));
@@ -110,6 +110,7 @@ void add_choice(Report& report, const Problem& problem, const DeviceFacts& usabl
   add_copies(report, copies);
   add_division(report, choice.division);
   report.add("predicted  ").add_us(choice.predicted_us).end();
+  if (is_measured) report.add("chosen     by measurement: the fastest of the algos timed").end();
 }
 
 void add_candidate(Report& report, const KernelConfig& config, const Candidate& candidate,
@@ -142,7 +143,8 @@ std::string explain(const Problem& problem, const DeviceFacts& facts,
   if (can_serve(problem, facts, rows, options)) choice = select(problem, facts, rows, options);
   add_device(report, facts, usable);
   if (choice.has_value())
-    add_choice(report, problem, usable, rows[static_cast<std::size_t>(choice->row)], *choice);
+    add_choice(report, problem, usable, rows[static_cast<std::size_t>(choice->row)], *choice,
+               options.is_pick_measured);
   else if (options.has_pick_for(problem))
     report.add("kernel     ")
         .add(kernel_name(rows[static_cast<std::size_t>(options.pick->row)]).view())

@@ -39,6 +39,9 @@ const std::map<std::string, long> golden = {
     {"BWGEMM_POINTER_MODE_HOST", 0},
     {"BWGEMM_POINTER_MODE_DEVICE", 1},
     {"BWGEMM_DETERMINISM_BITWISE", 0},
+    {"BWGEMM_TUNE_OFF", 0},
+    {"BWGEMM_TUNE_ON", 1},
+    {"BWGEMM_TUNE_FROZEN", 2},
     {"BWGEMM_ORDER_COL", 0},
     {"BWGEMM_ORDER_ROW", 1},
     {"BWGEMM_BATCH_MODE_STRIDED", 0},
@@ -67,6 +70,7 @@ const std::map<std::string, long> golden = {
     {"sizeof bwgemmComputeType_t", 4},
     {"sizeof bwgemmPointerMode_t", 4},
     {"sizeof bwgemmDeterminism_t", 4},
+    {"sizeof bwgemmTuneMode_t", 4},
     {"sizeof bwgemmOrder_t", 4},
     {"sizeof bwgemmBatchMode_t", 4},
     {"sizeof bwgemmActivation_t", 4},
@@ -153,6 +157,8 @@ static_assert(std::is_same_v<decltype(bwgemmSetSmCountTarget), Status(Handle, in
 static_assert(std::is_same_v<decltype(bwgemmGetSmCountTarget), Status(Handle, int*)>);
 static_assert(std::is_same_v<decltype(bwgemmSetDeterminism), Status(Handle, bwgemmDeterminism_t)>);
 static_assert(std::is_same_v<decltype(bwgemmGetDeterminism), Status(Handle, bwgemmDeterminism_t*)>);
+static_assert(std::is_same_v<decltype(bwgemmSetTuneMode), Status(Handle, bwgemmTuneMode_t)>);
+static_assert(std::is_same_v<decltype(bwgemmGetTuneMode), Status(Handle, bwgemmTuneMode_t*)>);
 static_assert(std::is_same_v<decltype(bwgemmSetProgrammaticLaunch), Status(Handle, int)>);
 static_assert(std::is_same_v<decltype(bwgemmGetProgrammaticLaunch), Status(Handle, int*)>);
 static_assert(std::is_same_v<decltype(bwgemmGetVersion), int()>);

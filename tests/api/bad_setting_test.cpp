@@ -54,6 +54,12 @@ std::vector<HandleEntry> handle_entries() {
          bwgemmDeterminism_t d;
          return bwgemmGetDeterminism(h, &d);
        }},
+      {"bwgemmSetTuneMode", [](auto h) { return bwgemmSetTuneMode(h, BWGEMM_TUNE_ON); }},
+      {"bwgemmGetTuneMode",
+       [](auto h) {
+         bwgemmTuneMode_t m;
+         return bwgemmGetTuneMode(h, &m);
+       }},
       {"bwgemmSetProgrammaticLaunch", [](auto h) { return bwgemmSetProgrammaticLaunch(h, 0); }},
       {"bwgemmSetTuningCache", [](auto h) { return bwgemmSetTuningCache(h, nullptr); }},
       {"bwgemmMatmulGetAlgos",
@@ -136,6 +142,12 @@ TEST_F(BadSettings, AreRefusedAndNotStored) {
               BWGEMM_STATUS_INVALID_VALUE);
     EXPECT_TRUE(mentions(bwgemmGetLastErrorString(), "mode")) << bwgemmGetLastErrorString();
   }
+  for (const int mode : {-1, 3, 0x7fffffff}) {
+    EXPECT_EQ(bwgemmSetTuneMode(handle(), static_cast<bwgemmTuneMode_t>(mode)),
+              BWGEMM_STATUS_INVALID_VALUE);
+    EXPECT_TRUE(mentions(bwgemmGetLastErrorString(), "mode")) << bwgemmGetLastErrorString();
+    EXPECT_THAT(bwgemmGetLastErrorString(), ::testing::HasSubstr(std::to_string(mode)));
+  }
   for (const int count : {-1, std::numeric_limits<int>::min()}) {
     EXPECT_EQ(bwgemmSetSmCountTarget(handle(), count), BWGEMM_STATUS_INVALID_VALUE);
     EXPECT_TRUE(mentions(bwgemmGetLastErrorString(), "smCount")) << bwgemmGetLastErrorString();
@@ -146,11 +158,14 @@ TEST_F(BadSettings, AreRefusedAndNotStored) {
   }
   bwgemmPointerMode_t pointer_mode{};
   bwgemmDeterminism_t determinism{};
+  bwgemmTuneMode_t tune_mode = BWGEMM_TUNE_ON;
   int target = -1, enable = -1;
   EXPECT_EQ(bwgemmGetPointerMode(handle(), &pointer_mode), BWGEMM_STATUS_SUCCESS);
   EXPECT_EQ(bwgemmGetDeterminism(handle(), &determinism), BWGEMM_STATUS_SUCCESS);
   EXPECT_EQ(bwgemmGetSmCountTarget(handle(), &target), BWGEMM_STATUS_SUCCESS);
   EXPECT_EQ(bwgemmGetProgrammaticLaunch(handle(), &enable), BWGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(bwgemmGetTuneMode(handle(), &tune_mode), BWGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(tune_mode, BWGEMM_TUNE_OFF);
   EXPECT_EQ(pointer_mode, BWGEMM_POINTER_MODE_HOST);
   EXPECT_EQ(determinism, BWGEMM_DETERMINISM_BITWISE);
   EXPECT_EQ(target, 0);
@@ -169,6 +184,12 @@ TEST_F(BadSettings, LegalOnesAreStored) {
   EXPECT_EQ(bwgemmSetProgrammaticLaunch(handle(), 1), BWGEMM_STATUS_SUCCESS);
   EXPECT_EQ(bwgemmGetProgrammaticLaunch(handle(), &value), BWGEMM_STATUS_SUCCESS);
   EXPECT_EQ(value, 1);
+  for (const bwgemmTuneMode_t set : {BWGEMM_TUNE_FROZEN, BWGEMM_TUNE_ON, BWGEMM_TUNE_OFF}) {
+    bwgemmTuneMode_t tune_mode = BWGEMM_TUNE_FORCE_INT;
+    EXPECT_EQ(bwgemmSetTuneMode(handle(), set), BWGEMM_STATUS_SUCCESS);
+    EXPECT_EQ(bwgemmGetTuneMode(handle(), &tune_mode), BWGEMM_STATUS_SUCCESS);
+    EXPECT_EQ(tune_mode, set);
+  }
 }
 
 TEST_F(BadSettings, NullOutputs) {
@@ -179,6 +200,7 @@ TEST_F(BadSettings, NullOutputs) {
       {"mode", bwgemmGetPointerMode(handle(), nullptr)},
       {"smCount", bwgemmGetSmCountTarget(handle(), nullptr)},
       {"mode", bwgemmGetDeterminism(handle(), nullptr)},
+      {"mode", bwgemmGetTuneMode(handle(), nullptr)},
       {"enable", bwgemmGetProgrammaticLaunch(handle(), nullptr)},
       {"workspace", bwgemmGetWorkspace(handle(), nullptr, &size)},
       {"size", bwgemmGetWorkspace(handle(), &workspace, nullptr)},

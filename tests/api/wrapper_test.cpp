@@ -126,6 +126,10 @@ TEST_F(Wrapper, Settings) {
   EXPECT_EQ(handle.sm_count_target(), 7);
   handle.set_determinism(BWGEMM_DETERMINISM_BITWISE);
   EXPECT_EQ(handle.determinism(), BWGEMM_DETERMINISM_BITWISE);
+  EXPECT_EQ(handle.tune_mode(), BWGEMM_TUNE_OFF);
+  handle.set_tune_mode(BWGEMM_TUNE_FROZEN);
+  EXPECT_EQ(handle.tune_mode(), BWGEMM_TUNE_FROZEN);
+  handle.set_tune_mode(BWGEMM_TUNE_OFF);
   handle.set_programmatic_launch(true);
   EXPECT_TRUE(handle.programmatic_launch());
   handle.set_programmatic_launch(false);

@@ -255,6 +255,7 @@ class Bench(unittest.TestCase):
                 ([*PROBLEM, "--shard", "2/2"], "--shard's I is 2"),
                 (["--random-problems", "3"], "--random-problems is '3' but must be SEED,COUNT"),
                 ([*PROBLEM, "--from", "x.csv"], "--from belongs to --regret"),
+                ([*PROBLEM, "--measured", "8"], "--measured belongs to --regret"),
                 ([*PROBLEM, "--sm-count", "4"], "--sm-count belongs to --trace"),
                 ([*PROBLEM, "--ceiling"], "--problem and --list mean nothing here"),
                 (["--list", "x.csv", "--trace", "t.json"], "--trace takes one --problem"),

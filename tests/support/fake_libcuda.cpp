@@ -86,6 +86,7 @@ constexpr Export exports[] = {
     {"cuMemAlloc", 3020, "cuMemAlloc_v2"},
     {"cuMemFree", 3020, "cuMemFree_v2"},
     {"cuMemsetD32Async", 3020, "cuMemsetD32Async"},
+    {"cuMemcpyHtoDAsync", 3020, "cuMemcpyHtoDAsync_v2"},
     {"cuPointerGetAttribute", 4000, "cuPointerGetAttribute"},
     {"cuLibraryLoadData", 12000, "cuLibraryLoadData"},
     {"cuLibraryUnload", 12000, "cuLibraryUnload"},

@@ -56,6 +56,30 @@ TEST(BenchRegret, ComparesTheChoiceWithTheFastest) {
   EXPECT_NEAR(summary.p95, 0.475, 1e-12);
 }
 
+// Predicted 10 each, so in the order of times behind the choice.
+TEST(BenchRegret, MayChooseByTimeAmongTheBestPredicted) {
+  const std::vector<SweepRow> rows = {row("p", wide, 1, 30), row("p", narrow, 1, 20),
+                                      row("p", narrow, 4, 20.3), row("p", narrow, 8, 25)};
+  Judge judge = [](const BenchProblem&, NominalDevice, std::span<const Variant> variants) {
+    Judgement said;
+    for (const Variant& variant : variants)  // narrow 8, 4, 1
+      said.predictions.push_back({variant, 10.0 - variant.splits, ""});
+    said.choice = {{wide, 128, 64, 64, 1}, 1, ""};
+    return said;
+  };
+  const auto ratio_of = [&](int candidates) {
+    ProblemRegret regret = regrets(rows, judge).at(0);
+    choose_measured(regret, candidates);
+    EXPECT_EQ(regret.choice.variant.splits,
+              regret.timed[static_cast<std::size_t>(regret.chosen)].variant.splits);
+    return regret.ratio();
+  };
+  EXPECT_DOUBLE_EQ(ratio_of(1), 1.5) << "the choice";
+  EXPECT_DOUBLE_EQ(ratio_of(2), 1.25);
+  EXPECT_DOUBLE_EQ(ratio_of(3), 20.3 / 20);
+  EXPECT_DOUBLE_EQ(ratio_of(100), 20.3 / 20) << "within what times can tell apart";
+}
+
 TEST(BenchRegret, TakesTheNearestSplitsThatWereTimed) {
   const std::vector<SweepRow> rows = {row("p", narrow, 1, 20), row("p", narrow, 4, 10),
                                       row("p", narrow, 8, 12)};

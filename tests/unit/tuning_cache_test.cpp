@@ -67,17 +67,31 @@ TEST(ProblemClass, HoldsAllThatTheFastestChoiceMayDependOn) {
 }
 
 TEST(ProblemClass, HoldsIntoHowManyPartsTheWorkspaceDivides) {
-  Problem problem = problem_of(1024, 1024, 1024);
+  Problem problem = problem_of(16384, 16384, 16384);
   problem.b.ld += 1;
   const std::size_t all = copies_of(problem).bytes();
+  ASSERT_GT(all / 2, std::size_t{64} << 20);
   const auto with = [&](std::size_t bytes) {
     return class_of(problem, {.workspace_bytes = bytes});
   };
   EXPECT_EQ(with(all), with(2 * all));
-  EXPECT_EQ(with(all), with(0)) << "nothing can be copied";
   EXPECT_NE(with(all), with(all - 1));
   EXPECT_EQ(with(all / 2), with(all - 1));
   EXPECT_NE(with(all / 2 - 1), with(all / 2));
+}
+
+// It decides which algos there are.
+TEST(ProblemClass, HoldsTheWorkspaceBelowTheLibrarysOwn) {
+  const Problem problem = problem_of(256, 256, 256);
+  const auto with = [&](std::size_t bytes) {
+    return class_of(problem, {.workspace_bytes = bytes});
+  };
+  constexpr std::size_t most = std::size_t{32} << 20;
+  EXPECT_EQ(with(most), with(64 * most));
+  EXPECT_NE(with(most), with(most - 1));
+  EXPECT_EQ(with(most - 1), with(most / 2));
+  EXPECT_NE(with(most / 2), with(most / 2 - 1));
+  EXPECT_NE(with(1), with(0));
 }
 
 TEST(ProblemClass, HoldsNeitherAddressesNorScalars) {
@@ -155,6 +169,47 @@ TEST_F(TuningCaches, PreferTheirOwnResults) {
   cache.open("");
   EXPECT_EQ(cache.find("problem"), other);
   EXPECT_EQ(cache.find("second"), std::nullopt) << "the file's are forgotten with it";
+}
+
+TEST_F(TuningCaches, AgreeOnWhatTheFileHasFirst) {
+  TuningCache first("device"), second("device"), elsewhere("another");
+  for (TuningCache* cache : {&first, &second, &elsewhere}) cache->open(path());
+  EXPECT_EQ(second.find_anew("problem"), std::nullopt);
+  first.agree_on("problem", pick);
+  EXPECT_EQ(second.find("problem"), std::nullopt) << "read before";
+  second.agree_on("problem", other);
+  elsewhere.agree_on("problem", other);
+  EXPECT_EQ(first.find("problem"), pick);
+  EXPECT_EQ(second.find("problem"), pick);
+  EXPECT_EQ(elsewhere.find("problem"), other) << "of another device";
+  TuningCache third("device");
+  third.open("");
+  EXPECT_EQ(third.find_anew("problem"), std::nullopt) << "without a file";
+  third.agree_on("problem", other);
+  EXPECT_EQ(third.find("problem"), other);
+  second.remember("problem", other);
+  EXPECT_EQ(first.find_anew("problem"), pick) << "own results stay";
+}
+
+TEST_F(TuningCaches, FindAnewWhatOthersHaveAdded) {
+  TuningCache first("device"), second("device");
+  second.open(path());
+  first.open(path());
+  first.remember("problem", pick);
+  EXPECT_FALSE(second.any());
+  EXPECT_EQ(second.find_anew("problem"), pick);
+  EXPECT_TRUE(second.any());
+  EXPECT_EQ(second.find("problem"), pick);
+  second.open("");
+  EXPECT_EQ(second.find("problem"), std::nullopt) << "of the file";
+}
+
+TEST_F(TuningCaches, NeedNotWriteWhatTheyRemember) {
+  TuningCache cache("device");
+  cache.open(path());
+  cache.remember("problem", pick, false);
+  EXPECT_EQ(cache.find("problem"), pick);
+  EXPECT_FALSE(fs::exists(path()));
 }
 
 TEST_F(TuningCaches, IgnoreOtherBuildsAndUnknownKernels) {
