@@ -6,7 +6,8 @@ evidence.py show ID                       prints the measurement as the CSV that
 evidence.py unpack FOLDER [--role ROLE] [ID...]    writes such files, ID.csv
 evidence.py add-sweeps TABLE FILE...      adds sweeps to a table of a card, or makes it
 evidence.py fit BWGEMM_FIT [OPTION...]    runs bwgemm_fit on the sweeps with role fit, those with role held
-                                          held out
+                                          held out; of a sweep with role split every third problem is
+                                          held out, those whose number is 2, 5, 8, ...
 
 A measurement is a file of its own, a section of history.csv.xz, or a sweep in a table of a card:
 
@@ -168,12 +169,31 @@ def with_role(role):
     return [row for row in index().values() if row["role"] == role]
 
 
+def is_held(problem):
+    """Of a problem of a sweep with role split. Its name ends with its number."""
+    return int(problem[0].rsplit(".", 1)[1]) % 3 == 2
+
+
+def halves(path):
+    """Paths of two files beside the sweep's: problems to fit to, and problems held out."""
+    device, problems = read_sweep(path)
+    paths = [path[:-len(".csv")] + end for end in ("-fitted.csv", "-held.csv")]
+    for held, half in enumerate(paths):
+        with open(half, "w", encoding="utf-8") as file:
+            file.write(sweep_text(device, [one for one in problems if is_held(one[0]) == held]))
+    return paths
+
+
 def fit(program, options):
     with tempfile.TemporaryDirectory() as folder:
+        fitted, held = unpack(folder, with_role("fit")), unpack(folder, with_role("held"))
+        for path in unpack(folder, with_role("split")):
+            for paths, half in zip((fitted, held), halves(path)):
+                paths.append(half)
         command = [program, *options]
-        for path in unpack(folder, with_role("held")):
+        for path in held:
             command += ["--held", path]
-        return subprocess.run(command + unpack(folder, with_role("fit")), check=False).returncode
+        return subprocess.run(command + fitted, check=False).returncode
 
 
 def add_sweeps(table, files):

@@ -15,41 +15,32 @@ struct WorkStep {
   double latency_us, us;
 };
 
-// Slices of k of one tile, added: at all, and each.
-struct SliceCost {
-  double us, each_us;
-};
-
 struct ArchCosts {
-  double launch_us;               // launch, prologue, first load
-  double cluster_us;              // start and end together, of a cluster of more than one CTA
-  double memory_bytes_per_us;     // device memory, whole chip
-  double sm_memory_bytes_per_us;  // what one SM gets of it
-  double unhidden;                // of the shorter of compute and memory, where they are equal
-  double fill_us;                 // the ring runs empty between two waves
-  double partial_block;           // of a block's time: what the last takes more if k ends inside
+  double launch_us;            // launch, prologue, first load
+  double cluster_us;           // start and end together, of a cluster of more than one CTA
+  double memory_bytes_per_us;  // device memory, whole chip
+  double unhidden;             // of the shorter of compute and memory, where they are equal
+  double fill_us;              // the ring runs empty between two waves
+  double partial_block;        // of a block's time: what the last takes more if k ends inside
   double
       sm_flop_per_us;  // tensor cores of one SM with power to spare; unused where clocks are known
   double powered_flop_per_us;   // what the chip's power would sustain if only products cost energy,
   double powered_bytes_per_us;  // and if only delivery of operands did
   double mma_clocks_per_us;     // sustained clock, for kernels costed in clocks
   double sm_bytes_per_us;       // operand delivery to one SM that has the chip for itself
-  double unused_rows;           // an SM's work for rows of a K-major tile outside of the operand
-  double unused_parts_of_lines;  // and for what is outside of one that lies along m or n
+  double unused_parts_of_lines;  // an SM's work for what a tile along m or n has outside of it
   double sm_straddling_sectors;  // an SM's work for rows of 128 bytes in two lines: whole sectors
   double sm_straddling_lines;    // of 32 bytes, or others
   double l2_straddling_sectors;  // and L2's
   double l2_straddling_lines;
-  double straddling_pace;    // the least of lone CTAs then: neighbours share less of their lines
-  double scattered_rows;     // both: what operands along m or n take, whose lines are far apart
-  double chip_bytes_per_us;  // operand delivery to all SMs together
+  double chip_bytes_per_us;      // operand delivery to all SMs together
   double unshared_bytes_per_us;  // where no two neighbours ask for the same lines
   double distant_rows;           // what CTAs far apart share, beside what neighbours share
-  double drift_after_us;         // CTAs have drifted apart then, and memory gives again
-  double drifted_share;          // this part of what operands L2 delivers
+  double drift_us;               // CTAs have drifted apart then: memory gives all that L2 delivers
   double line_request_us;        // of L2 for one line that all ask for
   double block_floor_us;         // handing one ring slot over and back, whatever it holds
   double epilogue_bytes_per_us;  // output (and C) of one SM through its staging buffers
+  double epilogue_slice_us;      // handing one slice of a tile over to its store
   double register_bytes_per_us;  // the same from registers, in CTAs of several tiles
   double lines_per_us;           // of one warp that stores output line by line
   double crowded_lines_per_us;   // and while its consumers have nothing to do but write more
@@ -78,89 +69,84 @@ struct ArchCosts {
   double dot_bytes_per_us;       // what dot kernels stream, whole chip
   double dot_cta_bytes_per_us;   // weights that the loads in flight of one CTA bring
   double dot_output_us;          // one output of each thread of a team
-  double dot_batch_us;           // CTA that is a team: the activations of another batch
-  double dot_restaging;          // team that is a warp: more time where its activations do not fit
+  double dot_staging_us;         // activations of as many loads as are in flight
+  double dot_lines_per_us;       // of activations, that the loads of one SM touch
   double vector_launch_us;       // launch and first loads of the kernel that multiplies vectors
   double vector_spread_us;       // more of it where all CTAs that fit begin together
   double vector_unit_us;         // each further unit of a CTA, until its loads arrive
   double vector_column_us;       // each column of a unit: adding what the threads have
   double vector_cta_bytes_per_us;  // vectors that the loads in flight of one CTA bring
   double loose_vectors;            // more time where they are loaded element by element
-  SliceCost vectors_in_cluster, vectors_in_memory;  // adding the slices of a unit
-  double copying_launch_us;                         // a kernel more, in front of the product
-  double copied_bytes_per_us;                       // of operands, read and written, whole chip
-  double sm_copied_bytes_per_us;                    // and one SM
+  double vector_merge_us;          // adding the slices of a unit, but in a cluster
+  double copying_launch_us;        // a kernel more, in front of the product
+  double copied_bytes_per_us;      // of operands, read and written, whole chip
+  double sm_copied_bytes_per_us;   // and one SM
 };
 
 // clang-format off
 inline constexpr ArchCosts h200_costs = {
-    // Fitted together 2026-11-26, with the paces of shapes (kernels/rows.h), to 3120 problems, 328 of them timed on
+    // Fitted together 2026-11-26, with the paces of shapes (kernels/rows.h), to 4120 problems, 1328 of them timed on
     // an H100 (bench/log/2026-11-26.md); to order more than to time. A line says where else a value is from.
-    .launch_us = 2.29,
-    .cluster_us = 0.0713,
-    .memory_bytes_per_us = 4.99e6,
-    .sm_memory_bytes_per_us = 85.7e3,
-    .unhidden = 0.331,
-    .fill_us = 0.263,
+    .launch_us = 2.1,
+    .cluster_us = 0.251,
+    .memory_bytes_per_us = 5.76e6,
+    .unhidden = 0.32,
+    .fill_us = 0.217,
     .partial_block = 0.713,
-    .sm_flop_per_us = 6.81e6,
-    .powered_flop_per_us = 2.33e9,
-    .powered_bytes_per_us = 16.6e6,
+    .sm_flop_per_us = 6.76e6,
+    .powered_flop_per_us = 1.95e9,
+    .powered_bytes_per_us = 17.9e6,
     .mma_clocks_per_us = 0,          // not used
-    .sm_bytes_per_us = 127e3,
-    .unused_rows = 0.7,
-    .unused_parts_of_lines = 0.981,
-    .sm_straddling_sectors = 1.25,
-    .sm_straddling_lines = 1.57,
-    .l2_straddling_sectors = 1.34,
-    .l2_straddling_lines = 2.26,
-    .straddling_pace = 0.95,
-    .scattered_rows = 1.1,
-    .chip_bytes_per_us = 14.3e6,
-    .unshared_bytes_per_us = 9.65e6,
-    .distant_rows = 2,               // this and the next two: 14 problems on an H100
-    .drift_after_us = 1000,
-    .drifted_share = 0.32,
-    .line_request_us = 0.609e-3,     // a clock of L2
-    .block_floor_us = 0.0673,
-    .epilogue_bytes_per_us = 35.4e3,
-    .register_bytes_per_us = 22.8e3,
-    .lines_per_us = 96,
-    .crowded_lines_per_us = 53.1,
-    .without_turns = 1.37,
-    .wide_without_turns = 1.16,
-    .in_turn = 0.741,                // a half if nothing but the turn were waited for
-    .tight_fused_us = 1.9,
-    .exposed_epilogue = 1.16,        // two CTAs of an SM do not hide each other's: they are in step
-    .merge_us = 1.83,
-    .merge_slice_us = 0.133,
-    .merge_bytes_per_us = 160e3,
-    .partials_bytes_per_us = 3.08e6,
-    .cluster_merge_us = 0.81,
-    .register_stores_us = 0.459,
-    .cluster_bytes_per_us = 52.3e3,
-    .direct_wide = {0.473, 0.295},
-    .direct_narrow = {0.642, 0.429},
-    .direct_tile_us = 1.22,
-    .direct_merge_us = 0.186,
+    .sm_bytes_per_us = 124e3,
+    .unused_parts_of_lines = 0.738,
+    .sm_straddling_sectors = 1.15,
+    .sm_straddling_lines = 1.49,
+    .l2_straddling_sectors = 1.3,
+    .l2_straddling_lines = 2.3,
+    .chip_bytes_per_us = 14.6e6,
+    .unshared_bytes_per_us = 10.3e6,
+    .distant_rows = 2,               // 14 problems on an H100
+    .drift_us = 6000,
+    .line_request_us = 0.581e-3,     // a clock of L2
+    .block_floor_us = 0.0743,
+    .epilogue_bytes_per_us = 46.3e3,
+    .epilogue_slice_us = 0.0951,
+    .register_bytes_per_us = 20.2e3,
+    .lines_per_us = 89.7,
+    .crowded_lines_per_us = 48.7,
+    .without_turns = 1.32,
+    .wide_without_turns = 1.18,
+    .in_turn = 0.751,                // a half if nothing but the turn were waited for
+    .tight_fused_us = 1.46,
+    .exposed_epilogue = 1.26,        // two CTAs of an SM do not hide each other's: they are in step
+    .merge_us = 1.72,
+    .merge_slice_us = 0.105,
+    .merge_bytes_per_us = 126e3,
+    .partials_bytes_per_us = 4.97e6,
+    .cluster_merge_us = 0.852,
+    .register_stores_us = 0.509,
+    .cluster_bytes_per_us = 56e3,
+    .direct_wide = {0.449, 0.283},
+    .direct_narrow = {0.687, 0.404},
+    .direct_tile_us = 1.21,
+    .direct_merge_us = 0.254,
     .warp_pairs = {0.189, 0.0363},   // this and the next three: 283 problems on an H100 (2026-11-26)
     .warp_elements = {0.234, 0.0452},
     .warp_unit_us = 0.091,
     .warp_fused_us = 0.488,
-    .unmapped_launch_us = 2.44,
-    .dot_bytes_per_us = 5.03e6,      // above what a read gets, as memory_bytes_per_us: fitted to order
-    .dot_cta_bytes_per_us = 33.3e3,
-    .dot_output_us = 0.505,
-    .dot_batch_us = 1.13,
-    .dot_restaging = 1.2,
-    .vector_launch_us = 1.83,
-    .vector_spread_us = 0.635,
-    .vector_unit_us = 0.984,
-    .vector_column_us = 0.0552,
-    .vector_cta_bytes_per_us = 56e3,
+    .unmapped_launch_us = 2.46,
+    .dot_bytes_per_us = 5.55e6,      // above what a read gets, as memory_bytes_per_us: fitted to order
+    .dot_cta_bytes_per_us = 49.1e3,
+    .dot_output_us = 0.358,
+    .dot_staging_us = 0.26,
+    .dot_lines_per_us = 4070,        // about two in each clock of L1
+    .vector_launch_us = 1.75,
+    .vector_spread_us = 0.581,
+    .vector_unit_us = 1.02,
+    .vector_column_us = 0.0572,
+    .vector_cta_bytes_per_us = 62.7e3,
     .loose_vectors = 4,              // predicted
-    .vectors_in_cluster = {0.352, 0.045},
-    .vectors_in_memory = {1.26, 0.00897},
+    .vector_merge_us = 1.67,
     .copying_launch_us = 3.3,        // this and its rate: 55 random problems (2026-11-24)
     .copied_bytes_per_us = 5.0e6,
     .sm_copied_bytes_per_us = 60e3,  // predicted
@@ -173,7 +159,6 @@ inline constexpr ArchCosts b200_costs = {
     .launch_us = 1.98,
     .cluster_us = 0.34,
     .memory_bytes_per_us = 7.0e6,      // data sheet 7.67 TB/s, less what H200 loses of its own
-    .sm_memory_bytes_per_us = 1,       // not used
     .unhidden = 0.414,                 // sqrt(2) - 1: when fitted, the legs of a right angle
     .fill_us = 0.6,
     .partial_block = 0,                // not known
@@ -182,22 +167,19 @@ inline constexpr ArchCosts b200_costs = {
     .powered_bytes_per_us = 0,         // unknown
     .mma_clocks_per_us = 1520,
     .sm_bytes_per_us = 166e3,
-    .unused_rows = 0,                  // not used, as the next
-    .unused_parts_of_lines = 0,
+    .unused_parts_of_lines = 0,        // not used
     .sm_straddling_sectors = 1.54,     // not told apart; H200's of 2026-11-22
     .sm_straddling_lines = 1.54,
     .l2_straddling_sectors = h200_costs.l2_straddling_lines,
     .l2_straddling_lines = h200_costs.l2_straddling_lines,
-    .straddling_pace = 1,              // as all paces
-    .scattered_rows = 1,               // not used
     .chip_bytes_per_us = 23e6,         // 21.3 fitted; more where rows straddle lines
     .unshared_bytes_per_us = 1,        // not used
-    .distant_rows = 1,                 // not known, as the next two
-    .drift_after_us = 0,
-    .drifted_share = 0,
+    .distant_rows = 1,                 // not known, as the next
+    .drift_us = 0,                     // none
     .line_request_us = 0,              // not used
     .block_floor_us = 0.06,
     .epilogue_bytes_per_us = 45e3,
+    .epilogue_slice_us = 0,            // not told apart
     .register_bytes_per_us = 1,        // not used, as the next two
     .lines_per_us = 1,
     .crowded_lines_per_us = 1,
@@ -225,16 +207,15 @@ inline constexpr ArchCosts b200_costs = {
     .dot_bytes_per_us = 7.0e6,         // as memory_bytes_per_us
     .dot_cta_bytes_per_us = h200_costs.dot_cta_bytes_per_us,
     .dot_output_us = h200_costs.dot_output_us,
-    .dot_batch_us = h200_costs.dot_batch_us,
-    .dot_restaging = h200_costs.dot_restaging,
+    .dot_staging_us = h200_costs.dot_staging_us,
+    .dot_lines_per_us = h200_costs.dot_lines_per_us,
     .vector_launch_us = 0,             // not used, as all of vectors: no such kernel
     .vector_spread_us = 0,
     .vector_unit_us = 0,
     .vector_column_us = 0,
     .vector_cta_bytes_per_us = 1,
     .loose_vectors = 1,
-    .vectors_in_cluster = {0, 0},
-    .vectors_in_memory = {0, 0},
+    .vector_merge_us = 0,
     .copying_launch_us = h200_costs.copying_launch_us,
     .copied_bytes_per_us = 7.7e6,      // as much more than memory_bytes_per_us as on H200
     .sm_copied_bytes_per_us = h200_costs.sm_copied_bytes_per_us,

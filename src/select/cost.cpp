@@ -33,21 +33,20 @@ double requests_for_a_line(const Matrix& matrix, Major major, std::int64_t reade
 
 // Rows of an operand that a CTA loads for its tile: what is outside of the operand is not asked
 // for, but where a gate reorders it. The fullest tile is the slowest, all together weigh on L2.
-// Blocks of 64 that a tile has outside cost time all the same, and so do lines along m or n that
-// end early: 64 of which 16 elements are inside take longer than 64 that are full.
+// Lines along m or n that end early cost time all the same: 64 of which 16 elements are inside take
+// longer than 64 that are full.
 struct LoadedRows {
   double most, mean;
-  double unused;  // those outside, of the fullest tile
+  double unused;  // those outside that lie along m or n, of the fullest tile
 };
 LoadedRows loaded_rows(Major major, std::int64_t extent, int tile, std::int64_t ctas,
                        bool is_gated) {
   const auto rows_of = [&](std::int64_t rows) -> std::int64_t {
     return sm90::operand_rows(major, static_cast<int>(rows));
   };
-  constexpr std::int64_t block = 64;
   const std::int64_t whole = rows_of(tile);
-  const std::int64_t used = major == Major::k ? ceil_div(extent, block) * block : extent;
-  const auto unused = static_cast<double>(std::max<std::int64_t>(0, whole - used));
+  const double unused =
+      major == Major::k ? 0 : static_cast<double>(std::max<std::int64_t>(0, whole - extent));
   if (is_gated) return {static_cast<double>(whole), static_cast<double>(whole), 0};
   const std::int64_t full_tiles = extent / tile;
   const std::int64_t all = full_tiles * whole + rows_of(extent % tile);
@@ -68,9 +67,8 @@ Block block_of(const Problem& problem, const ArchCosts& costs, const KernelConfi
   // More for rows that are pieces of lines, or that begin inside of lines, all or many tiles'.
   const auto work = [&](const Matrix& matrix, Major major, std::int64_t extent, int tile_rows,
                         double sectors, double lines) {
-    const double rows = major == Major::mn ? costs.scattered_rows : 1;
-    if (straddles(matrix)) return rows * (has_whole_sectors(matrix) ? sectors : lines);
-    return rows * (begins_inside_lines(major, extent, tile_rows) ? (1 + sectors) / 2 : 1);
+    if (straddles(matrix)) return has_whole_sectors(matrix) ? sectors : lines;
+    return begins_inside_lines(major, extent, tile_rows) ? (1 + sectors) / 2 : 1;
   };
   // Each CTA of a pair has its own part of B's columns, and the launch chooses the majors.
   const bool is_sm100 = uses_tensor_memory(config);
@@ -98,7 +96,6 @@ Block block_of(const Problem& problem, const ArchCosts& costs, const KernelConfi
     return {.flop = flop,
             .bytes = depth * (a + b),
             .sm_bytes = sm_bytes(a, b, a, b / sm100::groups(config)),
-            .memory_bytes = 0,  // no limit
             .l2_bytes = l2_bytes(a, b / b_shared_by),
             .l2_delivers = depth * (a + b / b_shared_by)};
   }
@@ -107,17 +104,11 @@ Block block_of(const Problem& problem, const ArchCosts& costs, const KernelConfi
                                    has_gate && sm90::gates_rows(config));
   const LoadedRows b = loaded_rows(config.b, problem.n, tile_n, tiles.n * config.cluster.n,
                                    has_gate && sm90::gates_columns(config));
-  const auto unused_bytes = [&](Major major, const LoadedRows& rows) {
-    return depth * rows.unused *
-           (major == Major::k ? costs.unused_rows : costs.unused_parts_of_lines);
-  };
   return {
       .flop = flop,
       .bytes = depth * (a.mean + b.mean),
       .sm_bytes = sm_bytes(a.most, b.most, a.most / config.cluster.n, b.most / config.cluster.m) +
-                  unused_bytes(config.a, a) + unused_bytes(config.b, b),
-      .memory_bytes = depth * (a.most / static_cast<double>(tiles.n * config.cluster.n) +
-                               b.most / static_cast<double>(tiles.m * config.cluster.m)),
+                  depth * (a.unused + b.unused) * costs.unused_parts_of_lines,
       .l2_bytes = l2_bytes(a.mean / config.cluster.n, b.mean / config.cluster.m),
       .l2_delivers = depth * (a.mean / config.cluster.n + b.mean / config.cluster.m),
       .line_requests = std::max(requests_for_a_line(problem.a, config.a, tiles.n),
@@ -230,9 +221,17 @@ double without_turns(const ArchCosts& costs, int tile_n) {
          (costs.wide_without_turns - costs.without_turns) * (tile_n - narrow) / (wide - narrow);
 }
 
+// Of a tile that leaves through staging buffers.
+double staged_us(const Problem& problem, const KernelConfig& config, const ArchCosts& costs,
+                 double output_bytes) {
+  const double us = output_bytes / costs.epilogue_bytes_per_us;
+  if (config.family != Family::cooperative) return us;
+  const int slices = sm90::staged_slices(config) * size_bytes(problem.d.type) / 2;
+  return us + slices * costs.epilogue_slice_us;
+}
+
 struct Time {
   double compute_us, merge_us;
-  double stream_us;  // of the SM that gets most from memory
 };
 
 double memory_merge_us(const ArchCosts& costs, double slice_bytes, int splits, double slices) {
@@ -252,12 +251,10 @@ double drifted_us(const Problem& problem, const DeviceFacts& facts, const ArchCo
   const double operand_bytes = static_cast<double>(problem.m + problem.n) *
                                static_cast<double>(problem.k) * size_bytes(problem.a.type);
   const bool fit_l2 = operand_bytes <= static_cast<double>(facts.l2_bytes);
-  if (fit_l2 || compute_us <= costs.drift_after_us) return compute_us;
-  const double rest_us = compute_us - costs.drift_after_us;
-  const double rest_bytes = delivered_bytes * rest_us / compute_us;
-  return costs.drift_after_us +
-         std::max(rest_us, costs.drifted_share * rest_bytes /
-                               (costs.memory_bytes_per_us * memory_pace(facts)));
+  if (fit_l2 || costs.drift_us == 0) return compute_us;
+  const double share = std::min(1.0, compute_us / costs.drift_us);
+  return std::max(compute_us,
+                  share * delivered_bytes / (costs.memory_bytes_per_us * memory_pace(facts)));
 }
 
 Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
@@ -280,7 +277,7 @@ Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConf
   const double epilogue = has_residues(config) ? cta_outputs / scattered_elements_per_us
                           : is_by_lines        ? output_bytes / line_bytes_per_us(config, costs)
                           : stores_in_turn     ? output_bytes / costs.register_bytes_per_us
-                                               : output_bytes / costs.epilogue_bytes_per_us;
+                                               : staged_us(problem, config, costs, output_bytes);
   // With two accumulators, or two tiles in turn, the next tile is computed during an epilogue.
   const bool hides_epilogue =
       config.takes_turns || (uses_tensor_memory(config) && config.choices.accumulators == 2);
@@ -289,11 +286,12 @@ Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConf
                                                   : epilogue;
   const std::int64_t steps = k_steps(problem, config);
   const Block& block = known.block;
+  // Neighbours share less of lines that rows straddle: lone CTAs then gain nothing by their shape.
   const bool straddles_alone =
       config.cluster.size() == 1 && (straddles(problem.a) || straddles(problem.b));
   const double pace_of_shape = config.takes_turns && whole <= resident
                                    ? without_turns(costs, tile_n) * known.pace
-                               : straddles_alone ? std::max(known.pace, costs.straddling_pace)
+                               : straddles_alone ? std::max(known.pace, 1.0)
                                                  : known.pace;
   const double loading = loading_block_us(problem, config, tile_n);
   const bool ends_inside = problem.k % config.tile.k != 0 && !has_residues(config);
@@ -316,11 +314,6 @@ Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConf
                ? std::max(products, costs.in_turn * (products + epilogue))
                : products + exposed;
   };
-  const auto stream_us = [&](std::int64_t clusters, std::int64_t blocks) {
-    const std::int64_t ctas = clusters * config.cluster.size();
-    return static_cast<double>(blocks * ceil_div(ctas, facts.sm_count)) * block.memory_bytes /
-           costs.sm_memory_bytes_per_us;
-  };
   const double slice_bytes = cta_outputs * sizeof(float);
   const double saved = stores == Stores::from_registers ? costs.register_stores_us : 0;
   const double merge = splits == 1 ? 0
@@ -335,9 +328,7 @@ Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConf
   const double compute_us = static_cast<double>(full_waves) * wave_us(resident, steps) +
                             wave_us(left, steps) + wave_us(slices, slice_steps) +
                             (hides_epilogue ? epilogue : 0);
-  return {drifted_us(problem, facts, costs, compute_us, delivered_bytes), merge,
-          static_cast<double>(full_waves) * stream_us(resident, steps) + stream_us(left, steps) +
-              stream_us(slices, slice_steps)};
+  return {drifted_us(problem, facts, costs, compute_us, delivered_bytes), merge};
 }
 
 }  // namespace
@@ -382,15 +373,13 @@ double predicted_us(const Problem& problem, const DeviceFacts& facts, const Kern
   const ArchCosts& costs = costs_of(config.arch);
   if (config.family == Family::dot) return dot_us(problem, facts, config, splits, sums, costs);
   const Time time = config.family == Family::direct
-                        ? Time{direct_compute_us(problem, facts, config, splits, costs), 0, 0}
+                        ? Time{direct_compute_us(problem, facts, config, splits, costs), 0}
                     : config.family == Family::warp
-                        ? Time{warp_compute_us(problem, facts, config, costs), 0, 0}
+                        ? Time{warp_compute_us(problem, facts, config, costs), 0}
                         : tma_time(problem, facts, config, tile_n, splits, sums, costs, known);
   const double launch = is_unmapped(config) ? costs.unmapped_launch_us : costs.launch_us;
   return launch + (config.cluster.size() > 1 ? costs.cluster_us : 0) +
-         together_us(costs, time.compute_us,
-                     std::max(memory_us(problem, facts, costs), time.stream_us)) +
-         time.merge_us;
+         together_us(costs, time.compute_us, memory_us(problem, facts, costs)) + time.merge_us;
 }
 
 }  // namespace bwgemm

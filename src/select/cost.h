@@ -6,14 +6,14 @@
 //   time    = launch + cluster + the longer of compute and memory + what it does not hide of the
 //             shorter + merge
 //   cluster = a price of kernels whose clusters have more than one CTA
-//   memory  = the longer of all bytes of A, B, D (and C), each moved once, at the rate of device
-//             memory, and of an SM's share of them at the rate of an SM
+//   memory  = all bytes of A, B, D (and C), each moved once, at the rate of device memory
 //   compute = waves * (k blocks of a slice * block + fill) + epilogues that nothing hides; waves of
 //             tiles * slices, the last of which may be smaller and has more power for each SM. A k
 //             that ends inside of a block takes a part of a block more. Of tiles in turn a wave
 //             takes at least a fixed share of products and epilogue together, and with one tile a
 //             CTA, which has no turns, blocks are slower, the narrower the tile the more. Columns
 //             that slices store twice count so.
+//             An epilogue takes the bytes of the tile and a price for each slice that is stored.
 //             Where accumulators leave few registers a fused epilogue adds a price to each tile.
 //             Where D is stored line by line an epilogue takes what a warp for each consumer
 //             needs, and a wave at least as long as they take with nothing to compute meanwhile
@@ -23,16 +23,18 @@
 //   block   = pace of the tile's shape (kernels/rows.h) * max(time of the tensor cores, delivery,
 //             active SMs * energy of products and deliveries / power, a floor); CTAs that share an
 //             SM take turns
-//   delivery = max(one SM: bytes of the operands, and a part of those that a tile has outside of
-//             them; the chip: bytes leaving L2, shared ones of a cluster once), where bytes of rows
-//             that straddle two lines count more than once for both, in whole sectors less so, for
-//             an SM those that it asks for itself, and those that neighbours ask for together count
-//             once, but in clusters of slices; kernels that move lines of operands take a measured
-//             time instead
+//   delivery = max(one SM: bytes of the operands, and of an operand along m or n a part of what a
+//             tile has outside of it; the chip: bytes leaving L2, shared ones of a cluster once),
+//             where bytes of rows that straddle two lines count more than once for both, in whole
+//             sectors less so, for an SM those that it asks for itself, and those that neighbours
+//             ask for together count once, but in clusters of slices; kernels that move lines of
+//             operands take a measured time instead
 //
 // Direct kernels take a step of k at a time, at a rate that depends on alignment alone; dot kernels
 // stream their operands at the rate of the memory or of the loads that their teams have in flight.
 // Both have launch, waves, epilogue or output, and merge of their own kind, as a part of compute.
+// A dot kernel's teams put the short operand into shared memory first, by as many lookups of L1 as
+// their loads touch lines.
 // Of products of vectors a CTA takes one unit after the other, each as long as its loads take.
 //
 // Constants and paces are fitted together, to the kernels that win more than to times
@@ -59,11 +61,10 @@ double predicted_us(const Problem& problem, const DeviceFacts& facts, const Kern
 // What one k block of one CTA asks for.
 struct Block {
   double flop;
-  double bytes;         // of operands that arrive in shared memory, multicast ones included
-  double sm_bytes;      // the same by the time that it takes an SM
-  double memory_bytes;  // of bytes, its share of what comes from memory
-  double l2_bytes;      // the same by L2's time; what CTAs of a cluster, or neighbours, share once
-  double l2_delivers;   // and as bytes
+  double bytes;        // of operands that arrive in shared memory, multicast ones included
+  double sm_bytes;     // the same by the time that it takes an SM
+  double l2_bytes;     // the same by L2's time; what CTAs of a cluster, or neighbours, share once
+  double l2_delivers;  // and as bytes
   double line_requests = 0;  // for one line of L2, at about the same time, where that is many
 };
 

@@ -22,6 +22,34 @@ bool has_pairs(const Matrix& matrix, Major major) {
   return major == Major::k && begins_at_multiples(matrix, pair_bytes);
 }
 
+// A team that stages activations (kernels/dot/activations.h) on an SM that `sharing` teams share.
+// Lanes load what lies eight elements apart, or all rows of such, and L1 looks up one line after
+// the other.
+double staging_us(const Problem& problem, const KernelConfig& config, int rows, std::int64_t unit_k,
+                  double sharing, const ArchCosts& costs) {
+  constexpr double line_elements = 64, unit_elements = dot::unit_elements;
+  const bool in_units = a_major(problem) == Major::k && is_wide(problem.a);
+  const auto inner = a_major(problem) == Major::k ? 1.0 : static_cast<double>(problem.a.ld);
+  const int neighbours = a_major(problem) == Major::k ? 1 : rows;  // in memory
+  const double units = rows * static_cast<double>(unit_k) / unit_elements;
+  const int at_once = 32 * dot::team_warps(config) * (in_units ? 8 : 2);
+  const double lines_of_unit =
+      in_units ? unit_elements / line_elements
+               : unit_elements * std::min(1.0, inner * unit_elements / line_elements) / neighbours;
+  return std::ceil(units / at_once) * costs.dot_staging_us +
+         units * lines_of_unit * sharing / costs.dot_lines_per_us;
+}
+
+// How often a team does so. Its next unit has the same activations only if it is of the same slice
+// of the same batch, and if they all fit.
+double stagings(const Problem& problem, const KernelConfig& config, int rows, std::int64_t unit_k,
+                int splits, std::int64_t units, std::int64_t resident) {
+  const bool is_one = problem.a.batch_stride == 0 || problem.batch <= 1;
+  const std::int64_t alike = units / (splits * (is_one && splits == 1 ? 1 : problem.batch));
+  const bool fits = unit_k <= dot::activation_positions(config, rows);
+  return static_cast<double>(ceil_div(units, fits && alike >= resident ? alike : resident));
+}
+
 // Weights stream at the rate of the memory, or of what the teams at work have in flight.
 double dot_compute_us(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
                       int splits, const ArchCosts& costs) {
@@ -31,16 +59,14 @@ double dot_compute_us(const Problem& problem, const DeviceFacts& facts, const Ke
   const double outputs = static_cast<double>(config.tile.m) * config.tile.n;
   const int rows = static_cast<int>(std::clamp<std::int64_t>(problem.m, 1, config.tile.m));
   const std::int64_t unit_k = ceil_div(k_steps(problem, config), splits) * config.tile.k;
-  const bool restages = dot::teams(config) > 1 && unit_k > dot::activation_positions(config, rows);
-  const double unit_bytes = static_cast<double>(unit_k) * (config.tile.m + config.tile.n) * 2 *
-                                (restages ? costs.dot_restaging : 1) +
+  const double unit_bytes = static_cast<double>(unit_k) * (config.tile.m + config.tile.n) * 2 +
                             outputs * output_bytes_per_element(problem);
   const double outputs_per_thread = 1.0 * rows * config.tile.n / (32 * dot::team_warps(config));
-  // Teams that are warps wait for activations while others of their CTA work.
-  const bool waits = dot::teams(config) == 1 && problem.batch > 1 && problem.a.batch_stride != 0 &&
-                     units / problem.batch < resident;
-  const double unit_us =
-      costs.dot_output_us * outputs_per_thread + (waits ? costs.dot_batch_us : 0);
+  const double unit_us = costs.dot_output_us * outputs_per_thread;
+  const double sharing =
+      std::max(1.0, static_cast<double>(std::min(units, resident)) / facts.sm_count);
+  const double staging = stagings(problem, config, rows, unit_k, splits, units, resident) *
+                         staging_us(problem, config, rows, unit_k, sharing, costs);
   const auto wave_us = [&](std::int64_t teams) {
     const double rate = std::min(costs.dot_bytes_per_us * memory_pace(facts),
                                  static_cast<double>(teams) * team_bytes_per_us);
@@ -51,7 +77,7 @@ double dot_compute_us(const Problem& problem, const DeviceFacts& facts, const Ke
       splits == 1 ? 0
                   : costs.merge_us + splits * outputs * sizeof(float) / costs.merge_bytes_per_us;
   return static_cast<double>(full_waves) * wave_us(resident) + (left > 0 ? wave_us(left) : 0) +
-         merge;
+         staging + merge;
 }
 
 // Launch included. Loads of a CTA's first unit are part of that, longer the more CTAs ask at once;
@@ -75,11 +101,9 @@ double vectors_us(const Problem& problem, const DeviceFacts& facts, const Kernel
                            (costs.dot_bytes_per_us * memory_pace(facts));
   const double spread =
       std::sqrt(std::min(1.0, static_cast<double>(units) / static_cast<double>(resident)));
-  const SliceCost& slice =
-      sums == SliceSums::cluster ? costs.vectors_in_cluster : costs.vectors_in_memory;
   return costs.vector_launch_us + costs.vector_spread_us * spread +
          together_us(costs, work_us, memory_us) +
-         (splits > 1 ? slice.us + splits * slice.each_us : 0);
+         (splits > 1 && sums == SliceSums::memory ? costs.vector_merge_us : 0);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Costs of kernels without tensor maps: direct, dot and warp. See cost.h, and predicted_us() for the
-// arguments.
+// Costs of kernels without tensor maps: direct, dot and warp. See cost.h, and predicted_us() for
+// the arguments.
 #pragma once
 
 #include "core/device_facts.h"
