@@ -16,6 +16,9 @@ enum class Entry : std::uint8_t {
   gemm_strided_batched_ex,
   gemm_batched_ex,
 };
+inline constexpr Entry all_entries[] = {
+    Entry::hgemm,   Entry::hgemm_strided_batched,   Entry::sgemm_ex,
+    Entry::gemm_ex, Entry::gemm_strided_batched_ex, Entry::gemm_batched_ex};
 
 // Of the function with 32-bit sizes; the log does not tell the two apart.
 constexpr const char* name(Entry entry) {

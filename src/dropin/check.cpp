@@ -108,13 +108,11 @@ void compare(const Handle& handle, const Call& call, const CallSettings& setting
 
 cublasStatus_t check(Handle& handle, const Call& call, const CallSettings& settings,
                      std::unique_lock<std::mutex>& lock, const RealCall& real) {
-  Reason reason = Reason::unchecked;
+  const bool can_check = device() != nullptr && device()->can_check();
+  Reason reason = can_check && is_captured(settings.stream) ? Reason::captured : Reason::unchecked;
   std::unique_ptr<OurSide> ours;
   try {
-    require(device() != nullptr && device()->can_check());
-    reason = Reason::captured;
-    require(!is_captured(settings.stream));
-    reason = Reason::unchecked;
+    require(can_check && reason != Reason::captured);
     ours = std::make_unique<OurSide>(our_side(handle, call, settings, reason));
   } catch (const std::exception&) {  // of this file, or no memory
   }

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "dropin/check.h"
+#include "dropin/chosen.h"
 #include "dropin/fork.h"
 #include "dropin/handles.h"
 #include "dropin/reason.h"
@@ -68,7 +69,9 @@ cublasStatus_t dispatch(const Call& call, const void* caller, const RealCall& re
 
   std::unique_lock lock(handle->mutex);
   const std::optional<CallSettings> now = settings_of(*handle, call.handle);
-  const Reason reason = now ? why_forwarded(call, *now) : Reason::handle_state;
+  Reason reason = now ? why_forwarded(call, *now) : Reason::handle_state;
+  if (reason == Reason::none && settings().policy == Policy::faster && !chosen().has(call))
+    reason = Reason::policy;
   if (reason != Reason::none) {
     lock.unlock();
     return forward(call, now ? &*now : nullptr, reason, *cublas, real);

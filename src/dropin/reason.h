@@ -23,6 +23,7 @@ enum class Reason : std::uint8_t {
   algo,            // the program asks for an algorithm by its number
   math_mode,       // pedantic, or not known here
   half_on_device,  // the scalars are half and lie in device memory
+  policy,          // faster, and the call is not one of the chosen ones
   refused,         // by bwgemm: an argument that is wrong or not supported, or no kernel
   captured,        // mode check, which must wait for the stream
   unchecked,       // mode check, which lacks memory or a function of the driver
@@ -30,9 +31,10 @@ enum class Reason : std::uint8_t {
 
 constexpr const char* name(Reason reason) {
   constexpr std::array names = {
-      "",          "unknown_handle", "forked",  "no_device",    "handle_state",
-      "empty",     "null_scalar",    "types",   "compute_type", "algo",
-      "math_mode", "half_on_device", "refused", "captured",     "unchecked"};
+      "",          "unknown_handle", "forked", "no_device",    "handle_state",
+      "empty",     "null_scalar",    "types",  "compute_type", "algo",
+      "math_mode", "half_on_device", "policy", "refused",      "captured",
+      "unchecked"};
   return names[static_cast<std::size_t>(reason)];
 }
 

@@ -36,6 +36,15 @@ Mode mode_of(const std::string& text) {
   return Mode::off;
 }
 
+Policy policy_of(const std::string& text) {
+  if (text.empty() || text == "all") return Policy::all;
+  if (text != "faster") {
+    std::string line = "BWGEMM_CUBLAS_POLICY is ";
+    say(line.append(text).append(", not all or faster: taken for faster"));
+  }
+  return Policy::faster;
+}
+
 bool invariance_of(const std::string& text) {
   if (text == "1") return true;
   if (text == "0") return false;
@@ -83,8 +92,10 @@ bool asks_for_batch_invariance(const char* cublas_workspace_config,
 Settings read_settings() {
   Settings read;
   read.mode = mode_of(variable("BWGEMM_CUBLAS"));
+  read.policy = policy_of(variable("BWGEMM_CUBLAS_POLICY"));
   read.batch_invariant = invariance_of(variable("BWGEMM_CUBLAS_BATCH_INVARIANT"));
   read.log_file = variable("BWGEMM_CUBLAS_LOG");
+  read.chosen_file = variable("BWGEMM_CUBLAS_CHOSEN");
   return read;
 }
 

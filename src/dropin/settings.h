@@ -15,17 +15,24 @@ enum class Mode : std::uint8_t {
   serve,  // what can be served is computed by bwgemm
 };
 
+enum class Policy : std::uint8_t {
+  all,     // what can be served is served
+  faster,  // if the file of chosen calls has it
+};
+
 struct Settings {
   Mode mode = Mode::serve;
+  Policy policy = Policy::all;
   bool batch_invariant = false;
-  std::string log_file;  // of the counts; empty: none, or standard error in mode log
+  std::string log_file;     // of the counts; empty: none, or standard error in mode log
+  std::string chosen_file;  // of policy faster; empty: none
 };
 
 // Of this process.
 const Settings& settings();
 
 // What the variables say now. A value that is not understood is named on standard error; of the
-// mode it means off.
+// mode it means off, of the policy faster.
 Settings read_settings();
 
 // Whether the two workspaces that the environment asks cuBLAS to have are so small that it cannot

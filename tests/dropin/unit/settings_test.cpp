@@ -12,6 +12,7 @@ namespace {
 
 using dropin::asks_for_batch_invariance;
 using dropin::Mode;
+using dropin::Policy;
 using dropin::read_settings;
 using ::testing::HasSubstr;
 
@@ -24,14 +25,25 @@ TEST(DropinSettings, Modes) {
   }
 }
 
+TEST(DropinSettings, Policies) {
+  for (const auto& [text, policy] : {std::pair("", Policy::all), std::pair("all", Policy::all),
+                                     std::pair("faster", Policy::faster)}) {
+    const Variable variable("BWGEMM_CUBLAS_POLICY", text);
+    EXPECT_EQ(read_settings().policy, policy) << text;
+  }
+}
+
 TEST(DropinSettings, WhatIsNotUnderstoodIsSaid) {
   const Variable mode("BWGEMM_CUBLAS", "on"), invariant("BWGEMM_CUBLAS_BATCH_INVARIANT", "yes");
+  const Variable policy("BWGEMM_CUBLAS_POLICY", "fast");
   ::testing::internal::CaptureStderr();
   const dropin::Settings settings = read_settings();
   const std::string said = ::testing::internal::GetCapturedStderr();
   EXPECT_EQ(settings.mode, Mode::off);
+  EXPECT_EQ(settings.policy, Policy::faster);
   EXPECT_TRUE(settings.batch_invariant);
   EXPECT_THAT(said, HasSubstr("BWGEMM_CUBLAS is on, not off, log, check or serve"));
+  EXPECT_THAT(said, HasSubstr("BWGEMM_CUBLAS_POLICY is fast, not all or faster"));
   EXPECT_THAT(said, HasSubstr("BWGEMM_CUBLAS_BATCH_INVARIANT is yes, not 0 or 1"));
 }
 
