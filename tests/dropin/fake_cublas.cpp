@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <mutex>
+#include <pthread.h>
 #include <set>
 
 #include "dropin/fake_multiply.h"
@@ -27,6 +28,10 @@ std::set<cublasHandle_t> handles;
 FakeProduct last{};
 double error = 0;
 bool records_only = false, does_call_out = false;
+
+// Free in a child, whoever held it in the parent.
+[[maybe_unused]] const int at_fork =
+    pthread_atfork([] { mutex.lock(); }, [] { mutex.unlock(); }, [] { mutex.unlock(); });
 
 bool exists(cublasHandle_t handle) {
   const std::lock_guard lock(mutex);

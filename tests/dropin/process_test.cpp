@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What holds for a process: modes, variables of frameworks, devices that cannot be served, forks,
 // several copies of cuBLAS. Each in a process of its own, as the environment is read once.
+#include <atomic>
 #include <dlfcn.h>
 #include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <string>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 #include "dropin/preloaded.h"
@@ -102,6 +104,29 @@ TEST_F(DropinChild, DISABLED_Forks) {
   EXPECT_EQ(fakeCublasLast().count, 0) << "the parent is served as before";
 }
 
+// Another thread is inside a call of the handle, most of the time, and holds what calls hold.
+TEST_F(DropinChild, DISABLED_ForksDuringCalls) {
+  std::atomic<bool> ends{false};
+  std::thread busy([&] {
+    while (!ends) call().run("cublasGemmEx");
+  });
+  for (int turn = 0; turn < 20; ++turn) {
+    const pid_t forked = fork();
+    if (forked == 0) {
+      alarm(10);  // a child that waits for ever is a failure, not a hang
+      call().run("cublasGemmEx");
+      cublasSetWorkspace_v2(handle(), nullptr, 0);
+      _exit(fakeCublasLast().count == 1 ? 42 : 1);
+    }
+    int ended = 0;
+    EXPECT_EQ(waitpid(forked, &ended, 0), forked);
+    EXPECT_EQ(WIFEXITED(ended) ? WEXITSTATUS(ended) : -1, 42);
+    if (HasFailure()) break;
+  }
+  ends = true;
+  busy.join();
+}
+
 // A plugin that brings a cuBLAS of its own, which the program does not see.
 TEST_F(DropinChild, DISABLED_PluginWithItsOwnCublas) {
   void* const plugin = dlopen(std::getenv("BWGEMM_TEST_PLUGIN"), RTLD_NOW | RTLD_LOCAL);
@@ -157,6 +182,8 @@ TEST(DropinProcess, DeviceThatCannotBeServed) {
 TEST(DropinProcess, Forks) {
   child("Forks", {});
   child("Forks", {{"BWGEMM_CUBLAS_LOG", "/dev/null"}});
+  child("ForksDuringCalls", {});
+  child("ForksDuringCalls", {{"BWGEMM_CUBLAS_LOG", "/dev/null"}});
 }
 
 TEST(DropinProcess, SeveralCopiesOfCublas) {

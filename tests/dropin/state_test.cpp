@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is served, and that a served call has the state of its handle of cuBLAS: stream, workspace,
 // pointer mode, multiprocessors, context. Over the double of the driver, which records launches.
+#include <atomic>
+#include <functional>
 #include <gtest/gtest.h>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "dropin/preloaded.h"
 #include "support/fake_cuda.h"
@@ -257,6 +260,37 @@ TEST_F(DropinState, ThreadsShareAHandle) {
   std::map<std::int64_t, int> seen;
   for (long at = 0; at < threads * calls; ++at) ++seen[fake_cuda().launch(at)->params.k];
   for (int thread = 0; thread < threads; ++thread) EXPECT_EQ(seen[64 * (thread + 1)], calls);
+}
+
+// bwgemm's settings belong to the call from the first of them to its launch. The second thread is
+// given time: where it needs more, the test shows nothing.
+std::function<void()> at_launch;
+
+TEST_F(DropinState, CallsOfAHandleFollowEachOther) {
+  launch_of(call());
+  std::atomic<bool> second_is_done{false};
+  bool saw_it = true;
+  std::thread second;
+  at_launch = [&] {
+    second = std::thread([&] {
+      check(driver().ctx_set_current(context_of_test()), "cuCtxSetCurrent");
+      call().run("cublasGemmEx");
+      second_is_done = true;
+    });
+    for (int turn = 0; turn < 50 && !second_is_done; ++turn)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    saw_it = second_is_done;
+  };
+  fake_cuda().on_call([](const char* entry) {
+    if (std::string_view(entry) != "cuLaunchKernelEx" || !at_launch) return;
+    std::exchange(at_launch, nullptr)();
+  });
+  EXPECT_EQ(call().run("cublasGemmEx"), CUBLAS_STATUS_SUCCESS);
+  ASSERT_TRUE(second.joinable()) << "nothing was launched";
+  second.join();
+  EXPECT_FALSE(saw_it) << "a call came between another call's settings and its launch";
+  EXPECT_TRUE(second_is_done);
+  fake_cuda().reset();
 }
 
 TEST_F(DropinState, AHandleOfEachThread) {
