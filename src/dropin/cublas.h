@@ -45,7 +45,8 @@ class Inside {
   static bool now() { return depth > 0; }
 
  private:
-  static constinit thread_local int depth;
+  // The library is loaded with the program, which has room for it then: found without a call.
+  [[gnu::tls_model("initial-exec")]] static constinit thread_local int depth;
 };
 
 // Calls a function of cuBLAS on the program's behalf.

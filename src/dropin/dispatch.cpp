@@ -20,12 +20,14 @@ const Cublas* cublas_for(const Handle* handle, const void* caller) {
   return handle != nullptr ? handle->cublas : cublas_of(caller);
 }
 
-// Why bwgemm cannot serve any call of the handle.
-Reason why_never(const Handle* handle) {
+// Why bwgemm cannot serve the call, whatever the handle is set to. Needs no lock.
+Reason why_never(const Handle* handle, const Call& call) {
   if (handle == nullptr) return Reason::unknown_handle;
   if (handle->forks != fork_count()) return Reason::forked;
   if (handle->product.handle == nullptr) return Reason::no_device;
-  return Reason::none;
+  if (const Reason reason = why_forwarded(call); reason != Reason::none) return reason;
+  const bool is_chosen = settings().policy == Policy::all || chosen().has(call);
+  return is_chosen ? Reason::none : Reason::policy;
 }
 
 cublasStatus_t forward(const Call& call, const CallSettings* settings, Reason reason,
@@ -64,14 +66,12 @@ cublasStatus_t dispatch(const Call& call, const void* caller, const RealCall& re
   if (cublas == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
   const Mode mode = settings().mode;
   if (mode == Mode::off || Inside::now()) return real(*cublas);
-  if (const Reason never = why_never(handle); never != Reason::none)
+  if (const Reason never = why_never(handle, call); never != Reason::none)
     return forward(call, nullptr, never, *cublas, real);
 
   std::unique_lock lock(handle->mutex);
   const std::optional<CallSettings> now = settings_of(*handle, call.handle);
-  Reason reason = now ? why_forwarded(call, *now) : Reason::handle_state;
-  if (reason == Reason::none && settings().policy == Policy::faster && !chosen().has(call))
-    reason = Reason::policy;
+  const Reason reason = now ? why_forwarded(call, *now) : Reason::handle_state;
   if (reason != Reason::none) {
     lock.unlock();
     return forward(call, now ? &*now : nullptr, reason, *cublas, real);

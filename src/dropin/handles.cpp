@@ -42,9 +42,9 @@ Product spare_of(const ContextIdentity& context) {
   return {};
 }
 
-// In the context that is current, as cuBLAS's own handle.
+// In the context that is current, as cuBLAS's own handle. None in mode off.
 Product new_product() {
-  const Library* const bwgemm = library();
+  const Library* const bwgemm = settings().mode != Mode::off ? library() : nullptr;
   if (bwgemm == nullptr) return {};
   const ContextIdentity context = current_context();
   if (const Product found = spare_of(context); found.handle != nullptr) return found;

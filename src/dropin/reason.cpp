@@ -27,13 +27,17 @@ bool is_served_math_mode(int mode) {
 
 }  // namespace
 
-Reason why_forwarded(const Call& call, const CallSettings& settings) {
+Reason why_forwarded(const Call& call) {
   if (call.is_empty()) return Reason::empty;
   if (call.alpha == nullptr || call.beta == nullptr) return Reason::null_scalar;
   if (call.compute != CUBLAS_COMPUTE_32F && call.compute != CUBLAS_COMPUTE_16F)
     return Reason::compute_type;
   if (!has_served_types(call)) return Reason::types;
   if (!has_served_algo(call)) return Reason::algo;
+  return Reason::none;
+}
+
+Reason why_forwarded(const Call& call, const CallSettings& settings) {
   if (!is_served_math_mode(settings.math_mode)) return Reason::math_mode;
   if (call.has_half_scalars() && settings.has_device_scalars()) return Reason::half_on_device;
   return Reason::none;

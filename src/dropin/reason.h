@@ -38,8 +38,10 @@ constexpr const char* name(Reason reason) {
   return names[static_cast<std::size_t>(reason)];
 }
 
-// Whether the call can be served, as far as the call and the handle's settings decide that.
-// Depends on nothing else, so that equal calls are computed by the same library each time.
+// Whether the call can be served, as far as it decides that by itself; and whether it can with its
+// handle's settings, if so. Nothing else is looked at, so that equal calls are computed by the same
+// library each time.
+Reason why_forwarded(const Call& call);
 Reason why_forwarded(const Call& call, const CallSettings& settings);
 
 }  // namespace bwgemm::dropin

@@ -5,7 +5,6 @@
 #include "dropin/cublas.h"
 #include "dropin/fork.h"
 #include "dropin/handles.h"
-#include "dropin/settings.h"
 
 namespace {
 
@@ -17,9 +16,7 @@ using bwgemm::dropin::find_handle;
 using bwgemm::dropin::fork_count;
 using bwgemm::dropin::Handle;
 using bwgemm::dropin::Inside;
-using bwgemm::dropin::Mode;
 using bwgemm::dropin::remove_handle;
-using bwgemm::dropin::settings;
 
 // Null if the process has no cuBLAS.
 const Cublas* cublas_for(const Handle* handle, const void* caller) {
@@ -40,8 +37,7 @@ cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
   if (cublas == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
   const bool is_own = Inside::now();
   const cublasStatus_t status = call_real(cublas->create, handle);
-  if (status == CUBLAS_STATUS_SUCCESS && !is_own && settings().mode != Mode::off)
-    add_handle(*handle, cublas);
+  if (status == CUBLAS_STATUS_SUCCESS && !is_own) add_handle(*handle, cublas);
   return status;
 }
 

@@ -68,7 +68,9 @@ TEST(DropinReason, OfEachCall) {
               CUBLAS_GEMM_DEFAULT};
     CallSettings settings{};
     tried.change(call, settings);
-    EXPECT_EQ(name(why_forwarded(call, settings)), tried.reason) << &tried - cases;
+    Reason reason = why_forwarded(call);
+    if (reason == Reason::none) reason = why_forwarded(call, settings);
+    EXPECT_EQ(name(reason), tried.reason) << &tried - cases;
   }
 }
 
