@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# Installation in components: runtime (the library and its notices), dev (headers, link name, CMake
-# package, pkg-config file, the pages of docs) and, where the tests are built, vgpu (the virtual GPU
-# and what it executes). Everything is relocatable.
+# Installation in components: runtime (the library and its notices), dropin (the library that is
+# preloaded in front of cuBLAS, and its launcher), dev (headers, link name, CMake package, pkg-config
+# file, the pages of docs) and, where the tests are built, vgpu (the virtual GPU and what it
+# executes). Everything is relocatable.
 include(CMakePackageConfigHelpers)
 
 install(TARGETS bwgemm EXPORT bwgemmTargets
@@ -22,6 +23,26 @@ install(DIRECTORY include/bwgemm
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
   COMPONENT dev
 )
+
+# It finds the library beside itself, and the launcher finds it from its own folder. The build tree
+# has both too.
+if(TARGET bwgemm_cublas)
+  install(TARGETS bwgemm_cublas LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT dropin)
+  function(bwgemm_configure_launcher to libraries_from_programs)
+    set(BWGEMM_LIBRARIES_FROM_PROGRAMS "${libraries_from_programs}")
+    configure_file(packaging/bwgemm-run.in "${to}" @ONLY
+      FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE
+                       WORLD_READ WORLD_EXECUTE
+    )
+  endfunction()
+  bwgemm_configure_launcher("${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/bwgemm-run" "../lib")
+  cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_LIBDIR
+    BASE_DIRECTORY "${CMAKE_INSTALL_FULL_BINDIR}" OUTPUT_VARIABLE libraries_from_programs
+  )
+  set(launcher "${PROJECT_BINARY_DIR}/bwgemm-run")
+  bwgemm_configure_launcher("${launcher}" "${libraries_from_programs}")
+  install(PROGRAMS "${launcher}" DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT dropin)
+endif()
 
 # The driver finds its index, and that the PTX, beside itself. In a folder of its own, so that no
 # program takes it for the real driver without being told.

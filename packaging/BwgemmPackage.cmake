@@ -12,6 +12,9 @@ set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
 )
 set(CPACK_COMPONENTS_GROUPING IGNORE)
 set(CPACK_COMPONENTS_ALL runtime dev)
+if(TARGET bwgemm_cublas)
+  list(APPEND CPACK_COMPONENTS_ALL dropin)
+endif()
 if(TARGET bwgemm_vgpu_driver)
   list(APPEND CPACK_COMPONENTS_ALL vgpu)
 endif()
@@ -20,7 +23,7 @@ endif()
 set(CPACK_ARCHIVE_COMPONENT_INSTALL ON)
 set(CPACK_COMPONENT_INCLUDE_TOPLEVEL_DIRECTORY OFF)
 string(TOLOWER "${CMAKE_SYSTEM_NAME}-${CMAKE_SYSTEM_PROCESSOR}" system)
-foreach(component runtime dev vgpu)
+foreach(component runtime dropin dev vgpu)
   string(TOUPPER ${component} key)
   set(CPACK_ARCHIVE_${key}_FILE_NAME "bwgemm-${component}-${PROJECT_VERSION}-${system}")
 endforeach()
@@ -47,6 +50,15 @@ file(WRITE "${control}/shlibs"
 file(WRITE "${control}/triggers" "activate-noawait ldconfig\n")
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA "${control}/shlibs;${control}/triggers")
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+
+# It is made for the library of its own build.
+set(CPACK_DEBIAN_DROPIN_PACKAGE_NAME "libbwgemm-cublas")
+set(CPACK_COMPONENT_DROPIN_DESCRIPTION
+  "A library to preload in front of cuBLAS, which computes 16-bit products by bwgemm."
+)
+set(CPACK_DEBIAN_DROPIN_PACKAGE_DEPENDS
+  "${runtime_package} (= ${PROJECT_VERSION}), libc6 (>= 2.34), libgcc-s1"
+)
 
 set(CPACK_DEBIAN_DEV_PACKAGE_NAME "libbwgemm-dev")
 set(CPACK_DEBIAN_DEV_PACKAGE_SECTION "libdevel")

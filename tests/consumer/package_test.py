@@ -12,7 +12,8 @@ import unittest
 
 from prefix import HERE, environment, output
 
-PACKAGES = {"libbwgemm1": "runtime", "libbwgemm-dev": "dev", "bwgemm-vgpu": "vgpu"}
+PACKAGES = {"libbwgemm1": "runtime", "libbwgemm-cublas": "dropin", "libbwgemm-dev": "dev",
+            "bwgemm-vgpu": "vgpu"}
 
 
 class Packages(unittest.TestCase):
@@ -67,11 +68,14 @@ class Packages(unittest.TestCase):
             listed = [line.split(None, 5) for line in output("dpkg-deb", "-c", deb).splitlines()]
             for mode, owner, *_, path in listed:
                 self.assertEqual(owner, "root/root", path)
-                self.assertIn(mode, ("drwxr-xr-x", "-rw-r--r--", "lrwxrwxrwx"), path)
+                program = path == "./usr/bin/bwgemm-run"
+                modes = ("-rwxr-xr-x",) if program else ("drwxr-xr-x", "-rw-r--r--", "lrwxrwxrwx")
+                self.assertIn(mode, modes, path)
             own = {path.split(" -> ")[0] for mode, *_, path in listed if mode[0] != "d"}
             self.assertFalse(files & own, "two packages hold the same file")
             files |= own
-        self.assertIn("./usr/lib/bwgemm/vgpu/kernels.index", files)
+        self.assertLessEqual({"./usr/lib/bwgemm/vgpu/kernels.index", "./usr/bin/bwgemm-run",
+                              "./usr/lib/libbwgemm_cublas.so"}, files)
         self.assertFalse([path for path in files if re.fullmatch(r"\./usr/lib/libcuda.*", path)],
                          "the virtual driver lies where the dynamic linker looks")
         control = os.path.join(self.folder, "control")

@@ -30,7 +30,8 @@ const Rules library = {
      {"select", {"core", "kernels"}},
      {"plan", {"core", "kernels"}},
      {"launch", {"core", "kernels", "plan"}},
-     {"api", {"core", "kernels", "select", "plan", "launch"}}},
+     {"api", {"core", "kernels", "select", "plan", "launch"}},
+     {"dropin", {}}},                        // stands on the public header alone
     {{"plan/plan.h", "select/select.h"},     // Choice is what a plan is made from
      {"plan/copies.h", "select/copies.h"}},  // and Copies what theirs is
 };

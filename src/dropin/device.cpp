@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dropin/device.h"
+
+#include <cstdlib>
+#include <dlfcn.h>
+
+namespace bwgemm::dropin {
+namespace {
+
+template <class Function>
+void find(void* from, const char* name, Function*& function) {
+  function = reinterpret_cast<Function*>(dlsym(from, name));
+}
+
+const Device* opened() {
+  const char* const named = secure_getenv("BWGEMM_LIBCUDA");
+  const char* const path = named != nullptr && *named != '\0' ? named : "libcuda.so.1";
+  void* const from = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (from == nullptr) return nullptr;
+  static Device found{};
+  find(from, "cuCtxGetCurrent", found.ctx_get_current);
+  find(from, "cuCtxGetId", found.ctx_get_id);
+  find(from, "cuCtxPushCurrent_v2", found.ctx_push_current);
+  find(from, "cuCtxPopCurrent_v2", found.ctx_pop_current);
+  find(from, "cuMemAlloc_v2", found.mem_alloc);
+  find(from, "cuMemFree_v2", found.mem_free);
+  find(from, "cuMemcpyHtoDAsync_v2", found.memcpy_htod_async);
+  find(from, "cuMemcpyDtoHAsync_v2", found.memcpy_dtoh_async);
+  find(from, "cuMemcpyDtoDAsync_v2", found.memcpy_dtod_async);
+  find(from, "cuMemsetD8Async", found.memset_d8_async);
+  find(from, "cuStreamSynchronize", found.stream_synchronize);
+  find(from, "cuStreamIsCapturing", found.stream_is_capturing);
+  return &found;
+}
+
+}  // namespace
+
+bool Device::can_check() const {
+  return ctx_push_current != nullptr && ctx_pop_current != nullptr && mem_alloc != nullptr &&
+         mem_free != nullptr && memcpy_htod_async != nullptr && memcpy_dtoh_async != nullptr &&
+         memcpy_dtod_async != nullptr && memset_d8_async != nullptr &&
+         stream_synchronize != nullptr && stream_is_capturing != nullptr;
+}
+
+const Device* device() {
+  static const Device* const once = opened();
+  return once;
+}
+
+ContextIdentity current_context() {
+  ContextIdentity found;
+  const Device* const driver = device();
+  if (driver == nullptr || driver->ctx_get_current == nullptr || driver->ctx_get_id == nullptr ||
+      driver->ctx_get_current(&found.context) != CUDA_SUCCESS || found.context == nullptr ||
+      driver->ctx_get_id(found.context, &found.number) != CUDA_SUCCESS)
+    return {};
+  return found;
+}
+
+}  // namespace bwgemm::dropin

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// What this library needs of the CUDA driver, beside what bwgemm does with it: to know contexts
+// apart, and in mode check to copy and compare.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cuda.h>
+
+namespace bwgemm::dropin {
+
+// Members have the functions' names without "cu". Those that the driver lacks are null.
+struct Device {
+  CUresult (*ctx_get_current)(CUcontext*);
+  CUresult (*ctx_get_id)(CUcontext, unsigned long long*);
+  CUresult (*ctx_push_current)(CUcontext);
+  CUresult (*ctx_pop_current)(CUcontext*);
+  CUresult (*mem_alloc)(CUdeviceptr*, std::size_t);
+  CUresult (*mem_free)(CUdeviceptr);
+  CUresult (*memcpy_htod_async)(CUdeviceptr, const void*, std::size_t, CUstream);
+  CUresult (*memcpy_dtoh_async)(void*, CUdeviceptr, std::size_t, CUstream);
+  CUresult (*memcpy_dtod_async)(CUdeviceptr, CUdeviceptr, std::size_t, CUstream);
+  CUresult (*memset_d8_async)(CUdeviceptr, unsigned char, std::size_t, CUstream);
+  CUresult (*stream_synchronize)(CUstream);
+  CUresult (*stream_is_capturing)(CUstream, CUstreamCaptureStatus*);
+
+  bool can_check() const;  // it has what mode check needs
+};
+
+// The driver that bwgemm opens; null if there is none.
+const Device* device();
+
+// A context while it lives: contexts made later have other numbers, though perhaps its address.
+struct ContextIdentity {
+  CUcontext context = nullptr;
+  unsigned long long number = 0;
+
+  bool is_known() const { return context != nullptr; }
+  bool operator==(const ContextIdentity& other) const {
+    return context == other.context && number == other.number;
+  }
+};
+
+// Of the calling thread. Unknown if there is none or the driver does not tell.
+ContextIdentity current_context();
+
+}  // namespace bwgemm::dropin

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dropin/handles.h"
+
+#include <array>
+#include <cstdint>
+#include <new>
+
+#include "dropin/fork.h"
+#include "dropin/library.h"
+#include "dropin/settings.h"
+
+namespace bwgemm::dropin {
+namespace {
+
+// A hash table with open addresses. A place that was used once is searched across for ever.
+constexpr std::size_t places = 1024;
+constinit std::array<Handle, places> table{};
+constinit std::array<Product, places> spare{};  // of handles that were destroyed
+constinit std::size_t spare_count = 0;
+constinit char removed_mark = 0;
+
+cublasHandle_t removed() {
+  return reinterpret_cast<cublasHandle_t>(&removed_mark);
+}
+
+std::size_t first_place(cublasHandle_t handle) {
+  const auto bits = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(handle));
+  return static_cast<std::size_t>((bits >> 4) * 0x9e3779b97f4a7c15U >> 54);
+}
+static_assert(places == std::size_t{1} << (64 - 54));
+
+// Null in the product if there is none: of another context, none can serve.
+Product spare_of(const ContextIdentity& context) {
+  if (!context.is_known()) return {};
+  const std::lock_guard lock(seldom());
+  for (std::size_t at = 0; at < spare_count; ++at) {
+    if (!(spare[at].context == context)) continue;
+    const Product found = spare[at];
+    spare[at] = spare[--spare_count];
+    return found;
+  }
+  return {};
+}
+
+// In the context that is current, as cuBLAS's own handle. None in mode off.
+Product new_product() {
+  const Library* const bwgemm = settings().mode != Mode::off ? library() : nullptr;
+  if (bwgemm == nullptr) return {};
+  const ContextIdentity context = current_context();
+  if (const Product found = spare_of(context); found.handle != nullptr) return found;
+  Product made;
+  made.context = context;
+  if (bwgemm->create(&made.handle) != BWGEMM_STATUS_SUCCESS) {
+    std::string line = "calls go to cuBLAS: ";
+    say(line.append(bwgemm->last_error()));
+    return {};
+  }
+  if (settings().batch_invariant)
+    bwgemm->set_determinism(made.handle, BWGEMM_DETERMINISM_BATCH_INVARIANT);
+  return made;
+}
+
+void fill(Handle& place, cublasHandle_t handle, const Cublas* cublas, const Product& product) {
+  new (&place.mutex) std::mutex;  // perhaps held by a thread that a fork left behind
+  place.cublas = cublas;
+  place.forks = fork_count();
+  place.product = product;
+  place.workspace = nullptr;
+  place.workspace_size = 0;
+  place.of.store(handle, std::memory_order_release);
+}
+
+}  // namespace
+
+Handle* find_handle(cublasHandle_t handle) {
+  if (handle == nullptr) return nullptr;
+  std::size_t at = first_place(handle);
+  for (std::size_t looked = 0; looked < places; ++looked, at = (at + 1) % places) {
+    const cublasHandle_t there = table[at].of.load(std::memory_order_acquire);
+    if (there == handle) return &table[at];
+    if (there == nullptr) return nullptr;
+  }
+  return nullptr;
+}
+
+void add_handle(cublasHandle_t handle, const Cublas* cublas) {
+  const Product product = new_product();
+  const std::lock_guard lock(seldom());
+  if (Handle* const known = find_handle(handle)) return fill(*known, handle, cublas, product);
+  std::size_t at = first_place(handle);
+  for (std::size_t looked = 0; looked < places; ++looked, at = (at + 1) % places) {
+    const cublasHandle_t there = table[at].of.load(std::memory_order_relaxed);
+    if (there == nullptr || there == removed()) return fill(table[at], handle, cublas, product);
+  }
+}
+
+void remove_handle(cublasHandle_t handle) {
+  const std::lock_guard lock(seldom());
+  Handle* const known = find_handle(handle);
+  if (known == nullptr) return;
+  const Product& product = known->product;
+  if (product.handle != nullptr && known->forks == fork_count() && product.context.is_known() &&
+      spare_count < places)
+    spare[spare_count++] = product;
+  known->of.store(removed(), std::memory_order_release);
+}
+
+}  // namespace bwgemm::dropin

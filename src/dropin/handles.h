@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is known of the handles of cuBLAS that the program made, and the handle of bwgemm that
+// serves each of them.
+//
+// A handle of bwgemm is made when the program makes one of cuBLAS, in the same context. It is never
+// destroyed, because graphs that captured its calls may be launched later than the program destroys
+// the handle of cuBLAS. The next handle that is made in the context has it.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <mutex>
+
+#include "bwgemm/bwgemm.h"
+#include "dropin/cublas.h"
+#include "dropin/device.h"
+
+namespace bwgemm::dropin {
+
+// A handle of bwgemm, and what it was set to.
+struct Product {
+  bwgemmHandle_t handle = nullptr;
+  ContextIdentity context;
+  cudaStream_t stream = nullptr;
+  int pointer_mode = BWGEMM_POINTER_MODE_HOST, sm_count_target = 0;
+};
+
+struct Handle {
+  std::atomic<cublasHandle_t> of{nullptr};
+  const Cublas* cublas = nullptr;
+  unsigned forks = 0;  // fork_count() when it was made
+  std::mutex mutex;    // held from the first of bwgemm's settings of a call to the call; guards all
+  Product product;     // without a handle: there is none for the device
+  void* workspace = nullptr;
+  std::size_t workspace_size = 0;
+};
+
+// Without a lock. Null if the handle was not made through this library.
+Handle* find_handle(cublasHandle_t handle);
+
+// Of a new handle of cuBLAS. Where there is no room for more, it stays unknown.
+void add_handle(cublasHandle_t handle, const Cublas* cublas);
+
+// Before cuBLAS destroys the handle: afterwards a new one may have its address.
+void remove_handle(cublasHandle_t handle);
+
+}  // namespace bwgemm::dropin

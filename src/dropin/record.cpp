@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dropin/record.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fcntl.h>
+#include <map>
+#include <mutex>
+#include <new>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "dropin/fork.h"
+#include "dropin/settings.h"
+
+namespace bwgemm::dropin {
+
+const char* const columns =
+    "process,function,transa,transb,m,n,k,Atype,Btype,Ctype,compute,algo,lda,ldb,ldc,strideA,"
+    "strideB,strideC,batch,align,scalars,math,workspace,outcome,reason,calls\n";
+
+namespace {
+
+// As fields of a line, with a comma behind each.
+class Line {
+ public:
+  Line& operator<<(const char* text) {
+    line_.append(text).append(1, ',');
+    return *this;
+  }
+  Line& operator<<(std::int64_t number) { return *this << std::to_string(number).c_str(); }
+  const std::string& text() const { return line_; }
+
+ private:
+  std::string line_;
+};
+
+// Up to 16 bytes, which is all that decides about a kernel.
+std::int64_t alignment(const Call& call) {
+  std::uintptr_t bits = 16;
+  if (!call.by_pointers())
+    for (const Operand* operand : {&call.a, &call.b, &call.c})
+      bits |= reinterpret_cast<std::uintptr_t>(operand->data);
+  return static_cast<std::int64_t>(bits & (~bits + 1));
+}
+
+const char* outcome_name(Outcome outcome, Reason reason) {
+  if (outcome == Outcome::forwarded && reason == Reason::none) return "servable";
+  constexpr const char* names[] = {"served", "forwarded", "agreed", "differed"};
+  return names[static_cast<std::size_t>(outcome)];
+}
+
+struct Counts {
+  std::map<std::string, std::uint64_t> calls;
+  unsigned forks = 0;  // fork_count() of the process whose calls these are
+};
+
+void write_all(int file, const std::string& text) {
+  for (std::size_t done = 0; done < text.size();) {
+    const ssize_t written = write(file, text.data() + done, text.size() - done);
+    if (written <= 0) return;
+    done += static_cast<std::size_t>(written);
+  }
+}
+
+// Several processes may end at once; the first one writes the names of the columns.
+void append(const std::string& path, const std::string& lines) {
+  const int file = open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+  if (file < 0) {
+    std::string line = "the counts cannot be written to ";
+    return say(line.append(path));
+  }
+  flock(file, LOCK_EX);
+  struct stat found {};
+  const bool is_new = fstat(file, &found) == 0 && found.st_size == 0;
+  write_all(file, is_new ? columns + lines : lines);
+  close(file);
+}
+
+Counts& counts() {
+  static Counts* const all = new Counts;  // calls may come as late as they like
+  return *all;
+}
+
+void write_counts() {
+  const std::lock_guard lock(seldom());
+  const Counts& all = counts();
+  if (all.calls.empty() || all.forks != fork_count()) return;
+  const std::string process = std::to_string(getpid()) + ",";
+  std::string lines;
+  for (const auto& [kind, number] : all.calls)
+    lines.append(process).append(kind).append(std::to_string(number)).append("\n");
+  const std::string& path = settings().log_file;
+  if (path.empty())
+    write_all(STDERR_FILENO, columns + lines);
+  else
+    append(path, lines);
+}
+
+void count(const std::string& kind) {
+  static const int at_end = std::atexit(write_counts);
+  if (at_end != 0) return;
+  const std::lock_guard lock(seldom());
+  Counts& all = counts();
+  if (all.forks != fork_count()) all.calls.clear();  // the parent writes its own
+  all.forks = fork_count();
+  ++all.calls[kind];
+}
+
+}  // namespace
+
+std::string kind_of(const Call& call, const CallSettings* settings, Outcome outcome,
+                    Reason reason) {
+  Line line;
+  line << name(call.entry) << call.transa << call.transb << call.m << call.n << call.k;
+  line << call.a.type << call.b.type << call.c.type << call.compute << call.algo;
+  line << call.a.ld << call.b.ld << call.c.ld << call.a.stride << call.b.stride << call.c.stride;
+  line << call.batch << alignment(call);
+  if (settings != nullptr)
+    line << (settings->has_device_scalars() ? "device" : "host") << settings->math_mode
+         << static_cast<std::int64_t>(settings->workspace_size);
+  else
+    line << ""
+         << ""
+         << "";
+  line << outcome_name(outcome, reason) << name(reason);
+  return line.text();
+}
+
+void record(const Call& call, const CallSettings* settings, Outcome outcome, Reason reason) {
+  const Settings& asked = dropin::settings();
+  if (asked.mode != Mode::log && asked.log_file.empty()) return;
+  try {
+    count(kind_of(call, settings, outcome, reason));
+  } catch (const std::bad_alloc&) {  // then the call is not counted
+  }
+}
+
+}  // namespace bwgemm::dropin

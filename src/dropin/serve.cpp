@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dropin/serve.h"
+
+#include <cmath>
+#include <cstring>
+
+#include "dropin/library.h"
+
+namespace bwgemm::dropin {
+namespace {
+
+// bwgemm takes no other workspace; cuBLAS does not either.
+constexpr std::uintptr_t workspace_alignment = 256;
+
+// Scalars as bwgemm has them: half ones, which lie on the host, become float.
+class Scalars {
+ public:
+  explicit Scalars(const Call& call) : alpha(call.alpha), beta(call.beta) {
+    if (!call.has_half_scalars()) return;
+    converted_[0] = host_scalar(call, call.alpha);
+    converted_[1] = host_scalar(call, call.beta);
+    alpha = &converted_[0];
+    beta = &converted_[1];
+  }
+  Scalars(const Scalars&) = delete;
+  Scalars& operator=(const Scalars&) = delete;
+
+  const void *alpha, *beta;
+
+ private:
+  float converted_[2] = {};
+};
+
+bool is_usable_workspace(const CallSettings& settings) {
+  const auto address = reinterpret_cast<std::uintptr_t>(settings.workspace);
+  return address != 0 && settings.workspace_size != 0 && address % workspace_alignment == 0;
+}
+
+void set_workspace(bwgemmMatmulDesc_t& desc, const CallSettings& settings) {
+  const bool is_usable = is_usable_workspace(settings);
+  desc.workspace = is_usable ? settings.workspace : nullptr;
+  desc.workspaceSize = is_usable ? settings.workspace_size : 1;  // null and 1: none
+}
+
+bwgemmMatmulDesc_t desc_of(const Call& call, const CallSettings& settings) {
+  bwgemmMatmulDesc_t desc = BWGEMM_MATMUL_DESC_INIT;
+  desc.transa = call.transa;
+  desc.transb = call.transb;
+  desc.m = call.m;
+  desc.n = call.n;
+  desc.k = call.k;
+  desc.Atype = call.a.type;
+  desc.Btype = call.b.type;
+  desc.Ctype = desc.Dtype = call.c.type;
+  desc.lda = call.a.ld;
+  desc.ldb = call.b.ld;
+  desc.ldc = desc.ldd = call.c.ld;
+  desc.batchCount = call.batch;
+  desc.strideA = call.a.stride;
+  desc.strideB = call.b.stride;
+  desc.strideC = desc.strideD = call.c.stride;
+  if (call.by_pointers()) desc.batchMode = BWGEMM_BATCH_MODE_POINTER_ARRAY;
+  set_workspace(desc, settings);
+  return desc;
+}
+
+bwgemmStatus_t set_stream(Product& product, cudaStream_t stream) {
+  if (product.stream == stream) return BWGEMM_STATUS_SUCCESS;
+  const bwgemmStatus_t status = library()->set_stream(product.handle, stream);
+  if (status == BWGEMM_STATUS_SUCCESS) product.stream = stream;
+  return status;
+}
+
+bwgemmStatus_t set_pointer_mode(Product& product, int mode) {
+  if (product.pointer_mode == mode) return BWGEMM_STATUS_SUCCESS;
+  const bwgemmStatus_t status =
+      library()->set_pointer_mode(product.handle, static_cast<bwgemmPointerMode_t>(mode));
+  if (status == BWGEMM_STATUS_SUCCESS) product.pointer_mode = mode;
+  return status;
+}
+
+bwgemmStatus_t set_sm_count_target(Product& product, int count) {
+  if (product.sm_count_target == count) return BWGEMM_STATUS_SUCCESS;
+  const bwgemmStatus_t status = library()->set_sm_count_target(product.handle, count);
+  if (status == BWGEMM_STATUS_SUCCESS) product.sm_count_target = count;
+  return status;
+}
+
+bwgemmStatus_t apply(Product& product, const CallSettings& settings) {
+  bwgemmStatus_t status = set_stream(product, settings.stream);
+  if (status == BWGEMM_STATUS_SUCCESS) status = set_pointer_mode(product, settings.pointer_mode);
+  if (status == BWGEMM_STATUS_SUCCESS)
+    status = set_sm_count_target(product, settings.sm_count_target);
+  return status;
+}
+
+}  // namespace
+
+std::optional<CallSettings> settings_of(const Handle& handle, cublasHandle_t of) {
+  const Cublas& cublas = *handle.cublas;
+  if (cublas.get_stream == nullptr || cublas.get_pointer_mode == nullptr ||
+      cublas.get_math_mode == nullptr || cublas.get_sm_count_target == nullptr)
+    return std::nullopt;
+  cudaStream_t stream = nullptr;
+  cublasPointerMode_t pointer_mode = CUBLAS_POINTER_MODE_HOST;
+  cublasMath_t math_mode = CUBLAS_DEFAULT_MATH;
+  int sm_count_target = 0;
+  if (cublas.get_stream(of, &stream) != CUBLAS_STATUS_SUCCESS ||
+      cublas.get_pointer_mode(of, &pointer_mode) != CUBLAS_STATUS_SUCCESS ||
+      cublas.get_math_mode(of, &math_mode) != CUBLAS_STATUS_SUCCESS ||
+      cublas.get_sm_count_target(of, &sm_count_target) != CUBLAS_STATUS_SUCCESS)
+    return std::nullopt;
+  return CallSettings{stream,          pointer_mode,     math_mode,
+                      sm_count_target, handle.workspace, handle.workspace_size};
+}
+
+bwgemmStatus_t multiply(Handle& handle, const Call& call, const CallSettings& settings, void* c) {
+  const bwgemmStatus_t status = apply(handle.product, settings);
+  if (status != BWGEMM_STATUS_SUCCESS) return status;
+  const bwgemmMatmulDesc_t desc = desc_of(call, settings);
+  const Scalars scalars(call);
+  return library()->matmul(handle.product.handle, &desc, scalars.alpha, call.a.data, call.b.data,
+                           scalars.beta, c, c);
+}
+
+bwgemmStatus_t ask(Handle& handle, const Call& call, const CallSettings& settings) {
+  const bwgemmStatus_t status = apply(handle.product, settings);
+  if (status != BWGEMM_STATUS_SUCCESS) return status;
+  const bwgemmMatmulDesc_t desc = desc_of(call, settings);
+  const Scalars scalars(call);
+  void* const c = const_cast<void*>(call.c.data);
+  std::size_t size = 0;
+  return library()->get_workspace_size(handle.product.handle, &desc, scalars.alpha, call.a.data,
+                                       call.b.data, scalars.beta, c, c, &size);
+}
+
+bool may_have_written(bwgemmStatus_t status, const CallSettings& settings) {
+  return status == BWGEMM_STATUS_EXECUTION_FAILED && is_usable_workspace(settings);
+}
+
+bool overwrites(const Call& call, const CallSettings& settings) {
+  return !settings.has_device_scalars() && host_scalar(call, call.beta) == 0;
+}
+
+float from_half(std::uint16_t bits) {
+  const int exponent = (bits >> 10) & 31;
+  const int fraction = bits & 1023;
+  float size = 0;
+  if (exponent == 31)
+    size = fraction != 0 ? NAN : INFINITY;
+  else if (exponent == 0)
+    size = std::ldexp(static_cast<float>(fraction), -24);
+  else
+    size = std::ldexp(static_cast<float>(1024 + fraction), exponent - 25);
+  return (bits & 0x8000) != 0 ? -size : size;
+}
+
+float host_scalar(const Call& call, const void* scalar) {
+  if (call.has_half_scalars()) {
+    std::uint16_t bits = 0;
+    std::memcpy(&bits, scalar, sizeof bits);
+    return from_half(bits);
+  }
+  float value = 0;
+  std::memcpy(&value, scalar, sizeof value);
+  return value;
+}
+
+}  // namespace bwgemm::dropin

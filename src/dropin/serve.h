@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// A call of cuBLAS as a call of bwgemm.
+#pragma once
+
+#include <optional>
+
+#include "bwgemm/bwgemm.h"
+#include "dropin/call.h"
+#include "dropin/handles.h"
+
+namespace bwgemm::dropin {
+
+// What cuBLAS says of the handle now, and the workspace that the program gave it. Nothing if cuBLAS
+// does not say, as for a handle that is none. The handle's mutex must be held.
+std::optional<CallSettings> settings_of(const Handle& handle, cublasHandle_t of);
+
+// Gives the call to bwgemm, on the stream of the settings; `c` stands for the C of the call.
+// handle.mutex must be held.
+bwgemmStatus_t multiply(Handle& handle, const Call& call, const CallSettings& settings, void* c);
+
+// What multiply() would say of the arguments. Launches nothing.
+bwgemmStatus_t ask(Handle& handle, const Call& call, const CallSettings& settings);
+
+// Whether parts of C may have been written. Only a launch that the driver refused can come behind
+// another one of its call, and only calls with workspace have several.
+bool may_have_written(bwgemmStatus_t status, const CallSettings& settings);
+
+// Whether C is only written, as far as the host knows.
+bool overwrites(const Call& call, const CallSettings& settings);
+
+// Of half bits; exact.
+float from_half(std::uint16_t bits);
+
+// The scalars of a call, whose mode must be host.
+float host_scalar(const Call& call, const void* scalar);
+
+}  // namespace bwgemm::dropin

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dropin/settings.h"
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+
+namespace bwgemm::dropin {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, Mode>, 4> modes = {{
+    {"off", Mode::off},
+    {"log", Mode::log},
+    {"check", Mode::check},
+    {"serve", Mode::serve},
+}};
+
+// A smaller workspace than this holds the partial sums of no product that is worth splitting. The
+// values of frameworks lie far away on either side: 0 and 128 KiB, 8 and 32 MiB.
+constexpr std::uint64_t small_workspace_kib = 1024;
+
+std::string variable(const char* name) {
+  const char* value = secure_getenv(name);
+  return value != nullptr ? value : "";
+}
+
+Mode mode_of(const std::string& text) {
+  if (text.empty()) return Mode::serve;
+  for (const auto& [name, mode] : modes)
+    if (name == text) return mode;
+  std::string line = "BWGEMM_CUBLAS is ";
+  line.append(text).append(", not off, log, check or serve: every call goes to cuBLAS");
+  say(line);
+  return Mode::off;
+}
+
+Policy policy_of(const std::string& text) {
+  if (text.empty() || text == "all") return Policy::all;
+  if (text != "faster") {
+    std::string line = "BWGEMM_CUBLAS_POLICY is ";
+    say(line.append(text).append(", not all or faster: taken for faster"));
+  }
+  return Policy::faster;
+}
+
+bool invariance_of(const std::string& text) {
+  if (text == "1") return true;
+  if (text == "0") return false;
+  if (!text.empty()) {
+    std::string line = "BWGEMM_CUBLAS_BATCH_INVARIANT is ";
+    line.append(text).append(", not 0 or 1: taken for 1");
+    say(line);
+    return true;
+  }
+  return asks_for_batch_invariance(secure_getenv("CUBLAS_WORKSPACE_CONFIG"),
+                                   secure_getenv("CUBLASLT_WORKSPACE_SIZE"));
+}
+
+// The KiB of ":size:count:size:count...". False if the text is of another form.
+bool workspace_kib(const char* text, std::uint64_t& kib) {
+  kib = 0;
+  while (*text != '\0') {
+    std::array<std::uint64_t, 2> numbers{};
+    for (std::uint64_t& number : numbers) {
+      if (*text != ':') return false;
+      char* end = nullptr;
+      number = std::strtoull(text + 1, &end, 10);
+      if (end == text + 1) return false;
+      text = end;
+    }
+    kib += numbers[0] * numbers[1];
+  }
+  return true;
+}
+
+}  // namespace
+
+bool asks_for_batch_invariance(const char* cublas_workspace_config,
+                               const char* cublaslt_workspace_size) {
+  std::uint64_t kib = 0;
+  if (cublas_workspace_config != nullptr && *cublas_workspace_config != '\0' &&
+      workspace_kib(cublas_workspace_config, kib) && kib < small_workspace_kib)
+    return true;
+  if (cublaslt_workspace_size == nullptr) return false;
+  char* end = nullptr;
+  kib = std::strtoull(cublaslt_workspace_size, &end, 10);
+  return end != cublaslt_workspace_size && *end == '\0' && kib < small_workspace_kib;
+}
+
+Settings read_settings() {
+  Settings read;
+  read.mode = mode_of(variable("BWGEMM_CUBLAS"));
+  read.policy = policy_of(variable("BWGEMM_CUBLAS_POLICY"));
+  read.batch_invariant = invariance_of(variable("BWGEMM_CUBLAS_BATCH_INVARIANT"));
+  read.log_file = variable("BWGEMM_CUBLAS_LOG");
+  read.chosen_file = variable("BWGEMM_CUBLAS_CHOSEN");
+  return read;
+}
+
+const Settings& settings() {
+  static const Settings* const read = new Settings(read_settings());  // lives until the very end
+  return *read;
+}
+
+void say(const std::string& line) {
+  std::fprintf(stderr, "libbwgemm_cublas: %s\n", line.c_str());
+}
+
+}  // namespace bwgemm::dropin

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mode check, on a device that computes: the program sees cuBLAS's result, and hears of a
+// difference by the command that repeats the call.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <string>
+
+#include "dropin/operands.h"
+#include "dropin/preloaded.h"
+
+namespace bwgemm::test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr float two = 2, half = 0.5F;
+
+class DropinCheck : public Preloaded {
+ protected:
+  CublasCall small() const {
+    CublasCall made = call();
+    made.m = 40;
+    made.n = 24;
+    made.k = made.lda = made.ldb = 64;
+    made.ldc = 48;
+    made.stride_a = 40 * 64;
+    made.stride_b = 24 * 64;
+    made.stride_c = 24 * 48;
+    return made;
+  }
+
+  // What the library says during the call, whose result is cuBLAS's, with what it was told to add.
+  static std::string said_during(CublasCall made, const std::string& function, float added = 0,
+                                 float alpha = 1, float beta = 0) {
+    Operands operands(made, function);
+    fakeCublasReset();
+    fakeCublasAdd(added);
+    ::testing::internal::CaptureStderr();
+    EXPECT_EQ(made.run(function), CUBLAS_STATUS_SUCCESS);
+    const std::string said = ::testing::internal::GetCapturedStderr();
+    EXPECT_EQ(operands.difference(alpha, beta, added), "") << function;
+    EXPECT_EQ(fakeCublasLast().count, 1) << function;
+    return said;
+  }
+};
+
+TEST_F(DropinCheck, EqualResultsAreNotMentioned) {
+  for (const std::string& function : product_functions)
+    EXPECT_EQ(said_during(small(), function), "") << function;
+}
+
+TEST_F(DropinCheck, WhatIsAddedToC) {
+  CublasCall made = small();
+  made.alpha = &half;
+  made.beta = &two;
+  for (const cudaDataType output : {CUDA_R_16F, CUDA_R_32F}) {
+    made.c_type = output;
+    for (const char* function :
+         {"cublasGemmEx", "cublasGemmStridedBatchedEx", "cublasGemmBatchedEx"})
+      EXPECT_EQ(said_during(made, function, 0, 0.5F, 2), "") << function;
+  }
+}
+
+TEST_F(DropinCheck, FirstDifferenceIsReportedWithItsCommand) {
+  CublasCall made = small();
+  made.c_type = CUDA_R_32F;
+  made.beta = &two;
+  const std::string said = said_during(made, "cublasGemmEx", 64, 1, 2);
+  EXPECT_THAT(said, HasSubstr("check: cublasGemmEx: cuBLAS's result leaves its bound: C(0,0)"));
+  EXPECT_THAT(said,
+              HasSubstr("bwgemm_bench --colmajor --problem \"m=40,n=24,k=64,transa=T,transb=N,"
+                        "dtype=f16,out=f32,batch=1,beta=2,ldc=48\""));
+  // The next one is not.
+  EXPECT_EQ(said_during(made, "cublasGemmEx", 64, 1, 2), "");
+}
+
+TEST_F(DropinCheck, CapturedCallsGoToCublasAlone) {
+  const Stream stream;
+  CublasCall made = small();
+  const Operands operands(made, "cublasGemmEx");
+  cublasSetStream_v2(handle(), stream.get());
+  fakeCublasRecordOnly(1);
+  check(driver().stream_begin_capture(stream.get(), CU_STREAM_CAPTURE_MODE_GLOBAL), "capture");
+  EXPECT_EQ(made.run("cublasGemmEx"), CUBLAS_STATUS_SUCCESS);
+  CUgraph graph = nullptr;
+  check(driver().stream_end_capture(stream.get(), &graph), "the capture was broken");
+  check(driver().graph_destroy(graph), "cuGraphDestroy");
+  EXPECT_EQ(fakeCublasLast().count, 1);
+}
+
+TEST_F(DropinCheck, RefusedCallsGoToCublasAlone) {
+  CublasCall made = small();
+  const Operands operands(made, "cublasGemmEx");
+  made.lda = 1;
+  EXPECT_EQ(made.run("cublasGemmEx"), 7);
+  EXPECT_EQ(fakeCublasLast().count, 1);
+}
+
+}  // namespace
+}  // namespace bwgemm::test

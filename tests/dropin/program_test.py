@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""libbwgemm_cublas.so as users have it: a program in C linked to (a double of) cuBLAS, run by
+bwgemm-run, over the false driver; the counts that it leaves; and what the library is as a file."""
+
+import csv
+import io
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "build"))
+
+import environment  # noqa: E402
+
+BIN, LIB = os.path.join(environment.BUILD, "bin"), os.path.join(environment.BUILD, "lib")
+RUN = os.path.join(BIN, "bwgemm-run")
+PROGRAM = os.path.join(BIN, "bwgemm_dropin_program")
+LIBRARY = os.path.join(LIB, "libbwgemm_cublas.so")
+FALSE_DRIVER = os.path.join(LIB, "libbwgemm_fake_libcuda.so")
+HEADER = os.path.join(environment.SOURCE, "src", "dropin", "cublas_abi.h")
+PAGE = os.path.join(environment.SOURCE, "packaging", "docs", "dropin.md")
+# glibc 2.34 is the oldest that the library runs with; the C++ library is its own.
+LIBRARIES = {"libc.so.6", "libm.so.6", "libgcc_s.so.1", "ld-linux-x86-64.so.2"}
+ALL_FORWARDED, ONE_FORWARDED = "0 0 0 0 0, 3 products\n", "0 0 0 0 0, 1 products\n"
+
+PLAIN = {name: value for name, value in os.environ.items()
+         if not name.startswith(("BWGEMM_", "CUBLAS", "LD_"))}
+
+
+def run(*command, **variables):
+    return subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
+        env={**PLAIN, "BWGEMM_LIBCUDA": FALSE_DRIVER, **variables})
+
+
+def rows(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+class Program(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="bwgemm-")
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def check(self, done, said):
+        self.assertEqual((done.returncode, done.stdout), (0, said), done.stderr)
+
+    def test_alone(self):
+        self.check(run(PROGRAM), ALL_FORWARDED)
+
+    def test_modes(self):
+        for mode, said in (("serve", ONE_FORWARDED), ("off", ALL_FORWARDED),
+                           ("log", ALL_FORWARDED)):
+            done = run(RUN, "-m", mode, PROGRAM)
+            self.check(done, said)
+            self.assertIn(f"bwgemm-run: mode {mode}, {LIBRARY}\n", done.stderr)
+        self.check(run(RUN, PROGRAM), ONE_FORWARDED)
+        self.check(run(RUN, PROGRAM, BWGEMM_CUBLAS="off"), ALL_FORWARDED)
+
+    def test_quiet(self):
+        done = run(RUN, "-q", PROGRAM)
+        self.check(done, ONE_FORWARDED)
+        self.assertEqual(done.stderr, "")
+
+    def test_counts_on_standard_error(self):
+        counted = rows(run(RUN, "-q", "-m", "log", PROGRAM).stderr)
+        self.assertEqual([(row["m"], row["outcome"], row["reason"], row["calls"])
+                          for row in counted],
+                         [("128", "servable", "", "2"), ("256", "forwarded", "algo", "1")])
+
+    def test_counts_in_a_file(self):
+        file = self.path("counts.csv")
+        for _ in range(2):  # processes append
+            self.check(run(RUN, "-q", "-l", file, PROGRAM), ONE_FORWARDED)
+        counted = rows(environment.read(file))
+        self.assertEqual([(row["function"], row["m"], row["outcome"], row["reason"], row["calls"])
+                          for row in counted],
+                         2 * [("cublasGemmEx", "128", "served", "", "2"),
+                              ("cublasGemmEx", "256", "forwarded", "algo", "1")])
+        self.assertEqual(len({row["process"] for row in counted}), 2)
+
+    def test_policy_faster_serves_what_a_log_has(self):
+        chosen = self.path("chosen.csv")
+        policy = {"BWGEMM_CUBLAS_POLICY": "faster", "BWGEMM_CUBLAS_CHOSEN": chosen}
+        done = run(RUN, "-q", PROGRAM, **policy)
+        self.check(done, ALL_FORWARDED)
+        self.assertIn(f"BWGEMM_CUBLAS_CHOSEN, {chosen}: it cannot be read", done.stderr)
+        self.check(run(RUN, "-q", PROGRAM, BWGEMM_CUBLAS_POLICY="faster"), ALL_FORWARDED)
+        self.check(run(RUN, "-q", "-m", "log", "-l", chosen, PROGRAM), ALL_FORWARDED)
+        self.check(run(RUN, "-q", PROGRAM, **policy), ONE_FORWARDED)
+        lines = environment.read(chosen).replace(",128,64,64,", ",120,64,64,")
+        with open(chosen, "w", encoding="utf-8") as file:
+            file.write(lines)
+        log = self.path("counts.csv")
+        self.check(run(RUN, "-q", "-l", log, PROGRAM, **policy), ALL_FORWARDED)
+        self.assertEqual([row["reason"] for row in rows(environment.read(log))], ["policy", "algo"])
+
+    def test_programs_without_cublas_leave_no_counts(self):
+        file = self.path("counts.csv")
+        self.check(run(RUN, "-q", "-l", file, "sh", "-c", "echo quiet"), "quiet\n")
+        self.assertFalse(os.path.exists(file))
+
+    def test_a_file_that_cannot_be_written(self):
+        done = run(RUN, "-q", "-l", self.path("missing/counts.csv"), PROGRAM)
+        self.check(done, ONE_FORWARDED)
+        self.assertIn("the counts cannot be written to ", done.stderr)
+
+    def test_without_bwgemm(self):
+        library = shutil.copy(LIBRARY, self.path("libbwgemm_cublas.so"))
+        done = run(PROGRAM, LD_PRELOAD=library)
+        self.check(done, ALL_FORWARDED)
+        self.assertIn("every call goes to cuBLAS, because bwgemm cannot be opened: ", done.stderr)
+
+    def test_without_a_driver(self):
+        done = run(RUN, "-q", PROGRAM, BWGEMM_LIBCUDA="/nonexistent/libcuda.so.1")
+        self.check(done, ALL_FORWARDED)
+        self.assertIn("calls go to cuBLAS: ", done.stderr)
+
+    def test_launcher_refuses(self):
+        for arguments, why in ((["-m", "fast", PROGRAM], "the mode is fast"),
+                               (["/nonexistent/program"], "there is no program"),
+                               ([], "usage: "), (["-z"], "usage: ")):
+            done = run(RUN, *arguments)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), arguments)
+            self.assertIn(why, done.stderr)
+        self.assertEqual(run(RUN, "-q", "sh", "-c", "exit 7").returncode, 7)
+
+    def test_launcher_names_what_is_out_of_reach(self):
+        static = self.path("static")
+        with open(static, "w", encoding="utf-8") as file:
+            file.write("#!/bin/sh\n# cublasCreate_v2\n")
+        os.chmod(static, 0o755)
+        self.assertIn("seems to be linked to a static cuBLAS", run(RUN, static).stderr)
+        self.assertNotIn("static cuBLAS", run(RUN, PROGRAM).stderr)
+        os.chmod(static, 0o4755)
+        self.assertIn("runs with more rights than its user", run(RUN, static).stderr)
+
+    def test_launcher_needs_the_library(self):
+        bin_folder = os.path.join(self.folder, "bin")
+        os.mkdir(bin_folder)
+        moved = shutil.copy(RUN, bin_folder)
+        done = run(moved, PROGRAM)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("libbwgemm_cublas.so is not there", done.stderr)
+
+
+class File(unittest.TestCase):
+    def setUp(self):
+        self.dynamic = run("readelf", "-dW", LIBRARY).stdout
+
+    def test_exports_what_the_page_lists_and_nothing_else(self):
+        symbols = run("nm", "-D", "--defined-only", LIBRARY).stdout.split("\n")
+        exported = {line.split()[-1] for line in symbols if line}
+        self.assertEqual({name for name in exported if "@" in name}, set(),
+                         "with a version, the library would not be found in front of cuBLAS")
+        listed = set(re.findall(r"`(cublas\w+)`", environment.read(PAGE)))
+        forms = {name + "_64" for name in exported if name + "_64" in exported}
+        self.assertEqual({name for name in exported - forms if name not in listed}, set())
+        self.assertGreaterEqual(len(exported), 16)
+
+    def test_needs(self):
+        needed = set(re.findall(r"\(NEEDED\).*\[(.*)\]", self.dynamic))
+        self.assertLessEqual(needed, LIBRARIES)
+        self.assertEqual(re.findall(r"\(RUNPATH\).*\[(.*)\]", self.dynamic), ["$ORIGIN"])
+        used = run("objdump", "-T", LIBRARY).stdout
+        versions = [tuple(map(int, version.split(".")))
+                    for version in re.findall(r"\bGLIBC_([0-9.]+)", used)]
+        self.assertLessEqual(max(versions), (2, 34))
+
+    def test_uses_the_public_interface_alone(self):
+        for name in os.listdir(os.path.dirname(HEADER)):
+            if not name.endswith((".h", ".cpp")):
+                continue
+            source = environment.read(os.path.join(os.path.dirname(HEADER), name))
+            for included in re.findall(r'#include "(.*)"', source):
+                self.assertRegex(included, r"^(dropin|bwgemm)/", name)
+
+
+class Abi(unittest.TestCase):
+    """src/dropin/cublas_abi.h against cuBLAS's own headers, where they are."""
+
+    def setUp(self):
+        folders = (environment.CUDA_INCLUDE, "/usr/local/cuda/include")
+        self.include = next((folder for folder in folders
+                             if os.path.exists(os.path.join(folder, "cublas_api.h"))), None)
+        if self.include is None:
+            self.skipTest("cuBLAS's headers are not installed")
+
+    def compiles(self, program):
+        done = subprocess.run(
+            [os.environ["CC"], "-fsyntax-only", "-x", "c", "-I", self.include,
+             "-I", os.path.join(environment.SOURCE, "src"), "-"],
+            input="#include <cublas_api.h>\n" + program, text=True, check=False,
+            stderr=subprocess.PIPE)
+        return done.stderr if done.returncode else ""
+
+    def test_functions(self):
+        include = '#define BWGEMM_CUBLAS_TYPES_ARE_KNOWN\n#include "dropin/cublas_abi.h"\n'
+        self.assertEqual(self.compiles(include), "")
+        wrong = "cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, int stream);\n"
+        self.assertIn("conflicting types", self.compiles(include + wrong))
+
+    def test_enumerators(self):
+        values = re.findall(r"\b(CU[A-Z_0-9]+) = (-?\d+)", environment.read(HEADER))
+        self.assertGreaterEqual(len(values), 22)
+        self.assertEqual(self.compiles("".join(
+            f'_Static_assert({name} == {value}, "{name}");\n' for name, value in values)), "")
+
+
+if __name__ == "__main__":
+    unittest.main()
