@@ -173,19 +173,19 @@ constexpr double pace(const KernelConfig& config) {
   return 1;
 }
 
-constexpr bool has_pair(const Sm90Shape& shape, std::string_view pair) {
+constexpr bool has_majors(const Sm90Shape& shape, std::string_view pair) {
   return shape.pairs.find(pair) != std::string_view::npos;
 }
 
-constexpr std::size_t count_pairs(const Sm90Shape& shape) {
+constexpr std::size_t count_majors(const Sm90Shape& shape) {
   std::size_t count = 0;
-  for (const std::string_view pair : pairs_of_majors) count += has_pair(shape, pair) ? 1 : 0;
+  for (const std::string_view pair : pairs_of_majors) count += has_majors(shape, pair) ? 1 : 0;
   return count;
 }
 
 constexpr std::size_t count_sm90_rows() {
   std::size_t rows = 0;
-  for (const Sm90Shape& shape : sm90_shapes) rows += count_pairs(shape);
+  for (const Sm90Shape& shape : sm90_shapes) rows += count_majors(shape);
   return rows;
 }
 
@@ -194,7 +194,7 @@ constexpr auto make_rows() {
   std::size_t count = 0;
   for (const Sm90Shape& shape : sm90_shapes)
     for (const std::string_view pair : pairs_of_majors)
-      if (has_pair(shape, pair)) rows[count++] = sm90_row(shape, pair);
+      if (has_majors(shape, pair)) rows[count++] = sm90_row(shape, pair);
   for (const Sm100Shape& shape : sm100_shapes) rows[count++] = sm100_row(shape);
   for (const KernelConfig& row : other_rows) rows[count++] = row;
   return rows;
@@ -205,7 +205,7 @@ inline constexpr auto kernel_rows = make_rows();
 // Words of pairs_of_majors, one space between them.
 constexpr bool all_pairs_known() {
   for (const Sm90Shape& shape : sm90_shapes)
-    if (shape.pairs.size() + 1 != 3 * count_pairs(shape)) return false;
+    if (shape.pairs.size() + 1 != 3 * count_majors(shape)) return false;
   return true;
 }
 

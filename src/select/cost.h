@@ -35,7 +35,11 @@
 // Both have launch, waves, epilogue or output, and merge of their own kind, as a part of compute.
 // A dot kernel's teams put the short operand into shared memory first, by as many lookups of L1 as
 // their loads touch lines.
+// Warps of a warp kernel wait for the loads of each step of k, or take what their SM gives all.
 // Of products of vectors a CTA takes one unit after the other, each as long as its loads take.
+//
+// Where operands exceed L2, CTAs drift apart: a share of what L2 delivers, which grows with time,
+// comes from memory again.
 //
 // Constants and paces are fitted together, to the kernels that win more than to times
 // (bench/log/2026-11-26.md). Rates of device memory are those of the chip that was measured,

@@ -93,11 +93,11 @@ std::string explain(const Problem& problem, const DeviceFacts& facts,
 // as all others that this lets pass, whatever the sizes, the alignment and the device's load are.
 // The order is that of the tensor cores over undivided k: groups of 16 products from the first to
 // the last, each added to the sum so far by one instruction, zeros behind the end of k. So add
-// cooperative, pair, single and direct kernels for every tile, major and output, and wgmma and
-// mma.sync add alike in every bit (measured on an H200); tcgen05.mma is assumed to. Kernels that
-// move lines take k in another order where operands of one k per line are unaligned; dot kernels
-// always do. Slices of k are summed in another order too, and where they are cut would have to
-// follow from k alone, so that large problems would need workspace as well: k is not split.
+// cooperative, pair, single, direct and warp kernels for every tile, major and output, and wgmma
+// and mma.sync add alike in every bit (measured on an H200); tcgen05.mma is assumed to. Kernels
+// that move lines take k in another order where operands of one k per line are unaligned; dot
+// kernels always do. Slices of k are summed in another order too, and where they are cut would have
+// to follow from k alone, so that large problems would need workspace as well: k is not split.
 const char* batch_invariance_rejects(const Problem& problem, const KernelConfig& config);
 
 // The choice as it is picked again, for one of its parts too.

@@ -16,10 +16,12 @@ const WorkStep& direct_step(const Problem& problem, const ArchCosts& costs) {
   return is_wide(problem.a) && is_wide(problem.b) ? costs.direct_wide : costs.direct_narrow;
 }
 
-// Whether neighbours along k are loaded two at a time (kernels/warp/operand.h).
-bool has_pairs(const Matrix& matrix, Major major) {
+// Whether a warp kernel loads neighbours along k two at a time (kernels/warp/operand.h), in every
+// batch.
+bool loads_pairs(const Problem& problem, const Matrix& matrix, Major major) {
   constexpr int pair_bytes = 4;
-  return major == Major::k && begins_at_multiples(matrix, pair_bytes);
+  return major == Major::k && begins_at_multiples(matrix, pair_bytes) &&
+         !problem.is_pointer_array && (problem.batch == 1 || matrix.batch_stride % 2 == 0);
 }
 
 // A team that stages activations (kernels/dot/activations.h) on an SM that `sharing` teams share.
@@ -136,14 +138,14 @@ double warp_compute_us(const Problem& problem, const DeviceFacts& facts, const K
   const auto units =
       static_cast<double>(tile_counts(problem, config.tile.m, config.tile.n).total());
   const auto steps = static_cast<double>(k_steps(problem, config));
-  const WorkStep& step =
-      has_pairs(problem.a, a_major(problem)) && has_pairs(problem.b, b_major(problem))
-          ? costs.warp_pairs
-          : costs.warp_elements;
+  const bool in_pairs = loads_pairs(problem, problem.a, a_major(problem)) &&
+                        loads_pairs(problem, problem.b, b_major(problem));
+  const WorkStep& step = in_pairs ? costs.warp_pairs : costs.warp_elements;
   const double unit_us = costs.warp_unit_us * output_bytes_per_element(problem) / 2;
   const double waves =
       std::max(1.0, units / static_cast<double>(resident_clusters(facts, config) * warp::warps));
-  return std::max(steps * step.latency_us, units / facts.sm_count * (unit_us + steps * step.us)) +
+  return std::max(waves * steps * step.latency_us,
+                  units / facts.sm_count * (unit_us + steps * step.us)) +
          (is_fused(problem, config) || problem.reads_c() ? waves * costs.warp_fused_us : 0);
 }
 

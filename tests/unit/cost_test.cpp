@@ -52,10 +52,13 @@ TEST_P(Cost, GrowsWithWaves) {
   const double whole_chip = us(config, problem);
   // Where delivery to all SMs is the limit, a few SMs less change little.
   EXPECT_GT(us(config, problem, 120), 0.97 * whole_chip);
-  double last = whole_chip;  // where memory is the limit of CTAs that drifted, fewer are as fast
-  for (int sms : {50, 30, 10, 2}) {
+  // Where memory is the limit of CTAs that drifted, the first 50 multiprocessors are as fast as
+  // all.
+  EXPECT_GE(us(config, problem, 50), whole_chip);
+  double last = us(config, problem, 50);
+  for (int sms : {30, 10, 2}) {
     const double now = us(config, problem, sms);
-    EXPECT_GE(now, last) << sms;
+    EXPECT_GT(now, last) << sms;
     last = now;
   }
   EXPECT_GT(last, 5 * whole_chip);
@@ -104,7 +107,7 @@ TEST(CostScale, LargeSquaresAreNearThePeakOfTheChip) {
     SCOPED_TRACE(kernel_name(config).view());
     if (config.family == Family::dot) continue;  // reads B anew for every eight rows
     if (config.family == Family::direct || config.family == Family::warp) {
-      EXPECT_GT(rate, 25);
+      EXPECT_GT(rate, config.family == Family::warp ? 25 : 30);
       EXPECT_LT(rate, 200);
     } else if (config.arch == Arch::sm90) {
       EXPECT_GT(rate, config.tile.m * config.tile.n >= 64 * 128 ? 250 : 40);
@@ -140,6 +143,7 @@ double h200_us(std::string_view kernel, const Problem& problem, int splits = 1) 
   return us(row_named(kernel), problem, 0, splits);
 }
 
+// The model of today calls it a tie; splits must not come out as faster by more.
 TEST(CostOrder, MemoryDoesNotHideMerging) {
   const Problem problem = problem_of(4096, 16, 14336);
   EXPECT_LT(h200_us("bwgemm_sm90_b16_kk_64x16x64_s13_t_coop", problem),
@@ -156,14 +160,14 @@ TEST(CostOrder, RowsThatStraddleLinesInWholeSectorsAreLoadedFaster) {
   EXPECT_LT(1.1 * with_ld(7856), with_ld(7848));
 }
 
-// Rows of activations that lie along m touch a line of memory with each element.
+// Activations along m are staged element by element.
 TEST(CostOrder, ActivationsAlongMAreStagedSlowly) {
   const auto dot_over_direct = [](test::Majors majors) {
     const Problem problem = problem_of(8, 3912, 1656, majors);
     return h200_us("bwgemm_sm90_b16_8x16x1024_dot", problem) /
            h200_us("bwgemm_sm90_b16_64x64x32_direct", problem);
   };
-  EXPECT_GT(dot_over_direct(test::mk), 1.2 * dot_over_direct(test::kk));
+  EXPECT_GT(dot_over_direct(test::mk), 1.1 * dot_over_direct(test::kk));
 }
 
 // A tile of 160 columns leaves in five slices, one of 192 in three.

@@ -34,7 +34,7 @@ class Product {
         b_(params.b, b_data_, std::int64_t{at.n} * config.tile.n, params.n) {}
 
   BWGEMM_DEVICE void run(const KernelParams& params, int k, Sums& sums) {
-    if (has_pairs(params.a, a_data_) && has_pairs(params.b, b_data_))
+    if (loads_pairs(params.a, a_data_) && loads_pairs(params.b, b_data_))
       run_steps<true>(params.input_type, k, sums);
     else
       run_steps<false>(params.input_type, k, sums);
@@ -108,7 +108,7 @@ BWGEMM_DEVICE void gemm(const KernelParams& params) {
                      static_cast<std::uint32_t>(params.batch);
   const int warp = ptx::tid_x() / 32, lane = ptx::tid_x() % 32;
   Trace trace(params, TraceRole::team, warp, lane == 0);
-  // Few units are on as many multiprocessors as there are.
+  // The first warps of all CTAs first, so that few units spread over all multiprocessors.
   std::uint32_t unit = blockIdx.x + warp * gridDim.x;
 #pragma unroll 1
   for (; unit < units; unit += gridDim.x * warps) {

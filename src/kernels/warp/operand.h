@@ -30,7 +30,7 @@ struct StepWords {
 
 // Whether every pair of neighbours along k can be loaded at once: a pair begins at an even k.
 // `data`: the matrix of the batch.
-BWGEMM_DEVICE bool has_pairs(const StridedMatrix& matrix, const char* data) {
+BWGEMM_DEVICE bool loads_pairs(const StridedMatrix& matrix, const char* data) {
   return matrix.inner_stride == 1 && matrix.outer_stride % 2 == 0 &&
          reinterpret_cast<std::uintptr_t>(data) % 4 == 0;
 }
