@@ -24,7 +24,7 @@ struct Entry {
 };
 
 // Narrow where a constant is a rate of the chip, or where many times depend on it. Not here is what
-// few sweeps or none tell: copies, loose vectors and warp kernels.
+// few sweeps or none tell: copies and loose vectors.
 ArchCosts& costs = h200_costs;
 const Entry entries[] = {
     {"launch_us", &costs.launch_us, 0.1},
@@ -70,6 +70,12 @@ const Entry entries[] = {
     {"direct_narrow.us", &costs.direct_narrow.us, 0.2},
     {"direct_tile_us", &costs.direct_tile_us, 0.2},
     {"direct_merge_us", &costs.direct_merge_us, 0.3},
+    {"warp_pairs.latency_us", &costs.warp_pairs.latency_us, 0.3},
+    {"warp_pairs.us", &costs.warp_pairs.us, 0.3},
+    {"warp_elements.latency_us", &costs.warp_elements.latency_us, 0.3},
+    {"warp_elements.us", &costs.warp_elements.us, 0.3},
+    {"warp_unit_us", &costs.warp_unit_us, 0.3},
+    {"warp_fused_us", &costs.warp_fused_us, 0.3},
     {"unmapped_launch_us", &costs.unmapped_launch_us, 0.1},
     {"dot_bytes_per_us", &costs.dot_bytes_per_us, 0.1},
     {"dot_cta_bytes_per_us", &costs.dot_cta_bytes_per_us, 0.2},
