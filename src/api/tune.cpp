@@ -27,7 +27,8 @@ bool fits_budget(const Handle& handle, const Problem& problem, const Choice& pre
 void measure(Handle& handle, const Problem& problem, const CallSettings& call,
              const std::string& kind) {
   const Choice predicted = handle.choose(problem, call);
-  if (!fits_budget(handle, problem, predicted) || !Tuner(handle, problem, call).has_choice()) return;
+  if (!fits_budget(handle, problem, predicted) || !Tuner(handle, problem, call).has_choice())
+    return;
   const CaptureRelaxer relaxer(handle.driver);
   const ScratchOutputs outputs(handle.driver, handle.stream.stream(), problem);
   const Tuner tuner(handle, outputs.problem(), call);

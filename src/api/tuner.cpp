@@ -125,10 +125,8 @@ std::size_t Tuner::flush_bytes(const DeviceFacts& facts) {
 
 bool Tuner::has_choice() const {
   const SelectOptions options = handle_.select_options(problem_, call_);
-  const std::vector<Algo> all =
-      worth_timing(algos(problem_, handle_.facts, kernel_rows, options));
-  return all.size() >= 2 &&
-         all[1].predicted_us <= most_over_best_prediction * all[0].predicted_us;
+  const std::vector<Algo> all = worth_timing(algos(problem_, handle_.facts, kernel_rows, options));
+  return all.size() >= 2 && all[1].predicted_us <= most_over_best_prediction * all[0].predicted_us;
 }
 
 std::vector<TimedPick> Tuner::candidates(int most, const std::optional<Pick>& first) const {
