@@ -105,10 +105,14 @@ BWGEMM_API bwgemmStatus_t bwgemmSetTuningCache(bwgemmHandle_t handle, const char
  *   twice the size of L2, at most 512 MiB in all.
  * - A call that would need more memory, or whose predicted time is above 12.5 ms, is not measured.
  *   Neither is a call where something fails, such as an allocation. The call then runs with the
- *   predicted choice, without an error.
+ *   predicted choice, without an error. The handle keeps that choice for the kind, so that later
+ *   calls get the same bits. The file does not get it. A change of the mode, or
+ *   bwgemmSetTuningCache, lets the kind be measured again.
  * - A call is not measured while its stream is captured, nor while another thread measures with the
  *   same handle. It runs with the predicted choice, which is not kept: the next call of the kind
  *   may measure, and until one does, each of them is planned anew, which allocates on the host.
+ *   So no call waits for another thread's measurement, but a caller's lock around calls makes
+ *   threads wait: so does that of the library in front of cuBLAS, which has one for each handle.
  *   Captures of other streams stay valid.
  * - A call with an algo of its own is not measured, nor is any under BWGEMM_FORCE_KERNEL and its
  *   like. bwgemmPreload measures nothing.

@@ -139,10 +139,11 @@ SelectOptions Handle::select_options(const Problem& problem, const CallSettings&
   if (call.algo != -1) {
     options.pick = unpacked(call.algo);
   } else if (tuning.any() && !forces_anything()) {
-    options.pick = tuning.find(problem_class(problem, options, facts));
+    const std::string kind = problem_class(problem, options, facts);
+    options.pick = tuning.find(kind);
     // It may be of a call that had more workspace.
     if (options.pick && !can_serve(problem, facts, kernel_rows, options)) options.pick.reset();
-    options.is_pick_measured = options.pick.has_value();
+    options.is_pick_measured = options.pick.has_value() && tuning.is_measured(kind);
   }
   return options;
 }

@@ -128,7 +128,10 @@ bwgemmStatus_t bwgemmSetTuneMode(bwgemmHandle_t handle, bwgemmTuneMode_t mode) {
             "mode is ", static_cast<int>(mode),
             " but must be BWGEMM_TUNE_OFF (0), BWGEMM_TUNE_ON (1) or BWGEMM_TUNE_FROZEN (2)");
     // What was planned without a measurement is planned anew.
-    if (mode != set.tune_mode) set.plans.clear();
+    if (mode != set.tune_mode) {
+      set.tuning.forget_predicted();
+      set.plans.clear();
+    }
     set.tune_mode = mode;
   });
 }

@@ -27,7 +27,8 @@ bool fits_budget(const Handle& handle, const Problem& problem, const Choice& pre
 void measure(Handle& handle, const Problem& problem, const CallSettings& call,
              const std::string& kind) {
   const Choice predicted = handle.choose(problem, call);
-  if (!fits_budget(handle, problem, predicted)) return;
+  if (!fits_budget(handle, problem, predicted) || !Tuner(handle, problem, call).has_choice())
+    return;
   const CaptureRelaxer relaxer(handle.driver);
   const ScratchOutputs outputs(handle.driver, handle.stream.stream(), problem);
   const Tuner tuner(handle, outputs.problem(), call);
@@ -35,6 +36,14 @@ void measure(Handle& handle, const Problem& problem, const CallSettings& call,
   if (candidates.size() < 2) return;
   tuner.time(candidates, repetitions, budget_us);
   handle.tuning.agree_on(kind, winner(candidates, tolerance).pick);
+}
+
+// The call's plan will be kept. So the choice must stay, whatever later calls of the kind could
+// measure or find in the file.
+void keep_predicted(Handle& handle, const Problem& problem, const CallSettings& call,
+                    const std::string& kind) {
+  if (handle.tuning.find(kind)) return;
+  handle.tuning.remember_predicted(kind, pick_of(handle.choose(problem, call)));
 }
 
 }  // namespace
@@ -46,7 +55,8 @@ bool tune(Handle& handle, const Problem& problem, const CallSettings& call) {
   const std::string kind =
       problem_class(problem, handle.select_options(problem, call), handle.facts);
   if (handle.tuning.find(kind)) return true;
-  // Nobody waits for another thread's measurement, whose stream may wait for this thread.
+  // No call waits here for another thread's measurement, whose stream may wait for this thread. A
+  // caller with a lock of its own around calls does, as the library in front of cuBLAS has.
   const std::unique_lock lock(handle.measuring, std::try_to_lock);
   if (!lock) return false;
   try {
@@ -55,6 +65,7 @@ bool tune(Handle& handle, const Problem& problem, const CallSettings& call) {
   } catch (const std::exception& error) {
     log(Level::info, [&] { return text("not tuned: ", error.what()); });
   }
+  keep_predicted(handle, problem, call, kind);
   return true;
 }
 

@@ -8,7 +8,8 @@
 namespace bwgemm {
 
 // Measures, if the tune mode, the call and the stream's captures allow it, and has the handle
-// remember what was fastest. Throws nothing that concerns the measurement. Returns whether what the
+// remember what was fastest, or what is predicted if the measurement fails or is not worth it.
+// Throws nothing that concerns the measurement. Returns whether what the
 // handle now chooses for the call stands: false if a later call may measure. The handle's context
 // is current.
 bool tune(Handle& handle, const Problem& problem, const CallSettings& call);

@@ -123,6 +123,12 @@ std::size_t Tuner::flush_bytes(const DeviceFacts& facts) {
   return static_cast<std::size_t>(std::max(2 * facts.l2_bytes, least));
 }
 
+bool Tuner::has_choice() const {
+  const SelectOptions options = handle_.select_options(problem_, call_);
+  const std::vector<Algo> all = worth_timing(algos(problem_, handle_.facts, kernel_rows, options));
+  return all.size() >= 2 && all[1].predicted_us <= most_over_best_prediction * all[0].predicted_us;
+}
+
 std::vector<TimedPick> Tuner::candidates(int most, const std::optional<Pick>& first) const {
   const SelectOptions options = handle_.select_options(problem_, call_);
   std::vector<Algo> all = algos(problem_, handle_.facts, kernel_rows, options);

@@ -31,6 +31,9 @@ class Tuner {
   // Of memory that is written between launches, so that they find nothing in L2.
   static std::size_t flush_bytes(const DeviceFacts& facts);
 
+  // Whether there are two algos to time, as far as predictions tell.
+  bool has_choice() const;
+
   // Those that can be launched, `first` if it is one and then by prediction. Throws if there is
   // none.
   std::vector<TimedPick> candidates(int most, const std::optional<Pick>& first = {}) const;

@@ -130,14 +130,15 @@ void TuningCache::open(const std::string& path) {
   {
     const std::lock_guard lock(mutex_);
     path_ = path;
-    std::erase_if(known_, [](const auto& known) { return known.second.is_of_file; });
+    forget(Source::file);
+    forget(Source::prediction);
     for (const TuningEntry& entry : content.entries) {
       if (entry.device != device_) continue;
       const std::optional<Pick> pick =
           entry.build == build_class() ? pick_of(entry, rows) : std::nullopt;
       stale += !pick.has_value();
       if (!pick) continue;
-      insert(entry.problem, *pick, true);
+      insert(entry.problem, *pick, Source::file);
       ++used;
     }
     keep_newest();
@@ -160,11 +161,17 @@ std::optional<Pick> TuningCache::find(const std::string& problem) const {
   return found != known_.end() ? std::optional(found->second.pick) : std::nullopt;
 }
 
+bool TuningCache::is_measured(const std::string& problem) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = known_.find(problem);
+  return found != known_.end() && found->second.source != Source::prediction;
+}
+
 std::optional<Pick> TuningCache::find_anew(const std::string& problem) {
   std::optional<Pick> found = find(problem);
   if (found) return found;
   found = find_in_file(problem);
-  if (found) insert_known(problem, *found, true);
+  if (found) insert_known(problem, *found, Source::file);
   return found;
 }
 
@@ -178,13 +185,23 @@ std::optional<Pick> TuningCache::find_in_file(const std::string& problem) const 
 }
 
 void TuningCache::remember(const std::string& problem, const Pick& pick, bool writes_file) {
-  insert_known(problem, pick, false);
+  insert_known(problem, pick, Source::own);
   if (writes_file) write(problem, pick, SameKey::is_replaced);
 }
 
 void TuningCache::agree_on(const std::string& problem, const Pick& pick) {
   write(problem, pick, SameKey::stays);
-  insert_known(problem, find_in_file(problem).value_or(pick), false);
+  insert_known(problem, find_in_file(problem).value_or(pick), Source::own);
+}
+
+void TuningCache::remember_predicted(const std::string& problem, const Pick& pick) {
+  insert_known(problem, pick, Source::prediction);
+}
+
+void TuningCache::forget_predicted() {
+  const std::lock_guard lock(mutex_);
+  forget(Source::prediction);
+  any_.store(!known_.empty(), std::memory_order_release);
 }
 
 std::string TuningCache::path() const {
@@ -192,9 +209,9 @@ std::string TuningCache::path() const {
   return path_;
 }
 
-void TuningCache::insert_known(const std::string& problem, const Pick& pick, bool is_of_file) {
+void TuningCache::insert_known(const std::string& problem, const Pick& pick, Source source) {
   const std::lock_guard lock(mutex_);
-  insert(problem, pick, is_of_file);
+  insert(problem, pick, source);
   keep_newest();
   any_.store(true, std::memory_order_release);
 }
@@ -216,11 +233,15 @@ void TuningCache::write(const std::string& problem, const Pick& pick, SameKey sa
     log(Level::warning, [&] { return text("tuning cache not written: ", error); });
 }
 
-// What a file says never replaces own results.
-void TuningCache::insert(const std::string& problem, const Pick& pick, bool is_of_file) {
+// Only own results replace own results.
+void TuningCache::insert(const std::string& problem, const Pick& pick, Source source) {
   const auto found = known_.find(problem);
-  if (found != known_.end() && is_of_file && !found->second.is_of_file) return;
-  known_.insert_or_assign(problem, Known{pick, is_of_file, next_age_++});
+  if (found != known_.end() && found->second.source == Source::own && source != Source::own) return;
+  known_.insert_or_assign(problem, Known{pick, source, next_age_++});
+}
+
+void TuningCache::forget(Source source) {
+  std::erase_if(known_, [&](const auto& known) { return known.second.source == source; });
 }
 
 void TuningCache::keep_newest() {

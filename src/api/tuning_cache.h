@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // TuningCache: what was found fastest, by class of problem: of the handle's own autotuning and,
-// where it has a file, of anybody's with the same device and the same build of the library. What
-// is found is a proposal; whether it can serve a call, selection judges.
+// where it has a file, of anybody's with the same device and the same build of the library. Where a
+// measurement failed, the prediction that stands in its place. What is found is a proposal; whether
+// it can serve a call, selection judges.
 #pragma once
 
 #include <atomic>
@@ -31,13 +32,15 @@ class TuningCache {
  public:
   explicit TuningCache(std::string device) : device_(std::move(device)) {}
 
-  // Reads the file, in place of what an earlier one said, and keeps to it; "": none. One line of
-  // the log tells what could not be used.
+  // Reads the file, in place of what an earlier one said and of predictions, and keeps to it; "":
+  // none. One line of the log tells what could not be used.
   void open(const std::string& path);
 
   // False as long as find() finds nothing.
   bool any() const { return any_.load(std::memory_order_acquire); }
   std::optional<Pick> find(const std::string& problem) const;
+  // Whether find() finds what somebody measured, and not a prediction.
+  bool is_measured(const std::string& problem) const;
 
   // find(), and then what the file has by now.
   std::optional<Pick> find_anew(const std::string& problem);
@@ -47,15 +50,20 @@ class TuningCache {
   // The same, unless the file has another pick for the problem: that one is remembered, so that all
   // who share the file choose alike.
   void agree_on(const std::string& problem, const Pick& pick);
+  // A prediction, which no file gets.
+  void remember_predicted(const std::string& problem, const Pick& pick);
+  void forget_predicted();
 
  private:
+  enum class Source { own, file, prediction };
   struct Known {
     Pick pick;
-    bool is_of_file;
+    Source source;
     std::uint64_t age;
   };
-  void insert(const std::string& problem, const Pick& pick, bool is_of_file);
-  void insert_known(const std::string& problem, const Pick& pick, bool is_of_file);
+  void insert(const std::string& problem, const Pick& pick, Source source);
+  void insert_known(const std::string& problem, const Pick& pick, Source source);
+  void forget(Source source);
   std::optional<Pick> find_in_file(const std::string& problem) const;
   std::string path() const;
   void write(const std::string& problem, const Pick& pick, SameKey same_key) const;

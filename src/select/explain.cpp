@@ -110,7 +110,7 @@ void add_choice(Report& report, const Problem& problem, const DeviceFacts& usabl
   add_copies(report, copies);
   add_division(report, choice.division);
   report.add("predicted  ").add_us(choice.predicted_us).end();
-  if (is_measured) report.add("chosen     by measurement: the fastest of the algos timed").end();
+  if (is_measured) report.add("chosen     by measurement").end();
 }
 
 void add_candidate(Report& report, const KernelConfig& config, const Candidate& candidate,

@@ -35,7 +35,7 @@ struct Pick {
 struct SelectOptions {
   // Exactly this, whatever else is forced below; ignored where A and B are not to be touched.
   std::optional<Pick> pick = std::nullopt;
-  bool is_pick_measured = false;  // rather than the caller's: explain() says so
+  bool is_pick_measured = false;  // rather than the caller's or predicted: explain() says so
   // Only what adds the products of an element in the order that all such choices share: see
   // batch_invariance_rejects().
   bool batch_invariant = false;

@@ -145,6 +145,51 @@ TEST_F(TuneRules, WithoutMemoryTheCallIsPredicted) {
   EXPECT_EQ(fake_cuda().calls("cuMemAlloc"), 0) << "tried once: the plan is known";
 }
 
+// Of the same kind as any MatmulCall, but with a plan of its own.
+MatmulCall of_another_plan() {
+  MatmulCall call;
+  call.desc.lda = 512;
+  return call;
+}
+
+TEST_F(TuneRules, AfterAFailureTheKindKeepsItsPrediction) {
+  const MatmulCall call;
+  quick_kernel = other_than_predicted(handle(), call);
+  const std::string predicted = bwgemmKernelName(algos_of(handle(), call)[0].kernel);
+  const TunedHandle tried(path()), other(path());
+  reset();
+  fake_cuda().fail_entry("cuMemAlloc", CUDA_ERROR_OUT_OF_MEMORY);
+  ASSERT_EQ(matmul(tried.get(), call), BWGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(last_kernel(), predicted);
+  EXPECT_FALSE(std::filesystem::exists(path())) << "a prediction in the file";
+  std::string kernel;
+  ASSERT_TRUE(measures(other.get(), call, &kernel));
+  ASSERT_EQ(kernel, quick_kernel) << "now the file has a result";
+  EXPECT_FALSE(measures(tried.get(), of_another_plan(), &kernel));
+  EXPECT_EQ(kernel, predicted);
+  EXPECT_EQ(fake_cuda().calls("cuMemAlloc"), 0);
+  EXPECT_FALSE(measures(tried.get(), call, &kernel));
+  EXPECT_EQ(kernel, predicted);
+  ASSERT_EQ(bwgemmSetTuningCache(tried.get(), path().c_str()), BWGEMM_STATUS_SUCCESS);
+  EXPECT_FALSE(measures(tried.get(), call, &kernel));
+  EXPECT_EQ(kernel, quick_kernel) << "the file's result counts after its setter";
+}
+
+TEST_F(TuneRules, AfterAFailureAChangeOfTheModeLetsTheKindBeMeasured) {
+  const MatmulCall call;
+  quick_kernel = other_than_predicted(handle(), call);
+  reset();
+  fake_cuda().fail_entry("cuMemAlloc", CUDA_ERROR_OUT_OF_MEMORY);
+  ASSERT_EQ(matmul(handle(), call), BWGEMM_STATUS_SUCCESS);
+  std::string kernel;
+  EXPECT_FALSE(measures(of_another_plan(), &kernel));
+  EXPECT_NE(kernel, quick_kernel);
+  set_mode(BWGEMM_TUNE_OFF);
+  set_mode(BWGEMM_TUNE_ON);
+  EXPECT_TRUE(measures(call, &kernel));
+  EXPECT_EQ(kernel, quick_kernel);
+}
+
 // Few launches, so that there are few calls to fail.
 double slow(const FakeLaunch&) {
   return 15e3;
@@ -183,13 +228,6 @@ void on_first_wait(const char* entry) {
     if (const auto once = std::exchange(beside_measurement, nullptr)) once();
 }
 bwgemmHandle_t measuring_handle = nullptr;
-
-// Of the same kind as any MatmulCall, but with a plan of its own.
-MatmulCall of_another_plan() {
-  MatmulCall call;
-  call.desc.lda = 512;
-  return call;
-}
 
 TEST_F(TuneRules, AnotherThreadDoesNotWaitForAMeasurement) {
   static std::string kernel;

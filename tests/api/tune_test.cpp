@@ -300,9 +300,14 @@ TEST_F(Tune, ExplainSaysThatAMeasurementDecided) {
     return text;
   };
   EXPECT_THAT(explained(), Not(HasSubstr("by measurement")));
+  fake_cuda().fail_entry("cuMemAlloc", CUDA_ERROR_OUT_OF_MEMORY);
+  ASSERT_EQ(matmul(handle(), call), BWGEMM_STATUS_SUCCESS);
+  EXPECT_THAT(explained(), Not(HasSubstr("by measurement"))) << "a measurement that failed";
+  set_mode(BWGEMM_TUNE_OFF);
+  set_mode(BWGEMM_TUNE_ON);
   quick_kernel = other_than_predicted(handle(), call);
   ASSERT_TRUE(measures(call));
-  EXPECT_THAT(explained(), HasSubstr("\nchosen     by measurement"));
+  EXPECT_THAT(explained(), HasSubstr("\nchosen     by measurement\n"));
   EXPECT_THAT(explained(), HasSubstr(std::string("kernel     ").append(quick_kernel)));
 }
 

@@ -212,6 +212,35 @@ TEST_F(TuningCaches, NeedNotWriteWhatTheyRemember) {
   EXPECT_FALSE(fs::exists(path()));
 }
 
+TEST_F(TuningCaches, TellPredictionsFromMeasurements) {
+  TuningCache writer("device"), cache("device");
+  writer.open(path());
+  writer.remember("problem", pick);
+  cache.remember_predicted("problem", other);
+  cache.remember("own", pick);
+  cache.remember_predicted("own", other);
+  EXPECT_TRUE(cache.any());
+  EXPECT_EQ(cache.find("problem"), other);
+  EXPECT_FALSE(cache.is_measured("problem"));
+  EXPECT_FALSE(cache.is_measured("another"));
+  EXPECT_EQ(cache.find("own"), pick);
+  EXPECT_TRUE(cache.is_measured("own"));
+  cache.open(path());
+  EXPECT_EQ(cache.find("problem"), pick) << "the file's, from now on";
+  EXPECT_TRUE(cache.is_measured("problem"));
+  cache.remember_predicted("second", other);
+  EXPECT_EQ(cache.find_anew("second"), other);
+  cache.forget_predicted();
+  EXPECT_EQ(cache.find("second"), std::nullopt);
+  EXPECT_EQ(cache.find("own"), pick);
+  EXPECT_EQ(cache.find("problem"), pick);
+  EXPECT_EQ(read_tuning_file(path()).entries.size(), 1u);
+  TuningCache empty("device");
+  empty.remember_predicted("problem", pick);
+  empty.forget_predicted();
+  EXPECT_FALSE(empty.any());
+}
+
 TEST_F(TuningCaches, IgnoreOtherBuildsAndUnknownKernels) {
   const std::string kernel(kernel_name(kernel_rows[0]).view());
   TuningCache writer("device");
