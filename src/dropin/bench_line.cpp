@@ -72,7 +72,8 @@ std::string bench_line(const Call& call, const CallSettings& settings) {
   add_oddities(fields, 'b', call.b, transb ? call.n : call.k, transb ? call.k : call.n, call);
   add_oddities(fields, 'c', call.c, call.m, call.n, call);
   std::string line = "bwgemm_bench --colmajor --problem \"";
-  return line.append(fields.text()).append("\"");
+  line.append(fields.text()).append("\"");
+  return call.by_pointers() ? line.append("  # the call has arrays of pointers") : line;
 }
 
 }  // namespace bwgemm::dropin

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bwgemm_bench command that repeats a call.
+// The bwgemm_bench command of the sizes and types of a call. A call with arrays of pointers becomes
+// a strided batch, with a note that the shell ignores.
 #pragma once
 
 #include <string>

@@ -17,7 +17,22 @@
 namespace bwgemm::dropin {
 namespace {
 
-// The context of the handle, for a scope.
+// While one lives, its thread may allocate though another stream is being captured, and the capture
+// stays valid.
+class RelaxedCaptures {
+ public:
+  RelaxedCaptures() {
+    require(device()->thread_exchange_stream_capture_mode(&mode_) == CUDA_SUCCESS);
+  }
+  ~RelaxedCaptures() { device()->thread_exchange_stream_capture_mode(&mode_); }
+  RelaxedCaptures(const RelaxedCaptures&) = delete;
+  RelaxedCaptures& operator=(const RelaxedCaptures&) = delete;
+
+ private:
+  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;  // once it lives: the program's
+};
+
+// The context of the handle, for a scope in which captures of other streams stay valid.
 class ContextScope {
  public:
   explicit ContextScope(const Handle& handle) {
@@ -30,12 +45,16 @@ class ContextScope {
   }
   ContextScope(const ContextScope&) = delete;
   ContextScope& operator=(const ContextScope&) = delete;
+
+ private:
+  RelaxedCaptures relaxed_;
 };
 
+// The stream's context must be current.
 bool is_captured(cudaStream_t stream) {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  return device() != nullptr && (device()->stream_is_capturing(stream, &status) != CUDA_SUCCESS ||
-                                 status != CU_STREAM_CAPTURE_STATUS_NONE);
+  return device()->stream_is_capturing(stream, &status) != CUDA_SUCCESS ||
+         status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
 // A scalar as a number, wherever it is.
@@ -55,6 +74,8 @@ struct OurSide {
 // Throws what forwards the call instead. Gives back the memory on the device before cuBLAS runs.
 OurSide our_side(Handle& handle, const Call& call, const CallSettings& settings, Reason& reason) {
   const ContextScope scope(handle);
+  reason = Reason::captured;
+  require(!is_captured(settings.stream));
   reason = Reason::refused;
   require(ask(handle, call, settings) == BWGEMM_STATUS_SUCCESS);
   reason = Reason::unchecked;
@@ -108,11 +129,10 @@ void compare(const Handle& handle, const Call& call, const CallSettings& setting
 
 cublasStatus_t check(Handle& handle, const Call& call, const CallSettings& settings,
                      std::unique_lock<std::mutex>& lock, const RealCall& real) {
-  const bool can_check = device() != nullptr && device()->can_check();
-  Reason reason = can_check && is_captured(settings.stream) ? Reason::captured : Reason::unchecked;
+  Reason reason = Reason::unchecked;
   std::unique_ptr<OurSide> ours;
   try {
-    require(can_check && reason != Reason::captured);
+    require(device() != nullptr && device()->can_check());
     ours = std::make_unique<OurSide>(our_side(handle, call, settings, reason));
   } catch (const std::exception&) {  // of this file, or no memory
   }

@@ -12,7 +12,7 @@
 namespace bwgemm::dropin {
 
 // `lock` is that of the handle, and is released. Standard error has a line about the first call of
-// the process whose results differ, with the command that repeats the call.
+// the process whose results differ, with the bwgemm_bench command of its sizes and types.
 cublasStatus_t check(Handle& handle, const Call& call, const CallSettings& settings,
                      std::unique_lock<std::mutex>& lock, const RealCall& real);
 

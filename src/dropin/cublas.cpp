@@ -7,7 +7,6 @@
 #include <link.h>
 #include <new>
 #include <string>
-#include <vector>
 
 #include "dropin/fork.h"
 #include "dropin/settings.h"
@@ -58,28 +57,45 @@ Cublas functions_of(void* library) {
   return found;
 }
 
-// The paths of the loaded files that are called libcublas.so and anything.
-std::vector<std::string> loaded_files() {
-  std::vector<std::string> files;
-  const auto look = [](dl_phdr_info* info, std::size_t, void* list) {
-    constexpr const char* prefix = "libcublas.so";
-    const char* const slash = std::strrchr(info->dlpi_name, '/');
-    const char* const name = slash != nullptr ? slash + 1 : info->dlpi_name;
-    if (std::strncmp(name, prefix, std::strlen(prefix)) == 0)
-      static_cast<std::vector<std::string>*>(list)->emplace_back(info->dlpi_name);
-    return 0;
+// libcublas.so and anything, or a wheel's libcublas-, a hash and .so. libcublasLt is not cuBLAS.
+bool is_named_cublas(const char* path) {
+  constexpr const char* prefix = "libcublas";
+  const char* const slash = std::strrchr(path, '/');
+  const char* const name = slash != nullptr ? slash + 1 : path;
+  if (std::strncmp(name, prefix, std::strlen(prefix)) != 0) return false;
+  const char next = name[std::strlen(prefix)];
+  return next == '.' || next == '-';
+}
+
+// The path of a loaded file of cuBLAS; empty if there is none.
+std::string loaded_file() {
+  std::string file;
+  const auto look = [](dl_phdr_info* info, std::size_t, void* found) {
+    if (!is_named_cublas(info->dlpi_name)) return 0;
+    *static_cast<std::string*>(found) = info->dlpi_name;
+    return 1;
   };
-  dl_iterate_phdr(look, &files);
-  return files;
+  dl_iterate_phdr(look, &file);
+  return file;
+}
+
+// Where a file begins that holds the address; null if no file does.
+const void* start_of_file(const void* address) {
+  Dl_info info{};
+  return dladdr(address, &info) != 0 ? info.dli_fbase : nullptr;
 }
 
 void* if_loaded(const char* path) {
   return dlopen(path, RTLD_NOLOAD | RTLD_LAZY);
 }
 
+// In the file or what it depends on. Null also if this library is the first of these.
 const void* landmark_in(const char* path) {
   void* const library = if_loaded(path);
-  return library != nullptr ? dlsym(library, landmark) : nullptr;
+  if (library == nullptr) return nullptr;
+  const void* const found = dlsym(library, landmark);
+  dlclose(library);  // which only counts: the caller, or whoever loaded the file, has it too
+  return start_of_file(found) != start_of_file(landmark) ? found : nullptr;
 }
 
 // What the caller's own file depends on. Null for the program itself, whose scope begins with what
@@ -94,11 +110,10 @@ const void* landmark_below(const void* caller) {
 }
 
 const void* landmark_for(const void* caller) {
-  const std::vector<std::string> files = loaded_files();
-  if (files.size() > 1)
-    if (const void* own = landmark_below(caller)) return own;
+  if (const void* own = landmark_below(caller)) return own;
   if (const void* next = dlsym(RTLD_NEXT, landmark)) return next;
-  return files.empty() ? nullptr : landmark_in(files.front().c_str());
+  const std::string file = loaded_file();
+  return file.empty() ? nullptr : landmark_in(file.c_str());
 }
 
 const Cublas* known_copy(const void* at) {

@@ -30,6 +30,7 @@ const Device* opened() {
   find(from, "cuMemsetD8Async", found.memset_d8_async);
   find(from, "cuStreamSynchronize", found.stream_synchronize);
   find(from, "cuStreamIsCapturing", found.stream_is_capturing);
+  find(from, "cuThreadExchangeStreamCaptureMode", found.thread_exchange_stream_capture_mode);
   return &found;
 }
 
@@ -39,7 +40,8 @@ bool Device::can_check() const {
   return ctx_push_current != nullptr && ctx_pop_current != nullptr && mem_alloc != nullptr &&
          mem_free != nullptr && memcpy_htod_async != nullptr && memcpy_dtoh_async != nullptr &&
          memcpy_dtod_async != nullptr && memset_d8_async != nullptr &&
-         stream_synchronize != nullptr && stream_is_capturing != nullptr;
+         stream_synchronize != nullptr && stream_is_capturing != nullptr &&
+         thread_exchange_stream_capture_mode != nullptr;
 }
 
 const Device* device() {

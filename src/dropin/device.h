@@ -23,6 +23,7 @@ struct Device {
   CUresult (*memset_d8_async)(CUdeviceptr, unsigned char, std::size_t, CUstream);
   CUresult (*stream_synchronize)(CUstream);
   CUresult (*stream_is_capturing)(CUstream, CUstreamCaptureStatus*);
+  CUresult (*thread_exchange_stream_capture_mode)(CUstreamCaptureMode*);
 
   bool can_check() const;  // it has what mode check needs
 };

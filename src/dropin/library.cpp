@@ -24,6 +24,8 @@ bool is_complete(void* from, Library& found) {
          find(from, "bwgemmSetPointerMode", found.set_pointer_mode) &&
          find(from, "bwgemmSetSmCountTarget", found.set_sm_count_target) &&
          find(from, "bwgemmSetDeterminism", found.set_determinism) &&
+         find(from, "bwgemmGetTuneMode", found.get_tune_mode) &&
+         find(from, "bwgemmSetTuneMode", found.set_tune_mode) &&
          find(from, "bwgemmMatmul", found.matmul) &&
          find(from, "bwgemmMatmulGetWorkspaceSize", found.get_workspace_size) &&
          find(from, "bwgemmGetLastErrorString", found.last_error);

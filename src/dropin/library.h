@@ -14,6 +14,8 @@ struct Library {
   decltype(&::bwgemmSetPointerMode) set_pointer_mode;
   decltype(&::bwgemmSetSmCountTarget) set_sm_count_target;
   decltype(&::bwgemmSetDeterminism) set_determinism;
+  decltype(&::bwgemmGetTuneMode) get_tune_mode;
+  decltype(&::bwgemmSetTuneMode) set_tune_mode;
   decltype(&::bwgemmMatmul) matmul;
   decltype(&::bwgemmMatmulGetWorkspaceSize) get_workspace_size;
   decltype(&::bwgemmGetLastErrorString) last_error;

@@ -135,7 +135,10 @@ bwgemmStatus_t ask(Handle& handle, const Call& call, const CallSettings& setting
 }
 
 bool may_have_written(bwgemmStatus_t status, const CallSettings& settings) {
-  return status == BWGEMM_STATUS_EXECUTION_FAILED && is_usable_workspace(settings);
+  const bool can_be_late = status == BWGEMM_STATUS_EXECUTION_FAILED ||
+                           status == BWGEMM_STATUS_ALLOC_FAILED ||
+                           status == BWGEMM_STATUS_INTERNAL_ERROR;
+  return can_be_late && is_usable_workspace(settings);
 }
 
 bool overwrites(const Call& call, const CallSettings& settings) {

@@ -21,8 +21,8 @@ bwgemmStatus_t multiply(Handle& handle, const Call& call, const CallSettings& se
 // What multiply() would say of the arguments. Launches nothing.
 bwgemmStatus_t ask(Handle& handle, const Call& call, const CallSettings& settings);
 
-// Whether parts of C may have been written. Only a launch that the driver refused can come behind
-// another one of its call, and only calls with workspace have several.
+// Whether parts of C may have been written. Only calls with workspace are divided, into parts of
+// which each may fail to load its kernel, to allocate or to launch. Arguments are judged before.
 bool may_have_written(bwgemmStatus_t status, const CallSettings& settings);
 
 // Whether C is only written, as far as the host knows.

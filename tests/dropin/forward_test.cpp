@@ -254,6 +254,19 @@ TEST_F(DropinForward, ADriverThatDoesNotLoadKernels) {
   fake_cuda().fail_entry("cuLibraryLoadData", CUDA_ERROR_OUT_OF_MEMORY);
   EXPECT_EQ(made.run("cublasGemmEx"), CUBLAS_STATUS_SUCCESS);
   EXPECT_EQ(fakeCublasLast().count, 1);
+  // With workspace, the kernel may be that of a later part of the call.
+  const DeviceMemory workspace(32 << 20);
+  cublasSetWorkspace_v2(made.handle, workspace.as(), 32 << 20);
+  for (const CUresult failure : {CUDA_ERROR_OUT_OF_MEMORY, CUDA_ERROR_INVALID_SOURCE}) {
+    fake_cuda().fail_entry("cuLibraryLoadData", failure);
+    const cublasStatus_t status = made.run("cublasGemmEx");
+    const bool is_memory = failure == CUDA_ERROR_OUT_OF_MEMORY;
+    EXPECT_EQ(status, is_memory ? BWGEMM_STATUS_ALLOC_FAILED : BWGEMM_STATUS_INTERNAL_ERROR);
+    EXPECT_EQ(fakeCublasLast().count, 1) << "C was perhaps added to already";
+  }
+  made.beta = &zero;
+  EXPECT_EQ(made.run("cublasGemmEx"), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(fakeCublasLast().count, 2);
   fake_cuda().reset();
   cublasDestroy_v2(made.handle);
 }

@@ -73,6 +73,18 @@ TEST_F(DropinChild, DISABLED_Serves) {
   EXPECT_TRUE(is_loaded("libbwgemm.so"));
 }
 
+// Nor allocates for it: the handle is made before.
+TEST_F(DropinChild, DISABLED_MeasuresNothing) {
+  const long memory = fake_cuda().live(Live::memory);
+  for (int turn = 1; turn <= 2; ++turn) {
+    EXPECT_EQ(call().run("cublasGemmEx"), CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(fake_cuda().launches(), turn);
+  }
+  EXPECT_EQ(fakeCublasLast().count, 0);
+  EXPECT_EQ(fake_cuda().calls("cuMemAlloc"), 0);
+  EXPECT_EQ(fake_cuda().live(Live::memory), memory);
+}
+
 TEST_F(DropinChild, DISABLED_DoesNotSplit) {
   const DeviceMemory workspace(32 << 20);
   cublasSetWorkspace_v2(handle(), workspace.as(), 32 << 20);
@@ -156,6 +168,10 @@ TEST(DropinProcess, Modes) {
   child("Serves", {{"BWGEMM_CUBLAS", "serve"}});
   child("ForwardsAll", {{"BWGEMM_CUBLAS", "log"}});
   child("ForwardsAllWithoutBwgemm", {{"BWGEMM_CUBLAS", "off"}});
+}
+
+TEST(DropinProcess, NoCallMeasures) {
+  for (const char* mode : {"", "1", "frozen"}) child("MeasuresNothing", {{"BWGEMM_TUNE", mode}});
 }
 
 TEST(DropinProcess, UnknownModeIsOff) {

@@ -20,6 +20,10 @@ BIN, LIB = os.path.join(environment.BUILD, "bin"), os.path.join(environment.BUIL
 RUN = os.path.join(BIN, "bwgemm-run")
 PROGRAM = os.path.join(BIN, "bwgemm_dropin_program")
 LIBRARY = os.path.join(LIB, "libbwgemm_cublas.so")
+HOST = os.path.join(BIN, "bwgemm_dropin_host")
+PLUGIN = os.path.join(LIB, "libbwgemm_dropin_plugin.so")
+WHEEL_PLUGIN = os.path.join(LIB, "libbwgemm_dropin_wheel_plugin.so")
+LINKED_PLUGIN = os.path.join(LIB, "libbwgemm_dropin_linked_plugin.so")
 FALSE_DRIVER = os.path.join(LIB, "libbwgemm_fake_libcuda.so")
 HEADER = os.path.join(environment.SOURCE, "src", "dropin", "cublas_abi.h")
 PAGE = os.path.join(environment.SOURCE, "packaging", "docs", "dropin.md")
@@ -63,6 +67,14 @@ class Program(unittest.TestCase):
             self.assertIn(f"bwgemm-run: mode {mode}, {LIBRARY}\n", done.stderr)
         self.check(run(RUN, PROGRAM), ONE_FORWARDED)
         self.check(run(RUN, PROGRAM, BWGEMM_CUBLAS="off"), ALL_FORWARDED)
+
+    def test_plugins_of_programs_without_cublas(self):
+        for plugins in ([PLUGIN], [WHEEL_PLUGIN], [LINKED_PLUGIN],
+                        [PLUGIN, WHEEL_PLUGIN], [WHEEL_PLUGIN, PLUGIN]):
+            for mode, products in (("serve", 1), ("off", 2)):
+                with self.subTest(plugins=plugins, mode=mode):
+                    self.check(run(RUN, "-q", "-m", mode, HOST, *plugins),
+                               f"0 0 0, {products} products, gone\n")
 
     def test_quiet(self):
         done = run(RUN, "-q", PROGRAM)

@@ -63,6 +63,16 @@ TEST(DropinBenchLine, Unusual) {
   EXPECT_THAT(bench_line(made, device), ::testing::HasSubstr(",scalars=device,"));
 }
 
+// The bench has no arrays of pointers.
+TEST(DropinBenchLine, ArraysOfPointers) {
+  Call made = call();
+  made.entry = Entry::gemm_batched_ex;
+  made.batch = 3;
+  EXPECT_EQ(bench_line(made, host),
+            "bwgemm_bench --colmajor --problem \"m=256,n=128,k=64,transa=T,transb=N,dtype=bf16,"
+            "out=bf16,batch=3,beta=0\"  # the call has arrays of pointers");
+}
+
 // A line has a field for each column, but for the process in front and the count behind.
 TEST(DropinRecord, Columns) {
   const auto commas = [](const std::string& text) {
