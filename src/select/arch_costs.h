@@ -85,8 +85,9 @@ struct ArchCosts {
 
 // clang-format off
 inline constexpr ArchCosts h200_costs = {
-    // Fitted together 2026-11-26, with the paces of shapes (kernels/rows.h), to 4120 problems, 1328 of them timed on
-    // an H100 (bench/log/2026-11-26.md); to order more than to time. A line says where else a value is from.
+    // Fitted 2026-11-26, with the paces of shapes (kernels/rows.h), to 4516 problems, 1724 of them timed on
+    // an H100 (bench/log/2026-11-26.md); all together to 4120, direct and warp kernels to the other, small ones;
+    // to order more than to time. A line says where else a value is from.
     .launch_us = 2.1,
     .cluster_us = 0.251,
     .memory_bytes_per_us = 5.76e6,
@@ -126,7 +127,7 @@ inline constexpr ArchCosts h200_costs = {
     .cluster_merge_us = 0.852,
     .register_stores_us = 0.509,
     .cluster_bytes_per_us = 56e3,
-    .direct_wide = {0.449, 0.28},    // this to warp_fused_us: 396 small products on an H100 (2026-11-26)
+    .direct_wide = {0.449, 0.28},
     .direct_narrow = {0.83, 0.408},
     .direct_tile_us = 1.26,
     .direct_merge_us = 0.254,
