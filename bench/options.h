@@ -37,17 +37,17 @@ struct Options {
   int sm_count = 0;           // --sm-count N: multiprocessors of --trace; 0: all
   std::uint64_t seed = 0;     // --random-problems SEED,COUNT[,space]
   int count = 0;
-  bool of_space = false;      // --random-problems SEED,COUNT,space
   int size = 4096;            // --size N: m, n and k of --ladder
   std::string csv, json;      // --csv FILE, --json FILE
+  bool of_space = false;      // --random-problems SEED,COUNT,space
   bool resume = false;        // --resume: skip what --csv FILE already holds
   double budget_seconds = 0;  // --budget-seconds S: start no problem after that; 0: no limit
   int shard = 0, shards = 1;  // --shard I/N
+  int measured = 0;           // --measured N: --regret's choice is the fastest of N; 0: predicted
+  int worst = 15;             // --worst N: how many of the largest regrets are shown
   bool compare = true;        // --no-cublaslt
   bool explain = false;       // --explain: print the choice and its reasons, run nothing
   bool help = false;          // --help
-  int measured = 0;           // --measured N: --regret's choice is the fastest of N; 0: predicted
-  int worst = 15;             // --worst N: how many of the largest regrets are shown
   SweepOptions sweep;         // --prune X and what a sweep shares with a measurement
   MeasureOptions measure;     // --pairs N, --warm-ms X, --graph-ms X, --no-check
 };
