@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions of cuBLAS that this library stands in front of: products. Each makes a Call of its
-// arguments, and says how cuBLAS is called with the very same ones.
+// arguments, and gives cuBLAS's own function the very same ones.
 #include "dropin/call.h"
 #include "dropin/cublas.h"
 #include "dropin/dispatch.h"
@@ -12,7 +12,22 @@ using bwgemm::dropin::call_real;
 using bwgemm::dropin::Cublas;
 using bwgemm::dropin::dispatch;
 using bwgemm::dropin::Entry;
+using bwgemm::dropin::Operand;
 using bwgemm::dropin::RealCall;
+
+Call product(Entry entry, cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb,
+             std::int64_t m, std::int64_t n, std::int64_t k, const void* alpha, const void* beta,
+             const Operand& a, const Operand& b, const Operand& c, std::int64_t batch,
+             cublasComputeType_t compute, cublasGemmAlgo_t algo) {
+  return {entry, handle, transa, transb, m, n, k, alpha, beta, a, b, c, batch, compute, algo};
+}
+
+// `function`: cuBLAS's own, a member of Cublas. `caller`: as dispatch() takes it.
+template <auto function, class... Arguments>
+cublasStatus_t serve(const Call& call, const void* caller, Arguments... arguments) {
+  const auto real = [&](const Cublas& cublas) { return call_real(cublas.*function, arguments...); };
+  return dispatch(call, caller, RealCall(real));
+}
 
 }  // namespace
 
@@ -22,26 +37,12 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa,
                             cudaDataType Btype, int ldb, const void* beta, void* C,
                             cudaDataType Ctype, int ldc, cublasComputeType_t computeType,
                             cublasGemmAlgo_t algo) {
-  const Call call{Entry::gemm_ex,
-                  handle,
-                  transa,
-                  transb,
-                  m,
-                  n,
-                  k,
-                  alpha,
-                  beta,
-                  {A, Atype, lda, 0},
-                  {B, Btype, ldb, 0},
-                  {C, Ctype, ldc, 0},
-                  1,
-                  computeType,
-                  algo};
-  const auto real = [&](const Cublas& cublas) {
-    return call_real(cublas.gemm_ex, handle, transa, transb, m, n, k, alpha, A, Atype, lda, B,
-                     Btype, ldb, beta, C, Ctype, ldc, computeType, algo);
-  };
-  return dispatch(call, __builtin_return_address(0), RealCall(real));
+  const Call call =
+      product(Entry::gemm_ex, handle, transa, transb, m, n, k, alpha, beta, {A, Atype, lda, 0},
+              {B, Btype, ldb, 0}, {C, Ctype, ldc, 0}, 1, computeType, algo);
+  return serve<&Cublas::gemm_ex>(call, __builtin_return_address(0), handle, transa, transb, m, n, k,
+                                 alpha, A, Atype, lda, B, Btype, ldb, beta, C, Ctype, ldc,
+                                 computeType, algo);
 }
 
 cublasStatus_t cublasGemmEx_64(cublasHandle_t handle, cublasOperation_t transa,
@@ -50,26 +51,12 @@ cublasStatus_t cublasGemmEx_64(cublasHandle_t handle, cublasOperation_t transa,
                                const void* B, cudaDataType Btype, int64_t ldb, const void* beta,
                                void* C, cudaDataType Ctype, int64_t ldc,
                                cublasComputeType_t computeType, cublasGemmAlgo_t algo) {
-  const Call call{Entry::gemm_ex,
-                  handle,
-                  transa,
-                  transb,
-                  m,
-                  n,
-                  k,
-                  alpha,
-                  beta,
-                  {A, Atype, lda, 0},
-                  {B, Btype, ldb, 0},
-                  {C, Ctype, ldc, 0},
-                  1,
-                  computeType,
-                  algo};
-  const auto real = [&](const Cublas& cublas) {
-    return call_real(cublas.gemm_ex_64, handle, transa, transb, m, n, k, alpha, A, Atype, lda, B,
-                     Btype, ldb, beta, C, Ctype, ldc, computeType, algo);
-  };
-  return dispatch(call, __builtin_return_address(0), RealCall(real));
+  const Call call =
+      product(Entry::gemm_ex, handle, transa, transb, m, n, k, alpha, beta, {A, Atype, lda, 0},
+              {B, Btype, ldb, 0}, {C, Ctype, ldc, 0}, 1, computeType, algo);
+  return serve<&Cublas::gemm_ex_64>(call, __builtin_return_address(0), handle, transa, transb, m, n,
+                                    k, alpha, A, Atype, lda, B, Btype, ldb, beta, C, Ctype, ldc,
+                                    computeType, algo);
 }
 
 cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation_t transa,
@@ -80,27 +67,12 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation
                                           const void* beta, void* C, cudaDataType Ctype, int ldc,
                                           long long int strideC, int batchCount,
                                           cublasComputeType_t computeType, cublasGemmAlgo_t algo) {
-  const Call call{Entry::gemm_strided_batched_ex,
-                  handle,
-                  transa,
-                  transb,
-                  m,
-                  n,
-                  k,
-                  alpha,
-                  beta,
-                  {A, Atype, lda, strideA},
-                  {B, Btype, ldb, strideB},
-                  {C, Ctype, ldc, strideC},
-                  batchCount,
-                  computeType,
-                  algo};
-  const auto real = [&](const Cublas& cublas) {
-    return call_real(cublas.gemm_strided_batched_ex, handle, transa, transb, m, n, k, alpha, A,
-                     Atype, lda, strideA, B, Btype, ldb, strideB, beta, C, Ctype, ldc, strideC,
-                     batchCount, computeType, algo);
-  };
-  return dispatch(call, __builtin_return_address(0), RealCall(real));
+  const Call call = product(Entry::gemm_strided_batched_ex, handle, transa, transb, m, n, k, alpha,
+                            beta, {A, Atype, lda, strideA}, {B, Btype, ldb, strideB},
+                            {C, Ctype, ldc, strideC}, batchCount, computeType, algo);
+  return serve<&Cublas::gemm_strided_batched_ex>(
+      call, __builtin_return_address(0), handle, transa, transb, m, n, k, alpha, A, Atype, lda,
+      strideA, B, Btype, ldb, strideB, beta, C, Ctype, ldc, strideC, batchCount, computeType, algo);
 }
 
 cublasStatus_t cublasGemmStridedBatchedEx_64(
@@ -109,27 +81,12 @@ cublasStatus_t cublasGemmStridedBatchedEx_64(
     long long int strideA, const void* B, cudaDataType Btype, int64_t ldb, long long int strideB,
     const void* beta, void* C, cudaDataType Ctype, int64_t ldc, long long int strideC,
     int64_t batchCount, cublasComputeType_t computeType, cublasGemmAlgo_t algo) {
-  const Call call{Entry::gemm_strided_batched_ex,
-                  handle,
-                  transa,
-                  transb,
-                  m,
-                  n,
-                  k,
-                  alpha,
-                  beta,
-                  {A, Atype, lda, strideA},
-                  {B, Btype, ldb, strideB},
-                  {C, Ctype, ldc, strideC},
-                  batchCount,
-                  computeType,
-                  algo};
-  const auto real = [&](const Cublas& cublas) {
-    return call_real(cublas.gemm_strided_batched_ex_64, handle, transa, transb, m, n, k, alpha, A,
-                     Atype, lda, strideA, B, Btype, ldb, strideB, beta, C, Ctype, ldc, strideC,
-                     batchCount, computeType, algo);
-  };
-  return dispatch(call, __builtin_return_address(0), RealCall(real));
+  const Call call = product(Entry::gemm_strided_batched_ex, handle, transa, transb, m, n, k, alpha,
+                            beta, {A, Atype, lda, strideA}, {B, Btype, ldb, strideB},
+                            {C, Ctype, ldc, strideC}, batchCount, computeType, algo);
+  return serve<&Cublas::gemm_strided_batched_ex_64>(
+      call, __builtin_return_address(0), handle, transa, transb, m, n, k, alpha, A, Atype, lda,
+      strideA, B, Btype, ldb, strideB, beta, C, Ctype, ldc, strideC, batchCount, computeType, algo);
 }
 
 cublasStatus_t cublasGemmBatchedEx(cublasHandle_t handle, cublasOperation_t transa,
@@ -139,27 +96,12 @@ cublasStatus_t cublasGemmBatchedEx(cublasHandle_t handle, cublasOperation_t tran
                                    const void* beta, void* const Carray[], cudaDataType Ctype,
                                    int ldc, int batchCount, cublasComputeType_t computeType,
                                    cublasGemmAlgo_t algo) {
-  const Call call{Entry::gemm_batched_ex,
-                  handle,
-                  transa,
-                  transb,
-                  m,
-                  n,
-                  k,
-                  alpha,
-                  beta,
-                  {Aarray, Atype, lda, 0},
-                  {Barray, Btype, ldb, 0},
-                  {Carray, Ctype, ldc, 0},
-                  batchCount,
-                  computeType,
-                  algo};
-  const auto real = [&](const Cublas& cublas) {
-    return call_real(cublas.gemm_batched_ex, handle, transa, transb, m, n, k, alpha, Aarray, Atype,
-                     lda, Barray, Btype, ldb, beta, Carray, Ctype, ldc, batchCount, computeType,
-                     algo);
-  };
-  return dispatch(call, __builtin_return_address(0), RealCall(real));
+  const Call call = product(Entry::gemm_batched_ex, handle, transa, transb, m, n, k, alpha, beta,
+                            {Aarray, Atype, lda, 0}, {Barray, Btype, ldb, 0},
+                            {Carray, Ctype, ldc, 0}, batchCount, computeType, algo);
+  return serve<&Cublas::gemm_batched_ex>(call, __builtin_return_address(0), handle, transa, transb,
+                                         m, n, k, alpha, Aarray, Atype, lda, Barray, Btype, ldb,
+                                         beta, Carray, Ctype, ldc, batchCount, computeType, algo);
 }
 
 cublasStatus_t cublasGemmBatchedEx_64(cublasHandle_t handle, cublasOperation_t transa,
@@ -170,53 +112,23 @@ cublasStatus_t cublasGemmBatchedEx_64(cublasHandle_t handle, cublasOperation_t t
                                       void* const Carray[], cudaDataType Ctype, int64_t ldc,
                                       int64_t batchCount, cublasComputeType_t computeType,
                                       cublasGemmAlgo_t algo) {
-  const Call call{Entry::gemm_batched_ex,
-                  handle,
-                  transa,
-                  transb,
-                  m,
-                  n,
-                  k,
-                  alpha,
-                  beta,
-                  {Aarray, Atype, lda, 0},
-                  {Barray, Btype, ldb, 0},
-                  {Carray, Ctype, ldc, 0},
-                  batchCount,
-                  computeType,
-                  algo};
-  const auto real = [&](const Cublas& cublas) {
-    return call_real(cublas.gemm_batched_ex_64, handle, transa, transb, m, n, k, alpha, Aarray,
-                     Atype, lda, Barray, Btype, ldb, beta, Carray, Ctype, ldc, batchCount,
-                     computeType, algo);
-  };
-  return dispatch(call, __builtin_return_address(0), RealCall(real));
+  const Call call = product(Entry::gemm_batched_ex, handle, transa, transb, m, n, k, alpha, beta,
+                            {Aarray, Atype, lda, 0}, {Barray, Btype, ldb, 0},
+                            {Carray, Ctype, ldc, 0}, batchCount, computeType, algo);
+  return serve<&Cublas::gemm_batched_ex_64>(
+      call, __builtin_return_address(0), handle, transa, transb, m, n, k, alpha, Aarray, Atype, lda,
+      Barray, Btype, ldb, beta, Carray, Ctype, ldc, batchCount, computeType, algo);
 }
 
 cublasStatus_t cublasHgemm(cublasHandle_t handle, cublasOperation_t transa,
                            cublasOperation_t transb, int m, int n, int k, const uint16_t* alpha,
                            const uint16_t* A, int lda, const uint16_t* B, int ldb,
                            const uint16_t* beta, uint16_t* C, int ldc) {
-  const Call call{Entry::hgemm,
-                  handle,
-                  transa,
-                  transb,
-                  m,
-                  n,
-                  k,
-                  alpha,
-                  beta,
-                  {A, CUDA_R_16F, lda, 0},
-                  {B, CUDA_R_16F, ldb, 0},
-                  {C, CUDA_R_16F, ldc, 0},
-                  1,
-                  CUBLAS_COMPUTE_16F,
-                  CUBLAS_GEMM_DEFAULT};
-  const auto real = [&](const Cublas& cublas) {
-    return call_real(cublas.hgemm, handle, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C,
-                     ldc);
-  };
-  return dispatch(call, __builtin_return_address(0), RealCall(real));
+  const Call call = product(Entry::hgemm, handle, transa, transb, m, n, k, alpha, beta,
+                            {A, CUDA_R_16F, lda, 0}, {B, CUDA_R_16F, ldb, 0},
+                            {C, CUDA_R_16F, ldc, 0}, 1, CUBLAS_COMPUTE_16F, CUBLAS_GEMM_DEFAULT);
+  return serve<&Cublas::hgemm>(call, __builtin_return_address(0), handle, transa, transb, m, n, k,
+                               alpha, A, lda, B, ldb, beta, C, ldc);
 }
 
 cublasStatus_t cublasHgemm_64(cublasHandle_t handle, cublasOperation_t transa,
@@ -224,26 +136,11 @@ cublasStatus_t cublasHgemm_64(cublasHandle_t handle, cublasOperation_t transa,
                               const uint16_t* alpha, const uint16_t* A, int64_t lda,
                               const uint16_t* B, int64_t ldb, const uint16_t* beta, uint16_t* C,
                               int64_t ldc) {
-  const Call call{Entry::hgemm,
-                  handle,
-                  transa,
-                  transb,
-                  m,
-                  n,
-                  k,
-                  alpha,
-                  beta,
-                  {A, CUDA_R_16F, lda, 0},
-                  {B, CUDA_R_16F, ldb, 0},
-                  {C, CUDA_R_16F, ldc, 0},
-                  1,
-                  CUBLAS_COMPUTE_16F,
-                  CUBLAS_GEMM_DEFAULT};
-  const auto real = [&](const Cublas& cublas) {
-    return call_real(cublas.hgemm_64, handle, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta,
-                     C, ldc);
-  };
-  return dispatch(call, __builtin_return_address(0), RealCall(real));
+  const Call call = product(Entry::hgemm, handle, transa, transb, m, n, k, alpha, beta,
+                            {A, CUDA_R_16F, lda, 0}, {B, CUDA_R_16F, ldb, 0},
+                            {C, CUDA_R_16F, ldc, 0}, 1, CUBLAS_COMPUTE_16F, CUBLAS_GEMM_DEFAULT);
+  return serve<&Cublas::hgemm_64>(call, __builtin_return_address(0), handle, transa, transb, m, n,
+                                  k, alpha, A, lda, B, ldb, beta, C, ldc);
 }
 
 cublasStatus_t cublasHgemmStridedBatched(cublasHandle_t handle, cublasOperation_t transa,
@@ -252,26 +149,13 @@ cublasStatus_t cublasHgemmStridedBatched(cublasHandle_t handle, cublasOperation_
                                          long long int strideA, const uint16_t* B, int ldb,
                                          long long int strideB, const uint16_t* beta, uint16_t* C,
                                          int ldc, long long int strideC, int batchCount) {
-  const Call call{Entry::hgemm_strided_batched,
-                  handle,
-                  transa,
-                  transb,
-                  m,
-                  n,
-                  k,
-                  alpha,
-                  beta,
-                  {A, CUDA_R_16F, lda, strideA},
-                  {B, CUDA_R_16F, ldb, strideB},
-                  {C, CUDA_R_16F, ldc, strideC},
-                  batchCount,
-                  CUBLAS_COMPUTE_16F,
-                  CUBLAS_GEMM_DEFAULT};
-  const auto real = [&](const Cublas& cublas) {
-    return call_real(cublas.hgemm_strided_batched, handle, transa, transb, m, n, k, alpha, A, lda,
-                     strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount);
-  };
-  return dispatch(call, __builtin_return_address(0), RealCall(real));
+  const Call call =
+      product(Entry::hgemm_strided_batched, handle, transa, transb, m, n, k, alpha, beta,
+              {A, CUDA_R_16F, lda, strideA}, {B, CUDA_R_16F, ldb, strideB},
+              {C, CUDA_R_16F, ldc, strideC}, batchCount, CUBLAS_COMPUTE_16F, CUBLAS_GEMM_DEFAULT);
+  return serve<&Cublas::hgemm_strided_batched>(call, __builtin_return_address(0), handle, transa,
+                                               transb, m, n, k, alpha, A, lda, strideA, B, ldb,
+                                               strideB, beta, C, ldc, strideC, batchCount);
 }
 
 cublasStatus_t cublasHgemmStridedBatched_64(cublasHandle_t handle, cublasOperation_t transa,
@@ -281,26 +165,13 @@ cublasStatus_t cublasHgemmStridedBatched_64(cublasHandle_t handle, cublasOperati
                                             int64_t ldb, long long int strideB,
                                             const uint16_t* beta, uint16_t* C, int64_t ldc,
                                             long long int strideC, int64_t batchCount) {
-  const Call call{Entry::hgemm_strided_batched,
-                  handle,
-                  transa,
-                  transb,
-                  m,
-                  n,
-                  k,
-                  alpha,
-                  beta,
-                  {A, CUDA_R_16F, lda, strideA},
-                  {B, CUDA_R_16F, ldb, strideB},
-                  {C, CUDA_R_16F, ldc, strideC},
-                  batchCount,
-                  CUBLAS_COMPUTE_16F,
-                  CUBLAS_GEMM_DEFAULT};
-  const auto real = [&](const Cublas& cublas) {
-    return call_real(cublas.hgemm_strided_batched_64, handle, transa, transb, m, n, k, alpha, A,
-                     lda, strideA, B, ldb, strideB, beta, C, ldc, strideC, batchCount);
-  };
-  return dispatch(call, __builtin_return_address(0), RealCall(real));
+  const Call call =
+      product(Entry::hgemm_strided_batched, handle, transa, transb, m, n, k, alpha, beta,
+              {A, CUDA_R_16F, lda, strideA}, {B, CUDA_R_16F, ldb, strideB},
+              {C, CUDA_R_16F, ldc, strideC}, batchCount, CUBLAS_COMPUTE_16F, CUBLAS_GEMM_DEFAULT);
+  return serve<&Cublas::hgemm_strided_batched_64>(call, __builtin_return_address(0), handle, transa,
+                                                  transb, m, n, k, alpha, A, lda, strideA, B, ldb,
+                                                  strideB, beta, C, ldc, strideC, batchCount);
 }
 
 cublasStatus_t cublasSgemmEx(cublasHandle_t handle, cublasOperation_t transa,
@@ -308,26 +179,11 @@ cublasStatus_t cublasSgemmEx(cublasHandle_t handle, cublasOperation_t transa,
                              const void* A, cudaDataType Atype, int lda, const void* B,
                              cudaDataType Btype, int ldb, const float* beta, void* C,
                              cudaDataType Ctype, int ldc) {
-  const Call call{Entry::sgemm_ex,
-                  handle,
-                  transa,
-                  transb,
-                  m,
-                  n,
-                  k,
-                  alpha,
-                  beta,
-                  {A, Atype, lda, 0},
-                  {B, Btype, ldb, 0},
-                  {C, Ctype, ldc, 0},
-                  1,
-                  CUBLAS_COMPUTE_32F,
-                  CUBLAS_GEMM_DEFAULT};
-  const auto real = [&](const Cublas& cublas) {
-    return call_real(cublas.sgemm_ex, handle, transa, transb, m, n, k, alpha, A, Atype, lda, B,
-                     Btype, ldb, beta, C, Ctype, ldc);
-  };
-  return dispatch(call, __builtin_return_address(0), RealCall(real));
+  const Call call =
+      product(Entry::sgemm_ex, handle, transa, transb, m, n, k, alpha, beta, {A, Atype, lda, 0},
+              {B, Btype, ldb, 0}, {C, Ctype, ldc, 0}, 1, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+  return serve<&Cublas::sgemm_ex>(call, __builtin_return_address(0), handle, transa, transb, m, n,
+                                  k, alpha, A, Atype, lda, B, Btype, ldb, beta, C, Ctype, ldc);
 }
 
 cublasStatus_t cublasSgemmEx_64(cublasHandle_t handle, cublasOperation_t transa,
@@ -335,24 +191,10 @@ cublasStatus_t cublasSgemmEx_64(cublasHandle_t handle, cublasOperation_t transa,
                                 const float* alpha, const void* A, cudaDataType Atype, int64_t lda,
                                 const void* B, cudaDataType Btype, int64_t ldb, const float* beta,
                                 void* C, cudaDataType Ctype, int64_t ldc) {
-  const Call call{Entry::sgemm_ex,
-                  handle,
-                  transa,
-                  transb,
-                  m,
-                  n,
-                  k,
-                  alpha,
-                  beta,
-                  {A, Atype, lda, 0},
-                  {B, Btype, ldb, 0},
-                  {C, Ctype, ldc, 0},
-                  1,
-                  CUBLAS_COMPUTE_32F,
-                  CUBLAS_GEMM_DEFAULT};
-  const auto real = [&](const Cublas& cublas) {
-    return call_real(cublas.sgemm_ex_64, handle, transa, transb, m, n, k, alpha, A, Atype, lda, B,
-                     Btype, ldb, beta, C, Ctype, ldc);
-  };
-  return dispatch(call, __builtin_return_address(0), RealCall(real));
+  const Call call =
+      product(Entry::sgemm_ex, handle, transa, transb, m, n, k, alpha, beta, {A, Atype, lda, 0},
+              {B, Btype, ldb, 0}, {C, Ctype, ldc, 0}, 1, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+  return serve<&Cublas::sgemm_ex_64>(call, __builtin_return_address(0), handle, transa, transb, m,
+                                     n, k, alpha, A, Atype, lda, B, Btype, ldb, beta, C, Ctype,
+                                     ldc);
 }

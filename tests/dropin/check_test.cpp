@@ -20,18 +20,6 @@ constexpr float two = 2, half = 0.5F;
 
 class DropinCheck : public Preloaded {
  protected:
-  CublasCall small() const {
-    CublasCall made = call();
-    made.m = 40;
-    made.n = 24;
-    made.k = made.lda = made.ldb = 64;
-    made.ldc = 48;
-    made.stride_a = 40 * 64;
-    made.stride_b = 24 * 64;
-    made.stride_c = 24 * 48;
-    return made;
-  }
-
   // What the library says during the call, whose result is cuBLAS's, with what it was told to add.
   static std::string said_during(CublasCall made, const std::string& function, float added = 0,
                                  float alpha = 1, float beta = 0) {

@@ -37,6 +37,18 @@ class Preloaded : public ::testing::Test {
     made.handle = handle_;
     return made;
   }
+  // A small product with rows that TMA can load.
+  CublasCall small() const {
+    CublasCall made = call();
+    made.m = 40;
+    made.n = 24;
+    made.k = made.lda = made.ldb = 64;
+    made.ldc = 48;
+    made.stride_a = 40 * 64;
+    made.stride_b = 24 * 64;
+    made.stride_c = 24 * 48;
+    return made;
+  }
   CUcontext context_of_test() const { return context_; }
   // Ends the test's handle before the test does.
   void destroy_handle() {

@@ -12,18 +12,6 @@ namespace {
 
 class DropinResults : public Preloaded {
  protected:
-  // A small product with rows that TMA can load.
-  CublasCall small() const {
-    CublasCall made = call();
-    made.m = 40;
-    made.n = 24;
-    made.k = made.lda = made.ldb = 64;
-    made.ldc = 48;
-    made.stride_a = 40 * 64;
-    made.stride_b = 24 * 64;
-    made.stride_c = 24 * 48;
-    return made;
-  }
   static void expect_served() { EXPECT_EQ(fakeCublasLast().count, 0) << "cuBLAS computed"; }
 };
 
