@@ -28,7 +28,7 @@ class Tuner {
   Tuner(Handle& handle, const Problem& problem, const CallSettings& call)
       : handle_(handle), problem_(problem), call_(call), stream_(handle.stream.stream()) {}
 
-  // Of memory that is written between launches, so that they find nothing in L2.
+  // The size of the memory that is written between launches, so that they find nothing in L2.
   static std::size_t flush_bytes(const DeviceFacts& facts);
 
   // Whether there are two algos to time, as far as predictions tell.

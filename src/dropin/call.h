@@ -20,7 +20,7 @@ inline constexpr Entry all_entries[] = {
     Entry::hgemm,   Entry::hgemm_strided_batched,   Entry::sgemm_ex,
     Entry::gemm_ex, Entry::gemm_strided_batched_ex, Entry::gemm_batched_ex};
 
-// Of the function with 32-bit sizes; the log does not tell the two apart.
+// The name of the function with 32-bit sizes. The log does not tell the form with `_64` apart.
 constexpr const char* name(Entry entry) {
   constexpr const char* names[] = {
       "cublasHgemm",  "cublasHgemmStridedBatched",  "cublasSgemmEx",
@@ -48,7 +48,7 @@ struct Call {
 
   bool by_pointers() const { return entry == Entry::gemm_batched_ex; }
   bool is_empty() const { return m == 0 || n == 0 || batch == 0; }
-  // Of alpha and beta: otherwise they are float.
+  // Whether alpha and beta are half; otherwise they are float.
   bool has_half_scalars() const { return compute == CUBLAS_COMPUTE_16F; }
 };
 

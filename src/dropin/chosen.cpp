@@ -21,7 +21,7 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return parts;
 }
 
-// Of a function the number of its entry.
+// The entry's number if the field names a function; otherwise the number that the field holds.
 bool number_of(const std::string& field, std::int64_t& number) {
   for (const Entry entry : all_entries)
     if (field == name(entry)) {

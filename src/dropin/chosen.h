@@ -32,7 +32,7 @@ class Chosen {
   std::vector<Key> keys_;  // in order
 };
 
-// Of the file that the environment names; none if it names none.
+// The calls of the file that the environment names; none if it names none.
 const Chosen& chosen();
 
 }  // namespace bwgemm::dropin

@@ -42,7 +42,7 @@ struct ContextIdentity {
   }
 };
 
-// Of the calling thread. Unknown if there is none or the driver does not tell.
+// The calling thread's context. Unknown if the thread has none or the driver does not tell.
 ContextIdentity current_context();
 
 }  // namespace bwgemm::dropin

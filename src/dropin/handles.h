@@ -38,7 +38,7 @@ struct Handle {
 // Without a lock. Null if the handle was not made through this library.
 Handle* find_handle(cublasHandle_t handle);
 
-// Of a new handle of cuBLAS. Where there is no room for more, it stays unknown.
+// Remembers a new handle of cuBLAS. Where there is no room for more, the handle stays unknown.
 void add_handle(cublasHandle_t handle, const Cublas* cublas);
 
 // Before cuBLAS destroys the handle: afterwards a new one may have its address.

@@ -28,7 +28,7 @@ bool may_have_written(bwgemmStatus_t status, const CallSettings& settings);
 // Whether C is only written, as far as the host knows.
 bool overwrites(const Call& call, const CallSettings& settings);
 
-// Of half bits; exact.
+// The value of a half, given by its bits. Exact.
 float from_half(std::uint16_t bits);
 
 // The scalars of a call, whose mode must be host.

@@ -28,7 +28,7 @@ struct Settings {
   std::string chosen_file;  // of policy faster; empty: none
 };
 
-// Of this process.
+// The settings of this process.
 const Settings& settings();
 
 // What the variables say now. A value that is not understood is named on standard error; of the

@@ -221,7 +221,7 @@ double without_turns(const ArchCosts& costs, int tile_n) {
          (costs.wide_without_turns - costs.without_turns) * (tile_n - narrow) / (wide - narrow);
 }
 
-// Of a tile that leaves through staging buffers.
+// The epilogue of a tile that leaves through staging buffers.
 double staged_us(const Problem& problem, const KernelConfig& config, const ArchCosts& costs,
                  double output_bytes) {
   const double us = output_bytes / costs.epilogue_bytes_per_us;

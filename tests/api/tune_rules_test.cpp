@@ -145,7 +145,7 @@ TEST_F(TuneRules, WithoutMemoryTheCallIsPredicted) {
   EXPECT_EQ(fake_cuda().calls("cuMemAlloc"), 0) << "tried once: the plan is known";
 }
 
-// Of the same kind as any MatmulCall, but with a plan of its own.
+// A call of the same kind as any MatmulCall, but with a plan of its own.
 MatmulCall of_another_plan() {
   MatmulCall call;
   call.desc.lda = 512;

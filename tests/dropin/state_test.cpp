@@ -27,7 +27,7 @@ class DropinState : public Preloaded {
     Preloaded::TearDown();
   }
 
-  // Of a call that must be served.
+  // The launch of a call that must be served.
   FakeLaunch launch_of(const CublasCall& call, const std::string& function = "cublasGemmEx") {
     fake_cuda().reset();
     EXPECT_EQ(call.run(function), CUBLAS_STATUS_SUCCESS);

@@ -283,7 +283,7 @@ TEST_F(DividedCopies, GiveTheBitsOfTheWhole) {
     if ((row.arch == Arch::sm90) != is_hopper || !is_representative(row)) continue;
     const std::string name(kernel_name(row).view());
     const Variable kernel("BWGEMM_FORCE_KERNEL", name);
-    // Of one row the even forms leave nothing to copy.
+    // The even forms of one row leave nothing to copy.
     const int odd = row.tile.m == 1 ? 1 : ++i % 2;
     for (const Form* form : {&forms[odd], &forms[2 + odd]}) {
       SCOPED_TRACE(name + " " + form->operands);

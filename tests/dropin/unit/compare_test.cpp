@@ -53,7 +53,7 @@ class DropinCompare : public ::testing::Test {
             compute,
             CUBLAS_GEMM_DEFAULT};
   }
-  // Of an element that is `ours` by bwgemm and `theirs` by cuBLAS.
+  // What is said of an element that is `ours` by bwgemm and `theirs` by cuBLAS.
   std::string judged(const Call& call, double ours, double theirs, double alpha = 1,
                      double beta = 0) const {
     const HostMatrix before = matrix(call.c.type, 8, 4, 2);
