@@ -127,8 +127,7 @@ int run_offline(const Options& options) {
   if (options.mode == Mode::summary) {
     show_summary(options);
   } else if (options.mode == Mode::random_problems) {
-    const auto list = options.of_space ? space_problem_list : random_problem_list;
-    std::fputs(list(options.seed, options.count).c_str(), stdout);
+    std::fputs(options.random_kind->list(options.seed, options.count).c_str(), stdout);
   } else {
     show_regret(options, read_sweep(options.from));
   }

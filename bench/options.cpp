@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "options.h"
 
+#include <algorithm>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <stdexcept>
 #include <vector>
@@ -41,10 +43,13 @@ void read_shard(const std::string& text, Options& options) {
 
 void read_random(const std::string& text, Options& options) {
   const std::vector<std::string> parts = split(text, ',');
-  if (parts.size() < 2 || parts.size() > 3 || (parts.size() == 3 && parts[2] != "space"))
+  const std::string name = parts.size() == 3 ? parts[2] : "";
+  const auto* kind = std::ranges::find(random_problems, name, &RandomProblems::name);
+  if (parts.size() < 2 || parts.size() > 3 || kind == std::end(random_problems))
     throw std::runtime_error("--random-problems is '" + text +
-                             "' but must be SEED,COUNT or SEED,COUNT,space, such as 1,100");
-  options.of_space = parts.size() == 3;
+                             "' but must be SEED,COUNT, SEED,COUNT,space or SEED,COUNT,training, "
+                             "such as 1,100");
+  options.random_kind = kind;
   options.seed = static_cast<std::uint64_t>(whole_number("--random-problems' seed", parts[0]));
   options.count = within("--random-problems' count", parts[1], 1, 100000);
 }
@@ -170,6 +175,7 @@ std::string usage() {
          "  --summary FILES     ratios of result CSVs (a,b,...) by class of problem\n"
          "  --random-problems SEED,COUNT  print a list of problems: layers of models, odd sizes\n"
          "  --random-problems SEED,COUNT,space  from all over what a user can ask for\n"
+         "  --random-problems SEED,COUNT,training  layers in each direction, attention\n"
          "  --ceiling           the rates that nothing can exceed: tensor cores, memory, delivery\n"
          "  --ladder            times the steps of bench/kernels/ladder at m = n = k = --size N\n"
          "                      (4096); on a virtual B200 only checks them\n"

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "measure.h"
+#include "random_problems.h"
 #include "sweep.h"
 
 namespace bwgemm::bench {
@@ -37,10 +38,10 @@ struct Options {
   int sm_count = 0;           // --sm-count N: multiprocessors of --trace; 0: all
   std::uint64_t seed = 0;     // --random-problems SEED,COUNT[,space]
   int count = 0;
-  int size = 4096;            // --size N: m, n and k of --ladder
-  std::string csv, json;      // --csv FILE, --json FILE
-  bool of_space = false;      // --random-problems SEED,COUNT,space
-  bool resume = false;        // --resume: skip what --csv FILE already holds
+  int size = 4096;                              // --size N: m, n and k of --ladder
+  std::string csv, json;                        // --csv FILE, --json FILE
+  const RandomProblems* random_kind = nullptr;  // --random-problems SEED,COUNT[,KIND]
+  bool resume = false;                          // --resume: skip what --csv FILE already holds
   double budget_seconds = 0;  // --budget-seconds S: start no problem after that; 0: no limit
   int shard = 0, shards = 1;  // --shard I/N
   int measured = 0;           // --measured N: --regret's choice is the fastest of N; 0: predicted

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "problem.h"
@@ -17,5 +18,15 @@ std::string random_problem_list(std::uint64_t seed, int count);
 // N from 1 to 64k, k from 8 to 64k, at most 2e13 operations; odd and even, all layouts and types,
 // batches, epilogues.
 std::string space_problem_list(std::uint64_t seed, int count);
+// The same as training and serving ask for: layers forward and both gradients, for any number of
+// tokens; attention whose sequences have any length; few columns or a short k beside many rows.
+std::string training_problem_list(std::uint64_t seed, int count);
+
+struct RandomProblems {
+  std::string_view name;  // on the command line, behind the count; empty for the first
+  std::string (*list)(std::uint64_t seed, int count);
+};
+inline constexpr RandomProblems random_problems[] = {
+    {"", random_problem_list}, {"space", space_problem_list}, {"training", training_problem_list}};
 
 }  // namespace bwgemm::bench

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -168,6 +169,25 @@ TEST(BenchRandomProblems, OfTheSpaceReachItsCorners) {
     if (problem.k > 16384) ++deep;
   }
   for (const int count : {odd, fused, batches, scaled, wide, vectors, deep}) EXPECT_GE(count, 12);
+}
+
+TEST(BenchRandomProblems, OfTrainingGoInAllDirections) {
+  EXPECT_EQ(training_problem_list(11, 400), training_problem_list(11, 400));
+  const std::vector<BenchProblem> problems = read_list(training_problem_list(11, 400));
+  ASSERT_EQ(problems.size(), 400u);
+  std::map<std::string, int> kinds;
+  int odd = 0, fused = 0;
+  for (const BenchProblem& problem : problems) {
+    EXPECT_TRUE(problem.unsupported.empty()) << problem.name << ": " << problem.unsupported;
+    EXPECT_LE(problem.flop(), 2e12) << problem.name;
+    ++kinds[problem.name.substr(0, problem.name.find('.'))];
+    if (problem.m % 8 != 0 || problem.n % 8 != 0 || problem.k % 8 != 0) ++odd;
+    if (problem.epilogue.any()) ++fused;
+  }
+  for (const char* kind : {"forward", "dgrad", "wgrad", "scores", "context", "skinny"})
+    EXPECT_GE(kinds[kind], 20) << kind;
+  EXPECT_GE(odd, 40);
+  EXPECT_GE(fused, 40);
 }
 
 }  // namespace
