@@ -52,6 +52,8 @@ const Entry entries[] = {
     {"register_bytes_per_us", &costs.register_bytes_per_us, 0.3},
     {"lines_per_us", &costs.lines_per_us, 0.3},
     {"crowded_lines_per_us", &costs.crowded_lines_per_us, 0.3},
+    {"lines_of_columns", &costs.lines_of_columns, 0.3},
+    {"odd_lines", &costs.odd_lines, 0.3},
     {"without_turns", &costs.without_turns, 0.2},
     {"wide_without_turns", &costs.wide_without_turns, 0.2},
     {"in_turn", &costs.in_turn, 0.2},

@@ -44,6 +44,8 @@ struct ArchCosts {
   double register_bytes_per_us;  // the same from registers, in CTAs of several tiles
   double lines_per_us;           // of one warp that stores output line by line
   double crowded_lines_per_us;   // and while its consumers have nothing to do but write more
+  double lines_of_columns;       // time of a line that is a column of the tile, over that of a row
+  double odd_lines;              // of lines that begin inside of words, over that of others
   double without_turns;          // of kernels in turn with 96 columns, the pace with one tile over
                                  // that with more
   double wide_without_turns;     // and with 192
@@ -85,69 +87,71 @@ struct ArchCosts {
 
 // clang-format off
 inline constexpr ArchCosts h200_costs = {
-    // Fitted 2026-11-26, with the paces of shapes (kernels/rows.h), to 4516 problems, 1724 of them timed on
-    // an H100 (bench/log/2026-11-26.md); all together to 4120, direct and warp kernels to the other, small ones;
-    // to order more than to time. A line says where else a value is from.
+    // Fitted 2026-11-27, with the paces of shapes (kernels/rows.h), to 5936 problems, 3141 of them timed on an
+    // H100 (bench/log/2026-11-27.md); what is about kernels in turn is of 2026-11-26; to order more than to
+    // time. A line says where else a value is from.
     .launch_us = 2.1,
-    .cluster_us = 0.251,
-    .memory_bytes_per_us = 5.76e6,
-    .unhidden = 0.32,
+    .cluster_us = 0.238,
+    .memory_bytes_per_us = 5.68e6,
+    .unhidden = 0.306,
     .fill_us = 0.217,
-    .partial_block = 0.713,
-    .sm_flop_per_us = 6.76e6,
-    .powered_flop_per_us = 1.95e9,
-    .powered_bytes_per_us = 17.9e6,
+    .partial_block = 0.862,
+    .sm_flop_per_us = 6.79e6,
+    .powered_flop_per_us = 1.76e9,
+    .powered_bytes_per_us = 19e6,
     .mma_clocks_per_us = 0,          // not used
     .sm_bytes_per_us = 124e3,
-    .unused_parts_of_lines = 0.738,
-    .sm_straddling_sectors = 1.15,
-    .sm_straddling_lines = 1.49,
-    .l2_straddling_sectors = 1.3,
-    .l2_straddling_lines = 2.3,
-    .chip_bytes_per_us = 14.6e6,
-    .unshared_bytes_per_us = 10.3e6,
+    .unused_parts_of_lines = 0.766,
+    .sm_straddling_sectors = 1.1,
+    .sm_straddling_lines = 1.48,
+    .l2_straddling_sectors = 1.27,
+    .l2_straddling_lines = 2.39,
+    .chip_bytes_per_us = 14.8e6,
+    .unshared_bytes_per_us = 10.4e6,
     .distant_rows = 2,               // 14 problems on an H100
-    .drift_us = 6000,
-    .line_request_us = 0.581e-3,     // a clock of L2
-    .block_floor_us = 0.0743,
-    .epilogue_bytes_per_us = 46.3e3,
-    .epilogue_slice_us = 0.0951,
-    .register_bytes_per_us = 20.2e3,
-    .lines_per_us = 89.7,
-    .crowded_lines_per_us = 48.7,
+    .drift_us = 5880,
+    .line_request_us = 0.6e-3,     // a clock of L2
+    .block_floor_us = 0.0833,
+    .epilogue_bytes_per_us = 49.7e3,
+    .epilogue_slice_us = 0.0972,
+    .register_bytes_per_us = 23.8e3,
+    .lines_per_us = 95.4,
+    .crowded_lines_per_us = 48.5,
+    .lines_of_columns = 0.944,
+    .odd_lines = 1.14,
     .without_turns = 1.32,
     .wide_without_turns = 1.18,
-    .in_turn = 0.751,                // a half if nothing but the turn were waited for
-    .tight_fused_us = 1.46,
-    .exposed_epilogue = 1.26,        // two CTAs of an SM do not hide each other's: they are in step
-    .merge_us = 1.72,
-    .merge_slice_us = 0.105,
-    .merge_bytes_per_us = 126e3,
-    .partials_bytes_per_us = 4.97e6,
-    .cluster_merge_us = 0.852,
-    .register_stores_us = 0.509,
-    .cluster_bytes_per_us = 56e3,
-    .direct_wide = {0.449, 0.28},
-    .direct_narrow = {0.83, 0.408},
-    .direct_tile_us = 1.26,
-    .direct_merge_us = 0.254,
-    .warp_pairs = {0.188, 0.0262},
-    .warp_elements = {0.24, 0.0422},
-    .warp_unit_us = 0.0843,
-    .warp_fused_us = 0.353,
-    .unmapped_launch_us = 2.46,
-    .dot_bytes_per_us = 5.55e6,      // above what a read gets, as memory_bytes_per_us: fitted to order
-    .dot_cta_bytes_per_us = 49.1e3,
-    .dot_output_us = 0.358,
-    .dot_staging_us = 0.26,
-    .dot_lines_per_us = 4070,        // about two in each clock of L1
-    .vector_launch_us = 1.75,
-    .vector_spread_us = 0.581,
-    .vector_unit_us = 1.02,
-    .vector_column_us = 0.0572,
-    .vector_cta_bytes_per_us = 62.7e3,
+    .in_turn = 0.733,                // a half if nothing but the turn were waited for
+    .tight_fused_us = 1.36,
+    .exposed_epilogue = 1.22,        // two CTAs of an SM do not hide each other's: they are in step
+    .merge_us = 1.7,
+    .merge_slice_us = 0.115,
+    .merge_bytes_per_us = 134e3,
+    .partials_bytes_per_us = 4.32e6,
+    .cluster_merge_us = 0.893,
+    .register_stores_us = 0.505,
+    .cluster_bytes_per_us = 54e3,
+    .direct_wide = {0.466, 0.34},
+    .direct_narrow = {0.769, 0.388},
+    .direct_tile_us = 1.23,
+    .direct_merge_us = 0.277,
+    .warp_pairs = {0.191, 0.0255},
+    .warp_elements = {0.277, 0.0434},
+    .warp_unit_us = 0.0805,
+    .warp_fused_us = 0.255,
+    .unmapped_launch_us = 2.41,
+    .dot_bytes_per_us = 5.81e6,      // above what a read gets, as memory_bytes_per_us: fitted to order
+    .dot_cta_bytes_per_us = 40.6e3,
+    .dot_output_us = 0.495,
+    .dot_staging_us = 0.295,
+    .dot_lines_per_us = 3980,        // about two in each clock of L1
+    .vector_launch_us = 1.78,
+    .vector_spread_us = 0.598,
+    .vector_unit_us = 0.988,
+    .vector_column_us = 0.055,
+    .vector_cta_bytes_per_us = 65.1e3,
     .loose_vectors = 4,              // predicted
-    .vector_merge_us = 1.67,
+    .vector_merge_us = 1.62,
     .copying_launch_us = 3.3,        // this and its rate: 55 random problems (2026-11-24)
     .copied_bytes_per_us = 5.0e6,
     .sm_copied_bytes_per_us = 60e3,  // predicted
@@ -181,9 +185,11 @@ inline constexpr ArchCosts b200_costs = {
     .block_floor_us = 0.06,
     .epilogue_bytes_per_us = 45e3,
     .epilogue_slice_us = 0,            // not told apart
-    .register_bytes_per_us = 1,        // not used, as the next two
+    .register_bytes_per_us = 1,        // not used, as the next four
     .lines_per_us = 1,
     .crowded_lines_per_us = 1,
+    .lines_of_columns = 1,
+    .odd_lines = 1,
     .without_turns = 1,                // not used, as the next two
     .wide_without_turns = 1,
     .in_turn = 1,

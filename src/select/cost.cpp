@@ -195,10 +195,21 @@ double loading_block_us(const Problem& problem, const KernelConfig& config, int 
          ((loads_a ? 1 : 0) + (loads_b ? static_cast<double>(ceil_div(tile_n, step_rows)) : 0));
 }
 
-// Of the warps that store a tile line by line, each of which takes as long for a shorter line.
-double line_bytes_per_us(const KernelConfig& config, const ArchCosts& costs) {
+// Whether rows of D begin inside of words: each line then has elements that are stored alone.
+bool has_odd_rows(const Matrix& d) {
+  constexpr int word_bytes = 4;
+  return !begins_at_multiples(d, word_bytes) ||
+         d.batch_stride * size_bytes(d.type) % word_bytes != 0;
+}
+
+// What the warps store that store a tile line by line, each of which takes as long for a shorter
+// line.
+double line_bytes_per_us(const Problem& problem, const KernelConfig& config,
+                         const ArchCosts& costs) {
   const int warps = config.takes_turns ? 1 : sm90::consumer_warpgroups(config);
-  return warps * sm90::staging_line_bytes(config) * costs.lines_per_us;
+  const double slowdown = (config.output == Output::columns ? costs.lines_of_columns : 1) *
+                          (has_odd_rows(problem.d) ? costs.odd_lines : 1);
+  return warps * sm90::staging_line_bytes(config) * costs.lines_per_us / slowdown;
 }
 
 // Of the tile; those of slices that overlap count twice.
@@ -275,9 +286,9 @@ Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConf
   // What a CTA's only tile stores from registers costs no more than the way through buffers.
   const bool stores_in_turn = stores == Stores::from_registers && whole > resident;
   const double epilogue = has_residues(config) ? cta_outputs / scattered_elements_per_us
-                          : is_by_lines        ? output_bytes / line_bytes_per_us(config, costs)
-                          : stores_in_turn     ? output_bytes / costs.register_bytes_per_us
-                                               : staged_us(problem, config, costs, output_bytes);
+                          : is_by_lines ? output_bytes / line_bytes_per_us(problem, config, costs)
+                          : stores_in_turn ? output_bytes / costs.register_bytes_per_us
+                                           : staged_us(problem, config, costs, output_bytes);
   // With two accumulators, or two tiles in turn, the next tile is computed during an epilogue.
   const bool hides_epilogue =
       config.takes_turns || (uses_tensor_memory(config) && config.choices.accumulators == 2);

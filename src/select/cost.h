@@ -16,7 +16,8 @@
 //             An epilogue takes the bytes of the tile and a price for each slice that is stored.
 //             Where accumulators leave few registers a fused epilogue adds a price to each tile.
 //             Where D is stored line by line an epilogue takes what a warp for each consumer
-//             needs, and a wave at least as long as they take with nothing to compute meanwhile
+//             needs, more where rows of D begin inside of words, and a wave at least as long as
+//             they take with nothing to compute meanwhile
 //   merge   = where k is split: handing over, all partial sums through L2, and those of a tile,
 //             slice by slice, which the last CTA reads back, after all operands have arrived; in
 //             clusters of slices: their start, and all sums into the first CTA of each
@@ -35,8 +36,9 @@
 // Both have launch, waves, epilogue or output, and merge of their own kind, as a part of compute.
 // A dot kernel's teams put the short operand into shared memory first, by as many lookups of L1 as
 // their loads touch lines.
-// Warps of a warp kernel wait for the loads of each step of k, or take what their SM gives all.
-// Of products of vectors a CTA takes one unit after the other, each as long as its loads take.
+// Warps of a warp kernel wait for the loads of each step of k, the longer the fewer steps are
+// ahead, or take what their SM gives all. Of products of vectors a CTA takes one unit after the
+// other, each as long as its loads take.
 //
 // Where operands exceed L2, CTAs drift apart: a share of what L2 delivers, which grows with time,
 // comes from memory again.

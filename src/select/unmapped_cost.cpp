@@ -141,11 +141,15 @@ double warp_compute_us(const Problem& problem, const DeviceFacts& facts, const K
   const bool in_pairs = loads_pairs(problem, problem.a, a_major(problem)) &&
                         loads_pairs(problem, problem.b, b_major(problem));
   const WorkStep& step = in_pairs ? costs.warp_pairs : costs.warp_elements;
-  const double unit_us = costs.warp_unit_us * output_bytes_per_element(problem) / 2;
+  const double blocks = (config.tile.m + config.tile.n) / 32.0;  // loads, of those of 16x16
+  const double area = config.tile.m * config.tile.n / 256.0;
+  const double unit_us = costs.warp_unit_us * area * output_bytes_per_element(problem) / 2;
   const double waves =
       std::max(1.0, units / static_cast<double>(resident_clusters(facts, config) * warp::warps));
-  return std::max(waves * steps * step.latency_us,
-                  units / facts.sm_count * (unit_us + steps * step.us)) +
+  constexpr double ahead = 4;  // steps whose loads are in flight, of the kernel that was measured
+  const double latency_us = step.latency_us * ahead / warp::steps_ahead(config);
+  return std::max(waves * steps * latency_us,
+                  units / facts.sm_count * (unit_us + steps * step.us * blocks)) +
          (is_fused(problem, config) || problem.reads_c() ? waves * costs.warp_fused_us : 0);
 }
 

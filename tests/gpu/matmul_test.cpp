@@ -177,12 +177,13 @@ class Matmul : public GpuTest {
     arch_ = device_arch();
   }
 
-  std::string of(Family family) const {
+  std::vector<std::string> all_of(Family family) const {
+    std::vector<std::string> names;
     for (const KernelConfig& row : kernel_rows)
-      if (row.arch == arch_ && row.family == family) return std::string(kernel_name(row).view());
-    return "";
+      if (row.arch == arch_ && row.family == family) names.emplace_back(kernel_name(row).view());
+    return names;
   }
-  std::string direct() const { return of(Family::direct); }
+  std::string direct() const { return all_of(Family::direct).front(); }
 
   // What the code of an epilogue depends on.
   static auto kind(const KernelConfig& row) {
@@ -235,14 +236,20 @@ TEST_F(Matmul, DirectServesEverything) {
 
 // All but gates, arrays of pointers among them.
 TEST_F(Matmul, WarpServesEverythingWithoutGates) {
-  const Variable kernel("BWGEMM_FORCE_KERNEL", of(Family::warp));
-  const Handle handle;
-  for (const auto& cases : {fused_cases(Dtype::bf16), odd_cases()})
-    for (const MatmulCase& matmul : cases) {
-      if (matmul.fusing.gate != BWGEMM_GATE_NONE) continue;
-      MatmulOperands operands(matmul);
-      EXPECT_TRUE(run(handle.get(), operands)) << matmul << bwgemmGetLastErrorString();
-    }
+  for (const std::string& name : all_of(Family::warp)) {
+    SCOPED_TRACE(name);
+    const Variable kernel("BWGEMM_FORCE_KERNEL", name);
+    const Handle handle;
+    MatmulCase nearly_a_step = exact_case(Dtype::bf16, 70);
+    nearly_a_step.gemm.k = 31;
+    for (const auto& cases :
+         {fused_cases(Dtype::bf16), odd_cases(), std::vector<MatmulCase>{nearly_a_step}})
+      for (const MatmulCase& matmul : cases) {
+        if (matmul.fusing.gate != BWGEMM_GATE_NONE) continue;
+        MatmulOperands operands(matmul);
+        EXPECT_TRUE(run(handle.get(), operands)) << matmul << bwgemmGetLastErrorString();
+      }
+  }
 }
 
 TEST_F(Matmul, EveryKindOfKernelGivesTheSameBits) {
