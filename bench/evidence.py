@@ -5,11 +5,12 @@
 evidence.py show ID                       prints the measurement as the CSV that a program wrote
 evidence.py unpack FOLDER [--role ROLE] [ID...]    writes such files, ID.csv
 evidence.py add-sweeps TABLE FILE...      adds sweeps to a table of a card, or makes it
+evidence.py add-history [--to PAGES] FILE...    adds files, ID.csv, as sections of history.csv.xz, or of PAGES
 evidence.py fit BWGEMM_FIT [OPTION...]    runs bwgemm_fit on the sweeps with role fit, those with role held
                                           held out; of a sweep with role split every third problem is
                                           held out, those whose number is 2, 5, 8, ...
 
-A measurement is a file of its own, a section of history.csv.xz, or a sweep in a table of a card:
+A measurement is a section of pages.csv.xz or history.csv.xz, or a sweep in a table of a card, sweeps-CARD.csv.xz:
 
     variant,KERNEL,TILE_M,TILE_N,TILE_K,SPLITS,SUMS,OPERANDS     the first has number 0, the next 1
     sweep,ID,DEVICE                                              what follows is of this sweep
@@ -17,8 +18,9 @@ A measurement is a file of its own, a section of history.csv.xz, or a sweep in a
     variants,NUMBER,...                                          what was timed
     us,TIME,...                                                  and its times, four digits
 
-A section of history.csv.xz begins with a line `== ID` and has of a result file what its entry in the log
-rests on: names, kernels, times and ratios. Where bench/results/ID.csv was in the tree,
+A section begins with a line `== ID`. In pages.csv.xz it is the whole file that a program wrote: pages and tests
+compute figures from it. In history.csv.xz it has of a result file what its entry in the log rests on: names,
+kernels, times and ratios. Where bench/results/ID.csv was in the tree,
 `git show COMMIT:bench/results/ID.csv` has the whole.
 """
 import argparse
@@ -33,6 +35,7 @@ import tempfile
 
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "evidence")
 HISTORY = "history.csv.xz"
+SWEEPS = "sweeps-"  # how the name of a table of a card begins
 PROBLEM = ("name,m,n,k,transa,transb,dtype,out,alpha,beta,scalars,batch,lda,ldb,ldc,stridea,strideb,stridec,"
            "aligna,alignb,alignc,epilogue,gate").split(",")
 VARIANT = "kernel,tile_m,tile_n,tile_k,splits,sums,operands".split(",")
@@ -73,6 +76,12 @@ def read_table(path):
     return sweeps
 
 
+def write_compressed(path, text):
+    filters = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "lc": 4, "pb": 0}]
+    with lzma.open(path, "wt", filters=filters, encoding="utf-8", newline="") as file:
+        file.write(text)
+
+
 def write_table(path, sweeps):
     known = sorted({variant for _, problems in sweeps.values() for _, timed in problems
                     for variant, _ in timed})
@@ -87,9 +96,7 @@ def write_table(path, sweeps):
             lines.writerow(("problem", *problem))
             lines.writerow(("variants", *(number[variant] for variant, _ in timed)))
             lines.writerow(("us", *(f"{float(us):.4g}" for _, us in timed)))
-    filters = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "lc": 4, "pb": 0}]
-    with lzma.open(path, "wt", filters=filters, encoding="utf-8", newline="") as file:
-        file.write(text.getvalue())
+    write_compressed(path, text.getvalue())
 
 
 def cells_of(row, columns):
@@ -122,11 +129,15 @@ def sweep_text(device, problems):
     return text.getvalue()
 
 
-def read_history(path):
-    """{id: text} of the sections."""
+def read_sections(path):
+    """{id: text}."""
     with lzma.open(path, "rt", encoding="utf-8", newline="") as file:
         sections = ("\n" + file.read().rstrip("\n")).split("\n== ")
     return {name: text + "\n" for name, text in (section.split("\n", 1) for section in sections[1:])}
+
+
+def write_sections(path, sections):
+    write_compressed(path, "".join(f"== {name}\n{text}" for name, text in sorted(sections.items())))
 
 
 class Store:
@@ -137,7 +148,8 @@ class Store:
 
     def compressed(self, path):
         if path not in self.read:
-            self.read[path] = read_history(path) if path.endswith(HISTORY) else read_table(path)
+            is_table = os.path.basename(path).startswith(SWEEPS)
+            self.read[path] = read_table(path) if is_table else read_sections(path)
         return self.read[path]
 
     def text(self, row):
@@ -146,12 +158,11 @@ class Store:
             raise SystemExit(f"evidence: {row['id']} is kept in the history only:\n"
                              f"    git show {row['commit']}:bench/results/{row['id']}.csv")
         path = os.path.join(FOLDER, row["file"])
-        if row["file"] == HISTORY:
-            return self.compressed(path)[row["id"]]
-        if path.endswith(".xz"):
-            return sweep_text(*self.compressed(path)[row["id"]])
-        with open(path, encoding="utf-8") as file:
-            return file.read()
+        if not path.endswith(".xz"):
+            with open(path, encoding="utf-8") as file:
+                return file.read()
+        found = self.compressed(path)[row["id"]]
+        return found if isinstance(found, str) else sweep_text(*found)
 
 
 def unpack(folder, rows):
@@ -196,12 +207,27 @@ def fit(program, options):
         return subprocess.run(command + fitted, check=False).returncode
 
 
+def id_of(file):
+    return os.path.splitext(os.path.basename(file))[0]
+
+
 def add_sweeps(table, files):
     path = os.path.join(FOLDER, table)
     sweeps = read_table(path) if os.path.exists(path) else {}
-    for file in files:
-        sweeps[os.path.splitext(os.path.basename(file))[0]] = read_sweep(file)
+    sweeps.update((id_of(file), read_sweep(file)) for file in files)
     write_table(path, sweeps)
+
+
+def add_history(to, files):
+    path = os.path.join(FOLDER, to)
+    sections = read_sections(path) if os.path.exists(path) else {}
+    for name in files:
+        with open(name, encoding="utf-8", newline="") as file:
+            text = file.read().rstrip("\n") + "\n"
+        if text.startswith("== ") or "\n== " in text:
+            raise SystemExit(f"evidence: {name} has a line that begins as a section does, with `== `")
+        sections[id_of(name)] = text
+    write_sections(path, sections)
 
 
 def main():
@@ -215,6 +241,9 @@ def main():
     adds = commands.add_parser("add-sweeps")
     adds.add_argument("table")
     adds.add_argument("file", nargs="+")
+    histories = commands.add_parser("add-history")
+    histories.add_argument("--to", default=HISTORY)
+    histories.add_argument("file", nargs="+")
     fits = commands.add_parser("fit")
     fits.add_argument("program")
     fits.add_argument("option", nargs=argparse.REMAINDER)
@@ -226,6 +255,8 @@ def main():
         unpack(args.folder, rows + [index()[name] for name in args.id])
     elif args.command == "add-sweeps":
         add_sweeps(args.table, args.file)
+    elif args.command == "add-history":
+        add_history(args.to, args.file)
     else:
         return fit(args.program, args.option)
     return 0

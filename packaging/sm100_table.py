@@ -21,7 +21,7 @@ using namespace bwgemm;
 int main() {
   for (const KernelConfig& row : kernel_rows) {
     if (!uses_tensor_memory(row)) continue;
-    const int widest = sm100::max_tile_n(row), narrowest = sm100::tile_n_step(row);
+    const int widest = sm100::max_tile_n(row), narrowest = sm100::columns_at_once(row);
     const KernelShape wide = kernel_shape(row, widest, Dtype::bf16);
     const KernelShape narrow = kernel_shape(row, narrowest, Dtype::bf16);  // of a K-major B
     std::printf("%s,%d..%d,%d..%d,%d,%d\n", kernel_name(row).c_str(), narrowest, widest,

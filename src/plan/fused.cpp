@@ -66,6 +66,12 @@ StridedMatrix strided(const Matrix& matrix, bool inner_is_contiguous, std::int64
           steps_through_batch(matrix, batch) ? matrix.batch_stride : 0};
 }
 
+bool leaves_rest(const Problem& problem, const KernelConfig& config, int tile_n) {
+  if (!uses_tensor_memory(config)) return false;
+  const bool has_gate = problem.epilogue.gate != Gate::none;
+  return sm100::leaves_rest(config, has_gate ? tile_n / 2 : tile_n);
+}
+
 void fill_fused(const Problem& problem, const KernelConfig& config, bool is_transposed,
                 KernelParams& params) {
   const Epilogue& epilogue = problem.epilogue;
@@ -80,7 +86,8 @@ void fill_fused(const Problem& problem, const KernelConfig& config, bool is_tran
   fused.row_bias = filled(epilogue.row_bias, operation::row_bias, operation::row_bias_f32, fused);
   fused.column_bias =
       filled(epilogue.column_bias, operation::column_bias, operation::column_bias_f32, fused);
-  if (problem.reads_c() && !stages_c(problem, config)) {
+  const bool has_rest = leaves_rest(problem, config, params.tile_n);
+  if (problem.reads_c() && (has_rest || !stages_c(problem, config))) {
     fused.operations |= operation::loads_c | f32_bit(problem.c.type, operation::c_f32);
     if (config.output != Output::scattered)  // where it is filled like the operands
       params.c = strided(problem.c, problem.c.order == Order::row, problem.batch);

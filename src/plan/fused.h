@@ -10,8 +10,13 @@
 
 namespace bwgemm {
 
-// Fills params.fused, and params.c where the epilogue loads C itself. `problem` as the kernel sees
-// it; params are zero where nothing is fused.
+// Whether tiles of so many columns are no whole slices of output. Threads then store some columns
+// of them and load those of C, in a fused epilogue all of C. The problem is as the kernel sees it,
+// here and below.
+bool leaves_rest(const Problem& problem, const KernelConfig& config, int tile_n);
+
+// Fills params.fused, and params.c where the epilogue loads C itself. params.tile_n is filled;
+// params are zero where nothing is fused.
 void fill_fused(const Problem& problem, const KernelConfig& config, bool is_transposed,
                 KernelParams& params);
 

@@ -265,7 +265,8 @@ Plan make_plan(const Problem& given, const KernelConfig& config, const Choice& c
   fill_common(problem, config, choice, plan.shape, plan.params);
   const TileCounts tiles = cluster_tiles(problem, config, plan.shape.tile_n);
   fill_splits(problem, config, choice, tiles.total(), context.scratch, plan.params);
-  if (config.output == Output::scattered) fill_strided(problem, plan.params);
+  if (config.output == Output::scattered || leaves_rest(problem, config, choice.tile_n))
+    fill_strided(problem, plan.params);
   fill_fused(problem, config, from.is_transposed, plan.params);
   if (has_residues(config))
     fill_residues(problem, config, *context.maps, plan.params);

@@ -87,15 +87,20 @@ Candidate with_sums(const Problem& seen, const DeviceFacts& usable, const Kernel
                     const SelectOptions& options, int tile_n, int splits,
                     const WithoutSlices& known);
 
+// Null, or why tiles of a kernel that leaves their width to the launch cannot be so wide. The
+// problem is as the kernel sees it.
+inline const char* tile_n_rejects(const KernelConfig& config, const Problem& seen, int tile_n) {
+  return sm100::invalid_because(config, tile_n, b_major(seen), seen.epilogue.gate != Gate::none);
+}
+
 // Calls body(tile_n) for the config's tile, or for every run-time one that B allows. The problem is
 // as the kernel sees it.
 template <class Body>
 void for_each_tile_n(const KernelConfig& config, const Problem& seen, const Body& body) {
   if (config.tile.n != 0) return body(config.tile.n);
-  const int step = sm100::tile_n_step(config);
-  const bool has_gate = seen.epilogue.gate != Gate::none;
+  constexpr int step = sm100::tile_n_step;
   for (int tile_n = step; tile_n <= sm100::max_tile_n(config); tile_n += step)
-    if (sm100::invalid_because(config, tile_n, b_major(seen), has_gate) == nullptr) body(tile_n);
+    if (tile_n_rejects(config, seen, tile_n) == nullptr) body(tile_n);
 }
 
 // The row with the forced name. Throws INVALID_VALUE if there is none.

@@ -267,7 +267,8 @@ const char* tma_kernel_rejects(const Problem& problem, const KernelConfig& confi
   // Of run-time tiles the narrowest makes the most tiles.
   const bool is_fixed = config.tile.n != 0;
   const int widest = (is_fixed ? config.tile.n : sm100::max_tile_n(config)) * config.cluster.n;
-  const int narrowest = (is_fixed ? config.tile.n : sm100::tile_n_step(config)) * config.cluster.n;
+  const int narrowest =
+      (is_fixed ? config.tile.n : sm100::columns_at_once(config)) * config.cluster.n;
   const int tile_m = cluster_tile(config, narrowest).m;
   if (const char* reason = size_rejects(problem, config, tile_m, widest, texts)) return reason;
   if (const char* reason = tile_rejects(problem, tile_m, narrowest)) return reason;

@@ -136,6 +136,20 @@ const char* row_rejects(const Problem& given, const Problem& seen, const DeviceF
   return only_when_forced(config, options);
 }
 
+// Whether a tile of no whole slices makes one or two waves, and the next narrower tile one more.
+// Else that one is predicted to take less time; of more waves the last, which is not full, takes
+// less than the others, so that one wave less gains nothing (bench/log/2026-11-26.md).
+bool may_be_best(const Problem& problem, const KernelConfig& config, std::int64_t resident,
+                 int tile_n) {
+  if (config.tile.n != 0 || !sm100::leaves_rest(config, tile_n)) return true;
+  const auto waves = [&](int columns) {
+    const ClusterTile tile = cluster_tile(config, columns);
+    return ceil_div(tile_counts(problem, tile.m, tile.n).total(), resident);
+  };
+  constexpr int most_waves = 2;
+  return waves(tile_n) <= most_waves && waves(tile_n - sm100::tile_n_step) > waves(tile_n);
+}
+
 struct BestRow {
   int row;
   Candidate candidate;
@@ -234,11 +248,15 @@ Candidate judged(const Source& source, const DeviceFacts& usable, const KernelCo
   bool is_fixed = forced > 0 && !options.forced_kernel.empty();
   if (forced > 0)
     for_each_tile_n(config, problem, [&](int tile_n) { is_fixed |= forced == tile_n; });
+  const std::int64_t resident = resident_clusters(usable, config);
   for_each_tile_n(config, problem, [&](int tile_n) {
-    if (!is_fixed || forced == tile_n) consider(tile_n);
+    if (is_fixed ? forced == tile_n : may_be_best(problem, config, resident, tile_n))
+      consider(tile_n);
   });
-  if (best.predicted_us == std::numeric_limits<double>::infinity())
-    best.rejected = "no tile_n is legal for the direction of B, or the one forced is not";
+  if (best.predicted_us == std::numeric_limits<double>::infinity()) {
+    const char* const reason = forced > 0 ? tile_n_rejects(config, problem, forced) : nullptr;
+    best.rejected = reason != nullptr ? reason : "no tile_n is legal for the direction of B";
+  }
   best.predicted_us = source.whole_us(best.predicted_us);
   best.operands = source.operands;
   best.division = source.division;

@@ -27,7 +27,7 @@ DAYS = sorted(glob.glob(os.path.join(LOG, "20*.md")))
 LABELS = ("**Question.**", "**Prediction.**", "**Result.**", "**Kept?**", "Evidence: ")
 WIDTH = 120
 # Bytes. The whole tree must stay quick to clone.
-EVIDENCE_BUDGET, SOURCES_BUDGET, TREE_BUDGET = 2_000_000, 6_000_000, 7_000_000
+EVIDENCE_BUDGET, SOURCES_BUDGET, TREE_BUDGET = 1_200_000, 5_600_000, 6_500_000
 FITTED = "2026-11-26-h200-fitted-"
 LISTS = ("baseline", "realworld", "unaligned")
 
@@ -135,6 +135,19 @@ class Index(unittest.TestCase):
                 out.write(evidence.sweep_text(*read["x"]))
             self.assertEqual(evidence.read_sweep(file), read["x"])
         self.assertEqual(dict(read["x"][1][0][1]), {variants[1]: "1260", variants[0]: "3.25"})
+
+    def test_files_become_sections(self):
+        with tempfile.TemporaryDirectory() as folder:
+            archive = os.path.join(folder, "some.csv.xz")
+            for name, text in (("b", "x,y\n1,2\n"), ("a", "one line"), ("b", "x\n3\n"), ("bad", "x\n== y\n")):
+                file = os.path.join(folder, name + ".csv")
+                with open(file, "w", encoding="utf-8") as out:
+                    out.write(text)
+                done = subprocess.run([sys.executable, os.path.join(ROOT, "bench", "evidence.py"), "add-history",
+                                       "--to", archive, file], stderr=subprocess.PIPE, text=True, check=False)
+                self.assertEqual(done.returncode, 1 if name == "bad" else 0, done.stderr)
+            self.assertIn("bad.csv has a line that begins as a section does", done.stderr)
+            self.assertEqual(evidence.read_sections(archive), {"a": "one line\n", "b": "x\n3\n"})
 
     def test_a_third_of_a_split_sweep_is_held_out(self):
         for row in evidence.with_role("split"):
@@ -259,12 +272,12 @@ class Figures(unittest.TestCase):
     def test_charts_are_drawn_from_the_files(self):
         names = [FITTED + name for name in LISTS]
         _, summary = self.summary(*names)
-        results = ",".join(os.path.join(evidence.FOLDER, name + ".csv") for name in names)
-        ceilings = os.path.join(evidence.FOLDER, "2026-11-21-ceiling.csv")
+        *results, ceilings = evidence.unpack(
+            self.folder, [evidence.index()[name] for name in (*names, "2026-11-21-ceiling")])
         for chart, options in (("ratios", ("--summary", summary)), ("roofline", ("--ceilings", ceilings))):
             path = os.path.join(self.folder, chart + ".svg")
             subprocess.run([sys.executable, os.path.join(ROOT, "packaging", "chart.py"), chart, "--results",
-                            results, *options, "--output", path], check=True)
+                            ",".join(results), *options, "--output", path], check=True)
             self.assertEqual(environment.read(path),
                              environment.read(os.path.join(evidence.FOLDER, chart + ".svg")), chart)
 

@@ -111,9 +111,31 @@ namespace {
 // The narrowest that a gate allows.
 int gated_tile(const KernelConfig& row, Major b) {
   if (row.tile.n != 0) return row.tile.n;
-  int tile_n = sm100::tile_n_step(row);
-  while (sm100::invalid_because(row, tile_n, b, true) != nullptr) tile_n += sm100::tile_n_step(row);
+  int tile_n = sm100::tile_n_step;
+  while (sm100::invalid_because(row, tile_n, b, true) != nullptr) tile_n += sm100::tile_n_step;
   return tile_n;
+}
+
+// Tiles of no whole slices, with and without a gate.
+std::vector<RowProblem> rests_of_slices(const KernelConfig& row, Dtype input) {
+  std::vector<RowProblem> problems;
+  if (!uses_tensor_memory(row) || row.output == Output::columns) return problems;
+  for (const bool to_f32 : {false, true})
+    for (const bool has_gate : {false, true}) {
+      const int tile_n = 48 * (has_gate ? 2 : 1);
+      if (sm100::invalid_because(row, tile_n, Major::k, has_gate) != nullptr) continue;
+      RowProblem& problem = problems.emplace_back(one_tile(row, input, to_f32, Major::k, tile_n));
+      Fusing& fusing = *problem.fusing;
+      fusing.bias = Bias::along_m;
+      fusing.activation = BWGEMM_ACTIVATION_SILU;
+      fusing.aux = BWGEMM_AUX_STORE;
+      fusing.aux_type = to_f32 ? input : Dtype::f32;
+      if (!has_gate) continue;
+      fusing.gate = to_f32 ? BWGEMM_GATE_STACKED : BWGEMM_GATE_INTERLEAVED;
+      problem.clusters = 0;
+      problem.gemm.m = (problem.gemm.m + 15) / 16 * 16 + tile_n / 2;  // whole groups of x and y
+    }
+  return problems;
 }
 
 // Both arrangements, both types of D, with vectors and without. Where the kernel takes any B and
@@ -178,6 +200,7 @@ std::vector<RowProblem> fused_problems(const KernelConfig& row) {
   std::vector<RowProblem> problems;
   for (const Dtype input : inputs(row.input)) {
     for (const RowProblem& problem : operations(row, input)) problems.push_back(problem);
+    for (const RowProblem& problem : rests_of_slices(row, input)) problems.push_back(problem);
     if (row.family != Family::dot) continue;
     RowProblem& tall = problems.emplace_back(one_tile(row, input, false));  // seen transposed
     tall.gemm.m = std::min(3, row.tile.m), tall.gemm.n = 40;

@@ -193,6 +193,20 @@ std::vector<RowProblem> orders_and_slices(const KernelConfig& row) {
       RowProblem& curve = add(narrow, 3, 12, 1);
       curve.raster = Raster::hilbert;
       curve.clusters = 9;
+      // Tiles of no whole slices, whose last columns threads store, some of them outside of D:
+      // each width with a type of C, with and without C, one of them with as many slices of k as
+      // are added at a time, and once more where the kernel finds out that there is no product.
+      const std::int64_t first = narrow + sm100::tile_n_step + (to_f32 ? narrow : 0);
+      if (forced_tile(row, first, Major::k) != 0 && row.output == Output::rows) {
+        for (std::int64_t tile_n = first; tile_n < widest(row); tile_n += 2 * narrow) {
+          RowProblem& problem = add(tile_n, 1, 2, tile_n == first ? 16 : 1);
+          problem.gemm.m -= unit;
+          if (tile_n / 64 % 2 == 0) add_scalars(problem, 2, 0);
+        }
+        RowProblem& no_product = add(first, 1, 1, 1);
+        add_scalars(no_product, 0, 2);
+        no_product.device_scalars = true;
+      }
       // Whole tiles, and the last wave's in two slices: of two clusters, or of a B200's 74.
       const int columns = row.choices.schedule == Schedule::persistent ? 1 : 15;
       add(narrow, 5, columns, 8).clusters = 2;
@@ -361,6 +375,8 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
     problem.gemm = gemm;
     if (gemm.input != inputs(row.input).front() || gemm.output != gemm.input) continue;
     RowProblem fused = problem;  // with a writer of its own
+    if (row.tile.n == 0 && sm100::leaves_rest(row, fused.tile_n))
+      continue;  // fused_problems() has some
     fuse(row, fused);
     problems.push_back(fused);
   }
@@ -425,9 +441,9 @@ std::vector<RowProblem> edge_problems(const KernelConfig& row, Memory memory) {
     lay_out(gemm, memory, all[i % all.size()]);
     add_scalars(problem, -0.5f, (i / 2) % 2 != 0 ? 1.0f : 0.0f);
     if (row.tile.n == 0) {  // all tiles in turn, legal or not
-      const auto step = static_cast<std::size_t>(sm100::tile_n_step(row));
-      problem.tile_n =
-          forced_tile(row, static_cast<std::int64_t>(step * (1 + 3 * i % (widest(row) / step))), b);
+      constexpr auto step = static_cast<std::size_t>(sm100::tile_n_step);
+      const auto tile_n = static_cast<std::int64_t>(step * (1 + 3 * i % (widest(row) / step)));
+      problem.tile_n = forced_tile(row, tile_n, b);
       problem.raster = static_cast<Raster>(i % 3);
     }
     problems.push_back(within(row, problem));

@@ -55,7 +55,7 @@ class GuardedBuffer {
     std::memcpy(expected.bytes().data(), image_.data() + start_, expected.bytes().size());
     expected.copy_elements_from(matrix_);
     std::memcpy(allowed.data() + start_, expected.bytes().data(), expected.bytes().size());
-    if (allowed == seen_) return "";
+    if (is_equal(allowed, seen_)) return "";
     const auto at = std::mismatch(seen_.begin(), seen_.end(), allowed.begin()).first;
     const std::int64_t byte = (at - seen_.begin()) - static_cast<std::int64_t>(start_);
     const std::int64_t element = byte / size_bytes(matrix_.type());
@@ -65,9 +65,14 @@ class GuardedBuffer {
   }
 
   // After download(): true if nothing changed at all.
-  bool untouched() const { return seen_ == image_; }
+  bool untouched() const { return is_equal(seen_, image_); }
 
  private:
+  // As operator==, which compares byte by byte.
+  static bool is_equal(const std::vector<std::byte>& one, const std::vector<std::byte>& other) {
+    return one.size() == other.size() && std::memcmp(one.data(), other.data(), one.size()) == 0;
+  }
+
   Matrix matrix_;
   std::size_t start_;             // of the first element
   std::vector<std::byte> image_;  // what was uploaded

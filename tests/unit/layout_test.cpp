@@ -3,8 +3,9 @@
 // and described to the host as the kernel lays it out.
 #include "kernels/layout.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <string_view>
+#include <string>
 #include <vector>
 
 #include "core/tiling.h"
@@ -182,26 +183,85 @@ TEST(Layout, Sm100NarrowSwizzlesAllowNarrowSharedTilesOfAnNMajorB) {
   EXPECT_EQ(narrowest(0), 32);
 }
 
-// Half of a gated tile is stored in slices of 32 columns; where one CTA loads x and y apart, each
-// is whole boxes of an N-major B.
-TEST(Layout, Sm100TilesOfGates) {
-  const auto tiles = [](Family family, Major b) {
-    std::vector<int> legal;
-    for (int tile_n = 8; tile_n <= 256; tile_n += 8) {
-      KernelConfig row = sm100_row(sm100_shapes[0]);
-      row.family = family;
-      if (family == Family::single) row.tile.m = sm100::cta_rows, row.cluster = {1, 1};
-      if (sm100::invalid_because(row, tile_n, b, true) == nullptr) legal.push_back(tile_n);
-    }
-    return legal;
+constexpr KernelConfig single_row() {
+  KernelConfig row = sm100_row(sm100_shapes[0]);
+  row.family = Family::single;
+  row.tile.m = sm100::cta_rows;
+  row.cluster = {1, 1};
+  return row;
+}
+constexpr KernelConfig four_ctas() {
+  KernelConfig row = sm100_row(sm100_shapes[0]);
+  row.cluster = {4, 1};
+  return row;
+}
+constexpr KernelConfig one_accumulator() {
+  KernelConfig row = sm100_row(sm100_shapes[0]);
+  row.choices.accumulators = 1;
+  return row;
+}
+
+std::vector<int> legal_tiles(const KernelConfig& row, Major b, bool has_gate = false) {
+  std::vector<int> legal;
+  for (int tile_n = 1; tile_n <= 512; ++tile_n)
+    if (sm100::invalid_because(row, tile_n, b, has_gate) == nullptr) legal.push_back(tile_n);
+  return legal;
+}
+std::vector<int> steps(int first, int step) {
+  std::vector<int> all;
+  for (int tile_n = first; tile_n <= 256; tile_n += step) all.push_back(tile_n);
+  return all;
+}
+
+// The instruction takes steps of 16. What needs steps of 32: the parts of a K-major B that pairs
+// share, an N-major B in pairs, the only accumulator, and threads that store all of D.
+TEST(Layout, Sm100TilesInStepsOf16) {
+  const KernelConfig pair = sm100_row(sm100_shapes[0]), single = single_row();
+  KernelConfig scattered = pair;
+  scattered.output = Output::scattered;
+  for (const KernelConfig& row : {pair, single})
+    EXPECT_EQ(legal_tiles(row, Major::k), steps(32, 16));
+  EXPECT_EQ(legal_tiles(scattered, Major::k), steps(32, 32));
+  EXPECT_EQ(legal_tiles(single, Major::mn), steps(32, 16));
+  EXPECT_EQ(legal_tiles(pair, Major::mn), steps(32, 32));
+  EXPECT_EQ(legal_tiles(four_ctas(), Major::k), steps(32, 32));
+  EXPECT_EQ(legal_tiles(one_accumulator(), Major::k), steps(32, 32));
+  KernelConfig columns = single;
+  columns.output = Output::columns;
+  EXPECT_EQ(legal_tiles(columns, Major::k), (std::vector{16, 32, 48, 64}));
+}
+
+TEST(Layout, Sm100SaysWhyATileIsIllegal) {
+  const KernelConfig pair = sm100_row(sm100_shapes[0]);
+  const auto why = [](const KernelConfig& row, int tile_n, Major b, bool has_gate = false) {
+    const char* const reason = sm100::invalid_because(row, tile_n, b, has_gate);
+    return std::string(reason != nullptr ? reason : "legal");
   };
-  for (const Family family : {Family::pair, Family::single})
-    EXPECT_EQ(tiles(family, Major::k), (std::vector{64, 128, 192, 256}));
-  EXPECT_EQ(tiles(Family::pair, Major::mn), (std::vector{64, 128, 192, 256}));
-  EXPECT_EQ(tiles(Family::single, Major::mn), (std::vector{128, 256}));
-  EXPECT_NE(std::string_view(sm100::invalid_because(sm100_row(sm100_shapes[0]), 96, Major::k, true))
-                .find("with a gate tile_n must be a multiple of 64"),
-            std::string_view::npos);
+  EXPECT_THAT(why(pair, 16, Major::k), testing::HasSubstr("multiple of 16 in 32..256"));
+  EXPECT_THAT(why(pair, 72, Major::k), testing::HasSubstr("multiple of 16 in 32..256"));
+  EXPECT_THAT(why(pair, 272, Major::k), testing::HasSubstr("multiple of 16 in 32..256"));
+  EXPECT_THAT(why(pair, 80, Major::k, true), testing::HasSubstr("multiple of 32 from 64"));
+  EXPECT_THAT(why(pair, 32, Major::k, true), testing::HasSubstr("multiple of 32 from 64"));
+  EXPECT_THAT(why(pair, 80, Major::mn), testing::HasSubstr("must be a multiple of 16"));
+  EXPECT_THAT(why(four_ctas(), 80, Major::k), testing::HasSubstr("whole swizzle atoms"));
+  EXPECT_THAT(why(four_ctas(), 128, Major::mn), testing::HasSubstr("whole boxes"));
+  KernelConfig scattered = pair;
+  scattered.output = Output::scattered;
+  EXPECT_THAT(why(scattered, 80, Major::k), testing::HasSubstr("threads store as many at a time"));
+  EXPECT_THAT(why(one_accumulator(), 80, Major::k),
+              testing::HasSubstr("registers hold whole slices"));
+}
+
+// Half of a gated tile is stored in slices of 32 columns and a rest of 16; where one CTA loads x
+// and y apart, each is whole boxes of an N-major B.
+TEST(Layout, Sm100TilesOfGates) {
+  const KernelConfig pair = sm100_row(sm100_shapes[0]);
+  for (const KernelConfig& row : {pair, single_row(), four_ctas()}) {
+    EXPECT_EQ(legal_tiles(row, Major::k, true), steps(64, 32));
+  }
+  EXPECT_EQ(legal_tiles(pair, Major::mn, true), steps(64, 32));
+  EXPECT_EQ(legal_tiles(single_row(), Major::mn, true), steps(128, 128));
+  EXPECT_EQ(legal_tiles(one_accumulator(), Major::k, true), steps(64, 64));
 }
 
 TEST(Layout, ShapeAgrees) {
@@ -220,14 +280,16 @@ TEST(Layout, ShapeAgrees) {
         if (is_unmapped(row)) continue;
         EXPECT_LE(shape.smem_bytes, max_smem_bytes);
         EXPECT_GE(shape.stages, 2);
-        // The boxes are whole 64- or 128-byte rows, divide the tile, but where slices overlap, and
-        // fit a tensor map.
+        // The boxes are whole 64- or 128-byte rows, divide what the tile stores by them, but where
+        // slices overlap, and fit a tensor map.
         const bool stores_by_map = row.output != Output::scattered || !uses_tensor_memory(row);
         if (!stores_by_map) continue;
         const int d_row_bytes = shape.d_box_columns * size_bytes(d_type);
         EXPECT_TRUE(d_row_bytes == 128 || d_row_bytes == 64);
         const bool columns = row.output == Output::columns;
-        const int line = columns ? shape.cluster_tile_m : shape.tile_n;
+        const int line = columns                   ? shape.cluster_tile_m
+                         : uses_tensor_memory(row) ? sm100::sliced_columns(shape.tile_n)
+                                                   : shape.tile_n;
         if (sm90::overlaps_slices(row)) {  // the last box of a line still begins at 16 bytes
           EXPECT_LE(shape.d_box_columns, line);
           EXPECT_EQ((line - shape.d_box_columns) * size_bytes(d_type) % 16, 0);

@@ -171,6 +171,28 @@ TEST_F(PlanTest, TechniquesOfTensorMemoryKernels) {
             static_cast<std::uint32_t>(shared.params.tile_n) / 4);
 }
 
+// Where tiles are no whole slices threads store what is left, and load its C. A fused epilogue
+// loads all of C; the others leave through boxes of 32 columns.
+TEST_F(PlanTest, WhatIsNoWholeSliceIsStoredByThreads) {
+  Problem problem = problem_of(18944, 144, 4096);
+  problem.c = problem.d;
+  problem.beta.value = 1;
+  const Plan rest = planned(problem, pair_kernel);
+  EXPECT_EQ(rest.params.tile_n, 144);
+  EXPECT_EQ(rest.params.d.data, problem.d.data);
+  EXPECT_EQ(rest.params.c.data, problem.c.data);
+  EXPECT_EQ(rest.params.d.outer_stride, problem.d.ld);
+  EXPECT_EQ(rest.params.fused.operations, 0u);
+  EXPECT_THAT(test::fake_map(rest.params.d_map).box, ElementsAre(32, 128, 1));
+  problem.epilogue.activation = Activation::relu;
+  const Plan fused = planned(problem, pair_kernel);
+  EXPECT_EQ(fused.params.tile_n, 144);
+  EXPECT_EQ(fused.params.fused.operations & operation::loads_c, operation::loads_c);
+  const Plan whole = planned(problem_of(18944, 128, 4096), pair_kernel);
+  EXPECT_EQ(whole.params.tile_n, 128);
+  EXPECT_EQ(whole.params.d.data, nullptr);
+}
+
 TEST_F(PlanTest, PairWithRunTimeTile) {
   const Plan plan = planned(problem_of(256, 32, 256, kk, {Dtype::f16, Dtype::f16}), pair_kernel);
   EXPECT_EQ(plan.grid, 2);

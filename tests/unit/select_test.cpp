@@ -130,7 +130,26 @@ TEST(Select, ForcedTileAndRaster) {
   options.forced_kernel = "bwgemm_sm100_b16_256xNx64_4x1_pair";  // shares B, in whole boxes
   const Error error = error_of<Error>(
       [&] { select(problem_of(4096, 4096, 512, kn), nominal_b200, kernel_rows, options); });
-  EXPECT_THAT(error.what(), HasSubstr("tile_n"));
+  EXPECT_THAT(error.what(), HasSubstr("each part of an N-major B must be whole boxes"));
+}
+
+// Steps of 16, where they save a wave; a forced width that is none is refused with its rule.
+TEST(Select, TilesInStepsOf16) {
+  SelectOptions options;
+  options.forced_kernel = pair_kernel;
+  const auto tile_n = [&](std::int64_t m, std::int64_t n, std::int64_t k,
+                          test::Majors majors = kk) {
+    return select(problem_of(m, n, k, majors), nominal_b200, kernel_rows, options).tile_n;
+  };
+  EXPECT_EQ(tile_n(18944, 144, 4096), 144);      // 74 tiles
+  EXPECT_EQ(tile_n(18944, 144, 4096, kn), 160);  // 72 columns of an N-major B in a CTA
+  EXPECT_EQ(tile_n(1280, 4096, 8192), 144);      // two waves
+  EXPECT_EQ(tile_n(4096, 4096, 1024), 128);      // seven, where 112 columns would make eight
+  options.forced_tile_n = 80;
+  EXPECT_EQ(tile_n(4096, 4096, 1024), 80);
+  options.forced_tile_n = 72;
+  const Error error = error_of<Error>([&] { tile_n(4096, 4096, 1024); });
+  EXPECT_THAT(error.what(), HasSubstr("tile_n must be a multiple of 16 in 32..256"));
 }
 
 // Slices of k for few tiles, within the workspace.
@@ -194,7 +213,7 @@ TEST(Select, TilesOfTheLastWaveMayBeSliced) {
 TEST(Select, TilesOfTheLastWaveMayBeSlicedOnPairs) {
   SelectOptions options;
   options.workspace_bytes = 32 << 20;
-  const Problem few = problem_of(512, 12288, 8192);
+  const Problem few = problem_of(512, 12288, 8192, kn);
   const Choice sliced = select(few, nominal_b200, kernel_rows, options);
   EXPECT_EQ(sliced.tile_n, 224);
   EXPECT_EQ(sliced.splits, 2);

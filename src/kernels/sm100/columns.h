@@ -27,7 +27,7 @@ class ColumnWriter {
   }
 
  private:
-  static constexpr int step = tile_n_step(config);
+  static constexpr int step = columns_at_once(config);
   static constexpr int bytes = size_bytes(type);
   static constexpr int slice_rows = swizzle_row_bytes / bytes;
 

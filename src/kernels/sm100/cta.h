@@ -139,7 +139,7 @@ struct Cta {
               .tile_outer = cluster_size * rows,
               .inner = 0,
               .outer = first_row,
-              .inner_extent = d_tile_n,
+              .inner_extent = sliced_columns(d_tile_n),
               .outer_extent = rows,
               .slice_inner = staging_columns(d_tile_n, size_bytes(d_type)),
               .slice_outer = cta_rows};

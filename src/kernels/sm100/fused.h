@@ -188,11 +188,13 @@ class FusedWriter {
     fused(at).store(params_.d, is_f32(), x);
   }
 
-  // The thread's row of a slice is a line of the buffer.
+  // The thread's row of a slice is a line of the buffer. What is no whole slice is stored by
+  // elements; then no C is staged.
   BWGEMM_DEVICE void write_slice(const Piece& piece, Sums<config>& sums) {
+    const bool is_rest = may_leave_rest(config) && piece.column >= sliced_columns(cta_.d_tile_n);
     const int slice_columns = staging_columns(cta_.d_tile_n, bytes());
     const int in_slice = piece.column % slice_columns, line_bytes = slice_columns * bytes();
-    const std::uint32_t line = staged_.receive() + Sums<config>::row() * line_bytes;
+    const std::uint32_t line = is_rest ? 0 : staged_.receive() + Sums<config>::row() * line_bytes;
     auto unit = [&](int index) {
       return swizzled(line + in_slice * bytes() + 16 * index, line_bytes);
     };
@@ -216,6 +218,11 @@ class FusedWriter {
     };
     Values x{};
     compute(piece, sums, read_c, x);
+    if (is_rest) {
+      const Patch<config> at = patch(piece, of_d(piece));
+      fused(at).store(params_.d, is_f32(), x);
+      return;
+    }
     if (is_f32()) {
 #pragma unroll
       for (int i = 0; i < patch_columns / 4; ++i)

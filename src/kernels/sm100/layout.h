@@ -39,8 +39,22 @@ constexpr int row_blocks(const KernelConfig& config) {
 constexpr int max_tile_n(const KernelConfig& config) {
   return config.output == Output::columns ? 64 : 256;
 }
-constexpr int tile_n_step(const KernelConfig& config) {
+inline constexpr int tile_n_step = 16;
+// Columns of its row that a thread takes at once; no tile has fewer.
+constexpr int columns_at_once(const KernelConfig& config) {
   return config.output == Output::columns ? 16 : 32;
+}
+
+// Of the columns of D that a tile makes, those that are stored in whole slices. What may be left is
+// one step, which threads store themselves.
+constexpr int sliced_columns(int d_columns) {
+  return d_columns / 32 * 32;
+}
+constexpr bool leaves_rest(const KernelConfig& config, int d_columns) {
+  return config.output != Output::columns && sliced_columns(d_columns) != d_columns;
+}
+constexpr bool may_leave_rest(const KernelConfig& config) {
+  return config.output == Output::rows && config.choices.accumulators > 1;
 }
 
 // A thread has one row of the tile and so both columns that a gate pairs; rows, where D's columns
@@ -163,22 +177,40 @@ constexpr const char* invalid_because(const KernelConfig& config) {
   return choices_invalid_because(config);
 }
 
-// Null, or why the tile cannot have this many columns.
-constexpr const char* invalid_because(const KernelConfig& config, int tile_n, Major b,
-                                      bool has_gate = false) {
-  const int step = tile_n_step(config);
-  if (tile_n < step || tile_n > max_tile_n(config) || tile_n % step != 0)
-    return "tile_n must be a multiple of 32 in 32..256; of 16 in 16..64 for columns";
-  if (has_gate && tile_n % (2 * step) != 0)
-    return "with a gate tile_n must be a multiple of 64: half of it is stored, in steps of 32";
+// Null, or why B cannot be loaded and multiplied in tiles of this many columns.
+constexpr const char* b_invalid_because(const KernelConfig& config, int tile_n, Major b,
+                                        bool has_gate) {
+  if (b == Major::k)
+    return groups(config) > 1 && tile_n / config.cluster.size() % 8 != 0
+               ? "each part of a K-major B that pairs share must be whole swizzle atoms, of 8 rows"
+               : nullptr;
+  if (tile_n / group_ctas(config) % 16 != 0)
+    return "the columns of an N-major B in one CTA must be a multiple of 16";
   // Columns of B that are loaded apart and then lie together: those of a cluster's groups, and a
   // gate's x and y in one CTA alone.
   const bool loads_gate_apart = has_gate && group_ctas(config) == 1;
   const int parts = groups(config) * (loads_gate_apart ? 2 : 1);
-  if (b == Major::mn && parts > 1 &&
-      tile_n / group_ctas(config) / parts % block_elements(config) != 0)
-    return "each part of an N-major B must be whole boxes";
-  return nullptr;
+  return parts > 1 && tile_n / group_ctas(config) / parts % block_elements(config) != 0
+             ? "each part of an N-major B must be whole boxes"
+             : nullptr;
+}
+
+// Null, or why the tile cannot have this many columns.
+constexpr const char* invalid_because(const KernelConfig& config, int tile_n, Major b,
+                                      bool has_gate = false) {
+  const int least = columns_at_once(config);
+  if (tile_n < least || tile_n > max_tile_n(config) || tile_n % tile_n_step != 0)
+    return "tile_n must be a multiple of 16 in 32..256; in 16..64 for columns";
+  if (has_gate && (tile_n < 2 * least || tile_n % (2 * tile_n_step) != 0))
+    return "with a gate tile_n must be a multiple of 32 from 64: half of it is stored, in steps of "
+           "16";
+  if (leaves_rest(config, has_gate ? tile_n / 2 : tile_n) && !may_leave_rest(config))
+    return config.output == Output::scattered
+               ? "scattered: a tile must make a multiple of 32 columns of D: threads store as many "
+                 "at a time"
+               : "with one accumulator a tile must make a multiple of 32 columns of D: registers "
+                 "hold whole slices of it";
+  return b_invalid_because(config, tile_n, b, has_gate);
 }
 
 }  // namespace bwgemm::sm100

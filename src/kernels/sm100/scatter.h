@@ -41,7 +41,7 @@ class ScatterWriter {
   }
 
  private:
-  static constexpr int columns = tile_n_step(config);
+  static constexpr int columns = columns_at_once(config);
   static constexpr int bytes = size_bytes(type);
   static constexpr int unit_bytes = 16;
   static constexpr int per_unit = unit_bytes / bytes;

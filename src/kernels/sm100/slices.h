@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // RowWriter: the epilogue of Output::rows: output values, slice by slice, into the staging buffers
-// that the output role stores. A thread owns one row of each buffer.
+// that the output role stores. A thread owns one row of each buffer. Columns of a tile that are no
+// whole slice it stores itself: where TMA can store D, units of 16 bytes lie inside or outside of
+// it.
 #pragma once
 
+#include "kernels/ptx/global_memory.h"
 #include "kernels/sm100/staged.h"
 
 namespace bwgemm::sm100 {
@@ -56,17 +59,22 @@ struct SliceRow {
 template <KernelConfig config, Dtype type, int columns>
 class RowWriter {
  public:
-  BWGEMM_DEVICE RowWriter(const KernelParams&, const Cta<config>& cta, const Scaling& scaling)
-      : scaling_(scaling), tile_n_(cta.tile_n), staged_(cta, type) {}
+  BWGEMM_DEVICE RowWriter(const KernelParams& params, const Cta<config>& cta,
+                          const Scaling& scaling)
+      : params_(params),
+        cta_(cta),
+        scaling_(scaling),
+        sliced_(has_rest ? sliced_columns(cta.tile_n) : cta.tile_n),
+        staged_(cta, type) {}
 
   BWGEMM_DEVICE void announce(bool has_sums) { staged_.announce(has_sums); }
 
-  BWGEMM_DEVICE void write_tile(const TileIndex&, Sums<config>& sums) {
+  BWGEMM_DEVICE void write_tile(const TileIndex& tile, Sums<config>& sums) {
 #pragma unroll 1
     for (int row_block = 0; row_block < row_blocks(config); ++row_block) {
-      const int held = holds && sums.are_accumulators() ? min(tile_n_, held_columns) : 0;
+      const int held = holds && sums.are_accumulators() ? min(sliced_, held_columns) : 0;
 #pragma unroll 1
-      for (int column = 0; column < tile_n_ - held; column += columns) {
+      for (int column = 0; column < sliced_ - held; column += columns) {
         float product[columns];
         if constexpr (holds)
           sums.read_some(product, row_block, column);
@@ -76,20 +84,53 @@ class RowWriter {
       }
       if constexpr (holds)
         if (held > 0) write_held(row_block, held, sums);
+      if constexpr (has_rest)
+        if (sliced_ < cta_.tile_n) write_rest(tile, row_block, sums);
     }
   }
 
  private:
+  // Tiles with a rest have slices of this width; of pairs that share B tiles are multiples of it.
+  static constexpr bool has_rest = may_leave_rest(config) && columns == 32 && groups(config) == 1;
   // Where the next tile waits for the only accumulators, a thread reads the last ones of its row
   // before it waits for the first of their staging buffers.
   static constexpr bool holds = config.choices.accumulators == 1;
   static constexpr int held_columns = 192;  // of f32: as many registers, and few more
 
+  BWGEMM_DEVICE void write_rest(const TileIndex& tile, int row_block, Sums<config>& sums) const {
+    float product[tile_n_step];
+    sums.read(product, row_block, sliced_);
+    const int row = cta_.row(tile) + row_block * cta_rows + static_cast<int>(Sums<config>::row());
+    const int column = tile.n * cta_.tile_n + sliced_;
+    const std::int64_t left =
+        row < params_.m ? size_bytes(type) * (params_.n - column) : std::int64_t{0};
+    const auto unit = [&](const StridedMatrix& matrix, int index) {
+      char* const first = const_cast<char*>(static_cast<const char*>(matrix.data));
+      return first + 16 * index +
+             size_bytes(type) *
+                 (row * matrix.outer_stride + column + tile.batch * matrix.batch_stride);
+    };
+    SliceRow<type, tile_n_step> rest;
+    if (scaling_.reads_c()) {
+#pragma unroll
+      for (int i = 0; i < rest.units; ++i)
+        ptx::ld_global_v4_if(16 * i < left, unit(params_.c, i), rest.words[i]);
+      rest.combine(scaling_, product);
+    } else {
+      rest.assign(scaling_, product);
+    }
+#pragma unroll
+    for (int i = 0; i < rest.units; ++i)
+      if (16 * i < left)
+        ptx::st_global_v4(unit(params_.d, i), rest.words[i][0], rest.words[i][1], rest.words[i][2],
+                          rest.words[i][3]);
+  }
+
   BWGEMM_DEVICE void write_held(int row_block, int held, Sums<config>& sums) {
     float products[held_columns / columns][columns];
 #pragma unroll
     for (int i = 0; i < held_columns / columns; ++i)
-      if (i * columns < held) sums.load(products[i], row_block, tile_n_ - held + i * columns);
+      if (i * columns < held) sums.load(products[i], row_block, sliced_ - held + i * columns);
     sums.hand_back(row_block);
 #pragma unroll
     for (int i = 0; i < held_columns / columns; ++i)
@@ -110,8 +151,10 @@ class RowWriter {
     staged_.hand_over();
   }
 
+  const KernelParams& params_;
+  const Cta<config>& cta_;
   Scaling scaling_;
-  int tile_n_;
+  int sliced_;  // columns
   Staged<config> staged_;
 };
 

@@ -65,8 +65,8 @@ class Sums {
     return is_last(params.arrivals + tile);
   }
 
-  // This thread's `columns` sums from `column` on. Every one is read once, blocks of rows one after
-  // the other, and the last column of a block at its end: its accumulators are free then.
+  // This thread's `columns` sums from `column` on. Blocks of rows are read one after the other, and
+  // the last column of a block at its end: its accumulators are free then.
   template <int columns>
   BWGEMM_DEVICE void read(float (&sums)[columns], int row_block, int column) {
     if (is_sliced_)
@@ -112,7 +112,7 @@ class Sums {
 
  private:
   static constexpr int unit = 4;  // floats that lie together in partial sums
-  static constexpr int step = tile_n_step(config);
+  static constexpr int step = columns_at_once(config);
   static constexpr int barrier = 1;
   static constexpr int in_flight = 64;  // registers for what the last slice reads back
 
@@ -127,7 +127,8 @@ class Sums {
 #pragma unroll 1
     for (int row_block = 0; row_block < row_blocks(config); ++row_block)
 #pragma unroll 1
-      for (int column = 0; column < cta_.tile_n; column += step) {
+      for (int done = 0; done < cta_.tile_n; done += step) {
+        const int column = min(done, cta_.tile_n - step);  // of the last step some a second time
         float sums[step];
         take(sums, row_block, column);
         float* const first = unit_of(to, cta_.tile_n, row_block, column);

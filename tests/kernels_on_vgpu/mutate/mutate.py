@@ -13,6 +13,7 @@ import collections
 import concurrent.futures
 import csv
 import datetime
+import lzma
 import os
 import re
 import subprocess
@@ -176,7 +177,7 @@ class Count:
 
 
 class Table:
-    """REPORT.csv: counts by kernel and operation, and when each kernel was run last."""
+    """REPORT.csv.xz: counts by kernel and operation, and when each kernel was run last."""
 
     HEADER = ["kernel", "operation", "mutants", "killed", "listed", "open", "date"]
 
@@ -185,7 +186,7 @@ class Table:
         self.rows = {}  # (kernel, operation): (count, date)
         if not os.path.exists(path):
             return
-        with open(path, encoding="utf-8", newline="") as file:
+        with lzma.open(path, "rt", encoding="utf-8", newline="") as file:
             for row in csv.DictReader(file):
                 if row["kernel"] in kernels:  # others are no representatives any more
                     count = Count.read(row[name] for name in self.HEADER[2:6])
@@ -198,7 +199,7 @@ class Table:
             self.rows[key] = Count(of), date
 
     def write(self):
-        with open(self.path, "w", encoding="utf-8", newline="") as file:
+        with lzma.open(self.path, "wt", encoding="utf-8", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(self.HEADER)
             for key, (count, date) in sorted(self.rows.items()):
@@ -239,7 +240,7 @@ def counted(count):
 
 def report(path, mutants, command, seconds, all_kernels, note):
     """Counts of kernels that this run has not had stay as they were in the CSV."""
-    counts = Table(os.path.splitext(path)[0] + ".csv", all_kernels)
+    counts = Table(os.path.splitext(path)[0] + ".csv.xz", all_kernels)
     counts.renew(mutants, str(datetime.date.today()))
     counts.write()
     kernels = counts.sums(0)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How far predictions are from measured times: pairs of kernel and problem from recorded sweeps.
 
-evaluate.py --build BUILD [--sets held_out,fit] [--count 150] [--out TABLE.csv] [--summary TABLE.md]
+evaluate.py --build BUILD [--sets held_out,fit] [--count 150] [--out TABLE.csv.xz] [--summary TABLE.md]
 
 Pairs are drawn by a hash of their names, so that everybody draws the same ones; half of them (`fit`,
 and `split_fit` of those that split k) may be used to fit constants, the others (`held_out`,
@@ -13,6 +13,7 @@ import csv
 import functools
 import hashlib
 import io
+import lzma
 import math
 import pathlib
 import statistics
@@ -32,7 +33,7 @@ COLUMNS = ('set', 'name', 'm', 'n', 'k', 'transa', 'transb', 'dtype', 'out', 'be
 ABOUT = f"""# Predicted against measured
 
 By `evaluate.py` from {' and '.join(f'`{sweep}`' for sweep in SWEEPS)}
-with `h200.txt`; every pair is in `evaluation.csv`. Measured times are those of one H200, predicted
+with `h200.txt`; every pair is in `evaluation.csv.xz`. Measured times are those of one H200, predicted
 ones of the virtual one. An error is that of the predicted time; a bias is geometric. Left out are
 kernels that the library no longer has, and split products of 1e11 multiply-adds or more.
 
@@ -159,7 +160,7 @@ def main():
     if options.summary:
         pathlib.Path(options.summary).write_text(ABOUT + text)
     if options.out:
-        with open(options.out, 'w', newline='') as file:
+        with lzma.open(options.out, 'wt', newline='') as file:
             writer = csv.DictWriter(file, COLUMNS, lineterminator='\n', extrasaction='ignore')
             writer.writeheader()
             for name, lines in sets.items():
