@@ -35,7 +35,7 @@ Problem library_problem(const BenchProblem& p) {
       p.device_scalars ? BWGEMM_POINTER_MODE_DEVICE : BWGEMM_POINTER_MODE_HOST;
   if (p.epilogue.any()) {
     const MatmulCall call = matmul_call(p, at);
-    return validated(MatmulArguments{call.desc, at.alpha, at.a, at.b, call.beta, call.c, at.c},
+    return validated(matmul_arguments(&call.desc, at.alpha, at.a, at.b, call.beta, call.c, at.c),
                      mode);
   }
   const GemmArguments arguments{p.transa ? BWGEMM_OP_T : BWGEMM_OP_N,
@@ -60,7 +60,7 @@ Problem library_problem(const BenchProblem& p) {
                                 p.batch,
                                 BWGEMM_COMPUTE_32F,
                                 -1};
-  return validated(arguments, mode);
+  return validated(arguments_of(arguments), mode);
 }
 
 double ModelInputs::us() const {

@@ -7,6 +7,7 @@
 
 #include "api/multiply.h"
 #include "api/rules.h"
+#include "api/validate.h"
 #include "kernels/rows.h"
 #include "select/algos.h"
 
@@ -35,11 +36,11 @@ bwgemmMatmulAlgo_t in_c(const Algo& algo) {
 
 }  // namespace
 
-void list_algos(bwgemmHandle_t c_handle, const MatmulArguments& given, bwgemmMatmulAlgo_t* to,
+void list_algos(bwgemmHandle_t c_handle, const Arguments& given, bwgemmMatmulAlgo_t* to,
                 std::size_t capacity, std::size_t* count) {
   const Handle& handle = checked(c_handle);
-  MatmulArguments arguments = given;
-  arguments.desc.algo = -1;
+  Arguments arguments = given;
+  arguments.algo = -1;
   const Problem problem = validated(arguments, handle.pointer_mode);
   require(count != nullptr, "count is null but will be written");
   require(to != nullptr || capacity == 0, "algos is null but capacity is ", capacity);

@@ -72,7 +72,7 @@ Handle::Handle(const Driver& driver)
       tune_mode(tune_option(Option::tune)),
       tuning(device_class(name_of(driver, context), facts)),
       kernels(driver, facts),
-      maps_(driver.cuTensorMapEncodeTiled.get()),
+      maps(driver.cuTensorMapEncodeTiled.get()),
       scratch_(driver) {
   tuning.open(option_value(Option::tuning_cache));
   const ContextScope scope(context);
@@ -100,7 +100,7 @@ void Handle::close() {
   };
   std::array<Step, 3> steps{};
   is_closed_ = true;
-  log_cache(maps_.counters());
+  log_cache(maps.counters());
   // With its context gone, device memory is gone too; libraries are the process's.
   if (context.is_alive()) {
     const ContextScope scope(context);
@@ -152,69 +152,6 @@ Choice Handle::choose(const Problem& problem, const CallSettings& call) const {
   const SelectOptions options = select_options(problem, call);
   log(Level::debug, [&] { return explain(problem, facts, kernel_rows, options); });
   return select(problem, facts, kernel_rows, options);
-}
-
-namespace {
-
-Addresses addresses(const Problem& problem) {
-  return {problem.a.data, problem.b.data, problem.d.data};
-}
-
-}  // namespace
-
-KnownPlan Handle::plan(const Problem& whole, const Choice& of_whole, const CallSettings& call,
-                       int part) {
-  const Problem problem = part_of(whole, of_whole.division, part);
-  CallSettings settled = call;  // nothing is looked up again
-  settled.algo = packed(pick_of(of_whole));
-  const Choice choice = of_whole.division.parts == 1
-                            ? of_whole
-                            : select(problem, facts, kernel_rows, select_options(whole, settled));
-  const KernelConfig& config = kernel_rows[static_cast<std::size_t>(choice.row)];
-  KnownPlan known;
-  known.choice = of_whole;
-  known.distance = distances(addresses(whole), addresses(problem));
-  known.sums = plan_sums(problem, call);
-  known.need = need_of(whole, of_whole, known.sums, call);  // of all parts, so that they share it
-  const Copies copies = copies_of(problem, choice.operands);
-  if (copies.any()) known.scratch = scratch(known.need, call.workspace.data);
-  const auto workspace = reinterpret_cast<std::uintptr_t>(known.scratch.partials);
-  known.copies = make_copies_plan(problem, copies, facts, sm_count_target, workspace);
-  known.plan = make_plan(
-      with_copies(problem, copies, workspace), config, choice,
-      {.facts = facts,
-       .sm_limit = sm_count_target,
-       .resident_clusters = kernels.get(choice.row).resident_clusters,
-       .resident_slice_clusters =
-           choice.sums == SliceSums::cluster ? std::max(0, facts.clusters.of(choice.splits)) : 0,
-       .maps = &maps_,
-       .scratch = {}},
-      &known.origin);
-  return known;
-}
-
-SumsPlan Handle::plan_sums(const Problem& problem, const CallSettings& call) const {
-  return make_sums_plan(problem, {facts, sm_count_target, call.workspace.usable()});
-}
-
-ScratchNeed Handle::need_of(const Problem& problem, const Choice& choice, const SumsPlan& sums,
-                            const CallSettings& call) const {
-  const KernelConfig& config = kernel_rows[static_cast<std::size_t>(choice.row)];
-  ScratchNeed need{.partials_bytes = workspace_bytes(problem, config, choice),
-                   .partials_limit = call.workspace.usable(),
-                   .arrivals = arrival_count(config, choice)};
-  if (!sums.any()) return need;
-  need.partials_bytes = std::max(need.partials_bytes, sums.workspace_bytes);
-  need.arrivals = std::max(need.arrivals, sums.arrivals);
-  return need;
-}
-
-bool Handle::move_plan(KnownPlan& known, const Addresses& of_call, const Scratch& scratch) {
-  const Addresses to = of_call + known.distance;
-  if (!known.copies.any()) return bwgemm::move_plan(known.plan, known.origin, to, maps_);
-  const Addresses at =
-      move_copies(known.copies, to, reinterpret_cast<std::uintptr_t>(scratch.partials));
-  return bwgemm::move_plan(known.plan, known.origin, at, maps_);
 }
 
 Scratch Handle::scratch(const ScratchNeed& need, void* memory) {

@@ -5,9 +5,10 @@
 #include <cstdint>
 #include <utility>
 
+#include "api/build.h"
 #include "api/log.h"
-#include "api/multiply.h"
 #include "api/rules.h"
+#include "api/run.h"
 #include "core/text.h"
 #include "kernels/rows.h"
 #include "launch/device_buffer.h"
@@ -142,7 +143,7 @@ std::vector<TimedPick> Tuner::candidates(int most, const std::optional<Pick>& fi
     if (found.empty()) limit = most_over_best_prediction * algo.predicted_us;
     if (static_cast<int>(found.size()) == most || algo.predicted_us > limit) break;
     try {
-      found.push_back({plans_of(algo.pick), {}, algo.pick});
+      found.push_back({program_of(algo.pick), {}, algo.pick});
     } catch (const Error& error) {
       // Clusters may not fit what the context has of the device.
       if (error.status() != BWGEMM_STATUS_NOT_SUPPORTED) throw;
@@ -177,13 +178,13 @@ void Tuner::time(std::vector<TimedPick>& candidates, int repetitions, double bud
 }
 
 void Tuner::launch(TimedPick& candidate) const {
-  start(handle_, candidate.plans, call_.workspace.data);
+  run(handle_, candidate.program, values_of(problem_, false), call_.workspace.data);
 }
 
-std::vector<KnownPlan> Tuner::plans_of(const Pick& pick) const {
+Program Tuner::program_of(const Pick& pick) const {
   CallSettings call = call_;
   call.algo = packed(pick);
-  return planned(handle_, problem_, handle_.choose(problem_, call), call_);
+  return built(handle_, {problem_, false}, handle_.choose(problem_, call), call_);
 }
 
 const TimedPick& winner(const std::vector<TimedPick>& candidates, double tolerance) {

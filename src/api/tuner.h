@@ -13,7 +13,7 @@
 namespace bwgemm {
 
 struct TimedPick {
-  std::vector<KnownPlan> plans;
+  Program program;
   std::vector<double> times;
   Pick pick;
 
@@ -45,7 +45,7 @@ class Tuner {
             double budget_us = std::numeric_limits<double>::infinity()) const;
 
   void launch(TimedPick& candidate) const;
-  std::vector<KnownPlan> plans_of(const Pick& pick) const;
+  Program program_of(const Pick& pick) const;
 
  private:
   Handle& handle_;

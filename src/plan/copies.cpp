@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "core/tiling.h"
+#include "kernels/copies/params.h"
 
 namespace bwgemm {
 namespace {
@@ -33,47 +34,34 @@ std::uint32_t pieces_of(const OperandCopy& operand) {
 
 }  // namespace
 
-CopiesPlan make_copies_plan(const Problem& problem, const Copies& copies, const DeviceFacts& facts,
-                            int sm_limit, std::uintptr_t workspace) {
-  CopiesPlan plan;
-  if (!copies.any()) return plan;
-  CopiesParams& params = plan.params;
-  std::memset(static_cast<void*>(&params), 0, sizeof params);  // padding too, as in other plans
-  const Problem copied = with_copies(problem, copies, workspace);
+void add_copies(const Problem& problem, const Provenance& from, const Values& base,
+                const Copies& copies, const DeviceFacts& facts, int sm_limit, Part& part) {
+  if (!copies.any()) return;
+  CopiesParams params;
+  std::memset(static_cast<void*>(&params), 0, sizeof params);  // padding too, as of other steps
+  const Problem copied = with_copies(problem, copies, base[Argument::workspace]);
   if (copies.a) fill(params.operands[0], problem.a, copied.a, *copies.a);
   if (copies.b) fill(params.operands[1], problem.b, copied.b, *copies.b);
   params.first_pieces = pieces_of(params.operands[0]);
   params.pieces = params.first_pieces + pieces_of(params.operands[1]);
   params.alpha = problem.alpha.device;
+  Linker linker(part, base, &params);
+  linker.address(params.operands[0].from, from.a);
+  linker.address(params.operands[1].from, from.b);
+  for (const OperandCopy& operand : params.operands)
+    linker.address(operand.to, Argument::workspace);
+  linker.address(params.alpha, Argument::alpha);
   const std::int64_t sms = usable_sms(facts, sm_limit);
   // Fewer CTAs than SMs never share one.
   const std::int64_t allowed = sms < facts.sm_count ? sms : sms * copies::ctas_per_sm;
-  plan.grid = static_cast<int>(std::min<std::int64_t>(params.pieces, allowed));
-  plan.arch = facts.arch();
-  plan.workspace = workspace;
-  plan.bytes = copies.bytes();
-  return plan;
+  const auto grid = static_cast<int>(std::min<std::int64_t>(params.pieces, allowed));
+  part.add({copy_kernel, grid, 1, copies::threads, 0}, &params, sizeof params);
 }
 
-Addresses move_copies(CopiesPlan& plan, const Addresses& from, std::uintptr_t workspace) {
-  Addresses at = from;
-  const auto move = [&](OperandCopy& operand, const void*& address) {
-    if (operand.units == 0) return;
-    operand.from = address;
-    operand.to = reinterpret_cast<char*>(workspace) +
-                 (reinterpret_cast<std::uintptr_t>(operand.to) - plan.workspace);
-    address = operand.to;
-  };
-  move(plan.params.operands[0], at.a);
-  move(plan.params.operands[1], at.b);
-  plan.workspace = workspace;
-  return at;
-}
-
-KernelShape copies_shape() {
-  KernelShape shape{};
-  shape.threads = copies::threads;
-  return shape;
+Provenance with_copies(Provenance from, const Copies& copies) {
+  if (copies.a) from.a = Argument::workspace;
+  if (copies.b) from.b = Argument::workspace;
+  return from;
 }
 
 }  // namespace bwgemm

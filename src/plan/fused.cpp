@@ -59,6 +59,14 @@ bool steps_through_batch(const Matrix& matrix, std::int64_t batch) {
   return batch > 1 && matrix.batch_stride != 0;
 }
 
+void link_fused(const FusedParams& fused, const Provenance& from, Linker& linker) {
+  linker.address(fused.row_scale.data, from.row_scale);
+  linker.address(fused.column_scale.data, from.column_scale);
+  linker.address(fused.row_bias.data, Argument::bias);
+  linker.address(fused.column_bias.data, Argument::bias);
+  linker.address(fused.aux.data, Argument::aux);
+}
+
 }  // namespace
 
 StridedMatrix strided(const Matrix& matrix, bool inner_is_contiguous, std::int64_t batch) {
@@ -67,7 +75,7 @@ StridedMatrix strided(const Matrix& matrix, bool inner_is_contiguous, std::int64
 }
 
 void fill_fused(const Problem& problem, const KernelConfig& config, bool is_transposed,
-                KernelParams& params) {
+                const Provenance& from, KernelParams& params, Linker& linker) {
   const Epilogue& epilogue = problem.epilogue;
   if (!is_fused(problem, config)) return;
   FusedParams& fused = params.fused;
@@ -82,14 +90,17 @@ void fill_fused(const Problem& problem, const KernelConfig& config, bool is_tran
       filled(epilogue.column_bias, operation::column_bias, operation::column_bias_f32, fused);
   if (problem.reads_c() && !stages_c(problem, config)) {
     fused.operations |= operation::loads_c | f32_bit(problem.c.type, operation::c_f32);
-    if (config.output != Output::scattered)  // where it is filled like the operands
+    if (config.output != Output::scattered) {  // where it is filled like the operands
       params.c = strided(problem.c, problem.c.order == Order::row, problem.batch);
+      linker.address(params.c.data, from.c);
+    }
   }
   if (epilogue.aux.data != nullptr) {
     fused.operations |= (epilogue.differentiates ? operation::reads_aux : operation::writes_aux) |
                         f32_bit(epilogue.aux.type, operation::aux_f32);
     fused.aux = strided(epilogue.aux, epilogue.aux.order == Order::row, problem.batch);
   }
+  link_fused(fused, from, linker);
   if (epilogue.gate != Gate::none) fused.operations |= operation::gate;
   if (config.family != Family::direct || epilogue.gate == Gate::none) return;
   // It computes D's columns, of x first, then of y.

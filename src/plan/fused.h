@@ -6,6 +6,7 @@
 #include "core/problem.h"
 #include "kernels/params.h"
 #include "kernels/shape.h"
+#include "plan/program.h"
 #include "plan/tensor_map.h"
 
 namespace bwgemm {
@@ -13,7 +14,7 @@ namespace bwgemm {
 // Fills params.fused, and params.c where the epilogue loads C itself. `problem` as the kernel sees
 // it; params are zero where nothing is fused.
 void fill_fused(const Problem& problem, const KernelConfig& config, bool is_transposed,
-                KernelParams& params);
+                const Provenance& from, KernelParams& params, Linker& linker);
 
 // A K-major operand, that along D's contiguous dimension, whose columns (or rows) arrive as
 // FusedParams::columns says; `box_rows` at a time.

@@ -27,7 +27,7 @@ std::uintptr_t line_address(const Matrix& matrix, std::int64_t line) {
 
 // `lines_per_box` of each class.
 void fill_classes(const Matrix& matrix, const Lines& lines, std::int64_t batch, int lines_per_box,
-                  TensorMapCache& maps, ResidueOperand& operand) {
+                  Argument argument, ResidueOperand& operand, Linker& linker) {
   operand.by_class = true;
   for (int i = 0; i < residue_classes; ++i) {
     // A class without lines loads zeros: behind the only element of its map.
@@ -40,8 +40,9 @@ void fill_classes(const Matrix& matrix, const Lines& lines, std::int64_t batch, 
     of_class.ld = residue_classes * matrix.ld;
     const std::int64_t length = is_empty ? 1 : elements_before + lines.length;
     const std::int64_t count = is_empty ? 1 : ceil_div(lines.count - i, residue_classes);
-    operand.maps[i] =
-        maps.get(tensor_map_key(of_class, {length, count, batch}, {chunk_elements, lines_per_box}));
+    linker.map(operand.maps[i],
+               tensor_map_key(of_class, {length, count, batch}, {chunk_elements, lines_per_box}),
+               argument);
     operand.heads[i] =
         static_cast<std::uint8_t>(is_empty ? 1 : (unit_elements - elements_before) % unit_elements);
     operand.shifted |= operand.heads[i] != 0;
@@ -49,31 +50,33 @@ void fill_classes(const Matrix& matrix, const Lines& lines, std::int64_t batch, 
 }
 
 void fill_operand(const Matrix& matrix, Major major, std::int64_t mn, const Problem& problem,
-                  int tile_mn, bool k_by_class, TensorMapCache& maps, ResidueOperand& operand) {
+                  int tile_mn, bool k_by_class, Argument argument, ResidueOperand& operand,
+                  Linker& linker) {
   const bool is_k_major = major == Major::k;
   const Lines lines = is_k_major ? Lines{mn, problem.k} : Lines{problem.k, mn};
   const int tile_lines = is_k_major ? tile_mn : k_block;
   if (is_k_major ? !starts_at_units(matrix) : k_by_class) {
-    fill_classes(matrix, lines, problem.batch, tile_lines / residue_classes, maps, operand);
+    fill_classes(matrix, lines, problem.batch, tile_lines / residue_classes, argument, operand,
+                 linker);
     return;
   }
   const MapBox box{chunk_elements, is_k_major ? tile_lines / residue_boxes : tile_lines};
-  operand.maps[0] =
-      maps.get(tensor_map_key(matrix, {lines.length, lines.count, problem.batch}, box));
+  linker.map(operand.maps[0],
+             tensor_map_key(matrix, {lines.length, lines.count, problem.batch}, box), argument);
 }
 
 }  // namespace
 
-void fill_residues(const Problem& problem, const KernelConfig& config, TensorMapCache& maps,
-                   ResidueParams& params) {
+void fill_residues(const Problem& problem, const KernelConfig& config, const Provenance& from,
+                   ResidueParams& params, Linker& linker) {
   std::memset(static_cast<void*>(&params.residues_a), 0,
               sizeof(ResidueParams) - sizeof(KernelParams));
   // One order of k for both operands.
   const bool k_by_class = takes_k_by_class(problem, config);
-  fill_operand(problem.a, config.a, problem.m, problem, config.tile.m, k_by_class, maps,
-               params.residues_a);
-  fill_operand(problem.b, config.b, problem.n, problem, config.tile.n, k_by_class, maps,
-               params.residues_b);
+  fill_operand(problem.a, config.a, problem.m, problem, config.tile.m, k_by_class, from.a,
+               params.residues_a, linker);
+  fill_operand(problem.b, config.b, problem.n, problem, config.tile.n, k_by_class, from.b,
+               params.residues_b, linker);
 }
 
 }  // namespace bwgemm

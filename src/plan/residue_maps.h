@@ -6,13 +6,13 @@
 #include "core/kernel_config.h"
 #include "core/problem.h"
 #include "kernels/residues.h"
-#include "plan/tensor_map_cache.h"
+#include "plan/program.h"
 
 namespace bwgemm {
 
 // Fills what ResidueParams adds to KernelParams, padding included. The problem is as the kernel
 // sees it, one that select's rejects() lets pass.
-void fill_residues(const Problem& problem, const KernelConfig& config, TensorMapCache& maps,
-                   ResidueParams& params);
+void fill_residues(const Problem& problem, const KernelConfig& config, const Provenance& from,
+                   ResidueParams& params, Linker& linker);
 
 }  // namespace bwgemm

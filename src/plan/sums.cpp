@@ -32,10 +32,10 @@ Summand summand(const Problem& problem) {
 
 }  // namespace
 
-SumsPlan make_sums_plan(const Problem& problem, const SumsContext& context) {
-  SumsPlan plan;
+SumsLaunch sums_launch(const Problem& problem, const SumsContext& context) {
+  SumsLaunch launch;
   const Sums& sums = problem.sums;
-  if (!sums.any()) return plan;
+  if (!sums.any()) return launch;
   const auto [matrix, rows, columns] = summand(problem);
   const std::int64_t outputs = sums.of_rows ? rows : columns;
   const std::int64_t terms = sums.of_rows ? columns : rows;
@@ -56,13 +56,12 @@ SumsPlan make_sums_plan(const Problem& problem, const SumsContext& context) {
   const std::int64_t parts = is_shared ? slices : 1;
   // Fewer CTAs than SMs never share one.
   const std::int64_t allowed = sms < context.facts.sm_count ? sms : most_ctas;
-  plan.grid = static_cast<int>(std::min(units_of_all * parts, allowed));
-  plan.arch = context.facts.arch();
-  plan.workspace_bytes = is_shared ? static_cast<std::size_t>(bytes) : 0;
-  plan.arrivals = is_shared ? static_cast<std::size_t>(units_of_all) : 0;
+  launch.grid = static_cast<int>(std::min(units_of_all * parts, allowed));
+  launch.workspace_bytes = is_shared ? static_cast<std::size_t>(bytes) : 0;
+  launch.arrivals = is_shared ? static_cast<std::size_t>(units_of_all) : 0;
 
-  SumsParams& params = plan.params;
-  std::memset(static_cast<void*>(&params), 0, sizeof params);  // padding too, as in other plans
+  SumsParams& params = launch.params;
+  std::memset(static_cast<void*>(&params), 0, sizeof params);  // padding too, as of other steps
   params.matrix = matrix.data;
   params.to = const_cast<void*>(sums.to.data);  // const for the sake of vectors that are read
   params.ld = matrix.ld;
@@ -80,13 +79,27 @@ SumsPlan make_sums_plan(const Problem& problem, const SumsContext& context) {
   params.is_pointer_array = problem.is_pointer_array && terms > 0;  // which is read else
   params.type = matrix.type;
   params.to_type = sums.to.type;
-  return plan;
+  return launch;
 }
 
-KernelShape sums_shape() {
-  KernelShape shape{};
-  shape.threads = sums::threads;
-  return shape;
+void add_sums(const Problem& problem, const Provenance& from, const Values& base,
+              const SumsLaunch& launch, Part& part) {
+  if (!launch.any()) return;
+  SumsParams params;
+  std::memcpy(static_cast<void*>(&params), &launch.params, sizeof params);
+  // The product is complete when this begins: its scratch is free.
+  if (params.parts > 1) {
+    params.partials = reinterpret_cast<float*>(base[Argument::workspace]);
+    params.arrivals = reinterpret_cast<std::uint32_t*>(base[Argument::counters]);
+  }
+  Linker linker(part, base, &params);
+  const Summed of = problem.sums.of;
+  linker.address(params.matrix, of == Summed::a ? from.a : of == Summed::b ? from.b : Argument::d);
+  linker.address(params.to, Argument::bias_gradient);
+  linker.address(params.partials, Argument::workspace);
+  linker.address(params.arrivals, Argument::counters);
+  part.add({bias_gradient_kernel, launch.grid, 1, sums::threads, 0, Overlap::as_set_in_call},
+           &params, sizeof params);
 }
 
 }  // namespace bwgemm

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// SumsPlan: the launch that adds up a matrix of a problem, behind the product's: how many CTAs
-// share the slices of an output, and the parameters. None of it changes a bit of the sums.
+// add_sums: the step that adds up a matrix of a problem, behind the product's: how many CTAs share
+// the slices of an output, and the parameters. None of it changes a bit of the sums.
 #pragma once
 
 #include <cstddef>
 
 #include "core/device_facts.h"
 #include "core/problem.h"
-#include "kernels/shape.h"
 #include "kernels/sums/params.h"
+#include "plan/program.h"
 
 namespace bwgemm {
 
@@ -18,19 +18,19 @@ struct SumsContext {
   std::size_t workspace_bytes = 0;
 };
 
-struct SumsPlan {
-  int grid = 0;  // CTAs; 0: the problem has no sums, and nothing else is filled
-  Arch arch;
-  std::size_t workspace_bytes, arrivals;
+struct SumsLaunch {
+  int grid = 0;  // CTAs; 0: the problem has no sums, and no parameters are filled
+  std::size_t workspace_bytes = 0, arrivals = 0;
   SumsParams params;
 
   bool any() const { return grid > 0; }
 };
 
 // Without scratch. Throws NOT_SUPPORTED if there are more sums than a grid can be told.
-SumsPlan make_sums_plan(const Problem& problem, const SumsContext& context);
+SumsLaunch sums_launch(const Problem& problem, const SumsContext& context);
 
-// Of every such launch.
-KernelShape sums_shape();
+// Nothing where there are no sums.
+void add_sums(const Problem& problem, const Provenance& from, const Values& base,
+              const SumsLaunch& launch, Part& part);
 
 }  // namespace bwgemm

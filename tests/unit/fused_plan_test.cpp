@@ -7,7 +7,7 @@
 #include "fake_driver.h"
 #include "kernels/fusing.h"
 #include "kernels/rows.h"
-#include "plan/plan.h"
+#include "planned.h"
 #include "problems.h"
 #include "rows.h"
 #include "select/rejects.h"
@@ -36,12 +36,11 @@ KernelParams params_of(const Problem& problem, std::string_view kernel) {
   TensorMapCache maps(test::fake_encode);
   SelectOptions options;
   options.forced_kernel = kernel;
-  PlanContext context;
+  ProductContext context;
   context.facts = row_named(kernel).arch == Arch::sm90 ? nominal_h200 : nominal_b200;
   context.resident_clusters = 66;
-  context.maps = &maps;
   const Choice choice = select(problem, context.facts, kernel_rows, options);
-  return make_plan(problem, row_named(kernel), choice, context).params;
+  return test::planned_product(problem, row_named(kernel), choice, context, maps).params;
 }
 
 Problem gated(Gate gate, std::int64_t m, std::int64_t n, std::int64_t k) {

@@ -32,7 +32,7 @@ const Rules library = {
      {"launch", {"core", "kernels", "plan"}},
      {"api", {"core", "kernels", "select", "plan", "launch"}},
      {"dropin", {}}},                        // stands on the public header alone
-    {{"plan/plan.h", "select/select.h"},     // Choice is what a plan is made from
+    {{"plan/product.h", "select/select.h"},  // Choice is what a product's step is made from
      {"plan/copies.h", "select/copies.h"}},  // and Copies what theirs is
 };
 
@@ -166,16 +166,16 @@ TEST(IncludeRules, TheVirtualGpuKnowsNothingOfTheLibrary) {
 
 TEST(IncludeRules, TellRightFromWrong) {
   EXPECT_EQ(included("#include \"core/error.h\""), "core/error.h");
-  EXPECT_EQ(included("  # include \"plan/plan.h\"  // why"), "plan/plan.h");
+  EXPECT_EQ(included("  # include \"plan/product.h\"  // why"), "plan/product.h");
   EXPECT_EQ(included("#include <vector>"), std::nullopt);
   EXPECT_EQ(included("#include \"bwgemm/bwgemm.h\""), std::nullopt);
   EXPECT_FALSE(may_include("core/problem.h", "kernels/rows.h"));
-  EXPECT_FALSE(may_include("select/select.cpp", "plan/plan.h"));
-  EXPECT_FALSE(may_include("plan/plan.cpp", "select/cost.h"));
-  EXPECT_FALSE(may_include("plan/plan.cpp", "launch/driver.h"));
-  EXPECT_FALSE(may_include("kernels/sm90/gemm.cuh", "plan/plan.h"));
+  EXPECT_FALSE(may_include("select/select.cpp", "plan/product.h"));
+  EXPECT_FALSE(may_include("plan/product.cpp", "select/cost.h"));
+  EXPECT_FALSE(may_include("plan/product.cpp", "launch/driver.h"));
+  EXPECT_FALSE(may_include("kernels/sm90/gemm.cuh", "plan/product.h"));
   EXPECT_FALSE(may_include("launch/launch.cpp", "api/handle.h"));
-  EXPECT_TRUE(may_include("plan/plan.h", "select/select.h"));
+  EXPECT_TRUE(may_include("plan/product.h", "select/select.h"));
   EXPECT_TRUE(may_include("api/entry.cpp", "select/select.h"));
 }
 

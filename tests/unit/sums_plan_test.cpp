@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SumsPlan: which memory is added up along which dimension, and who shares the work. The order of
+// Sums: which memory is added up along which dimension, and who shares the work. The order of
 // the additions follows from the number of terms alone.
 #include <cstring>
 #include <gtest/gtest.h>
@@ -22,8 +22,8 @@ Problem summed(Summed of, bool of_rows, std::int64_t m, std::int64_t n, std::int
   return problem;
 }
 
-SumsPlan plan_of(const Problem& problem, int sm_limit = 0, std::size_t workspace_bytes = much) {
-  return make_sums_plan(problem, {nominal_h200, sm_limit, workspace_bytes});
+SumsLaunch plan_of(const Problem& problem, int sm_limit = 0, std::size_t workspace_bytes = much) {
+  return sums_launch(problem, {nominal_h200, sm_limit, workspace_bytes});
 }
 
 TEST(Sums, SlicesFollowFromTheNumberOfTerms) {
@@ -40,7 +40,7 @@ TEST(Sums, NoneIsNoLaunch) {
 
 TEST(Sums, OfEachMatrix) {
   const Problem of_rows = summed(Summed::d, true, 100, 200, 300);
-  SumsPlan plan = plan_of(of_rows);
+  SumsLaunch plan = plan_of(of_rows);
   EXPECT_EQ(plan.params.matrix, of_rows.d.data);
   EXPECT_EQ(plan.params.outputs, 100);
   EXPECT_EQ(plan.params.terms, 200);
@@ -86,7 +86,7 @@ TEST(Sums, AreThoseOfTheTransposedProduct) {
     for (const bool of_rows : {false, true}) {
       if ((of == Summed::a && !of_rows) || (of == Summed::b && of_rows)) continue;
       const Problem problem = summed(of, of_rows, 1000, 2000, 3000, 2);
-      const SumsPlan plan = plan_of(problem), other = plan_of(transposed(problem));
+      const SumsLaunch plan = plan_of(problem), other = plan_of(transposed(problem));
       EXPECT_EQ(plan.grid, other.grid);
       EXPECT_EQ(std::memcmp(&plan.params, &other.params, sizeof plan.params), 0);
     }
@@ -94,7 +94,7 @@ TEST(Sums, AreThoseOfTheTransposedProduct) {
 
 TEST(Sums, FewUnitsAreShared) {
   const Problem problem = summed(Summed::d, false, 2000, 100, 64, 3);
-  const SumsPlan plan = plan_of(problem);
+  const SumsLaunch plan = plan_of(problem);
   EXPECT_EQ(plan.params.slices, 4u);
   EXPECT_EQ(plan.params.parts, 4u);
   EXPECT_EQ(plan.params.slices_per_part, 1u);
@@ -103,7 +103,7 @@ TEST(Sums, FewUnitsAreShared) {
   EXPECT_EQ(plan.workspace_bytes, 6u * 4 * 64 * sizeof(float));
   // Exactly that suffices; with less each CTA takes all slices.
   EXPECT_EQ(plan_of(problem, 0, plan.workspace_bytes).params.parts, 4u);
-  const SumsPlan alone = plan_of(problem, 0, plan.workspace_bytes - 1);
+  const SumsLaunch alone = plan_of(problem, 0, plan.workspace_bytes - 1);
   EXPECT_EQ(alone.params.parts, 1u);
   EXPECT_EQ(alone.params.slices_per_part, 4u);
   EXPECT_EQ(alone.grid, 6);
@@ -125,7 +125,7 @@ TEST(Sums, OccupyNoMoreThanTheyMay) {
 TEST(Sums, OfNothingReadNothing) {
   Problem problem = summed(Summed::a, true, 100, 200, 0, 2);
   problem.is_pointer_array = true;
-  const SumsPlan plan = plan_of(problem);
+  const SumsLaunch plan = plan_of(problem);
   EXPECT_EQ(plan.params.slices, 0u);
   EXPECT_EQ(plan.params.parts, 1u);
   EXPECT_FALSE(plan.params.is_pointer_array);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Filling KernelParams for each family. Narrowing to 32 bits is safe here: select's rejects() has
 // refused what does not fit.
-#include "plan/plan.h"
+#include "plan/product.h"
 
 #include <algorithm>
 #include <cstring>
@@ -29,7 +29,7 @@ std::int32_t batch_step(const Matrix& matrix, std::int64_t batch) {
 }
 
 void fill_common(const Problem& problem, const KernelConfig& config, const Choice& choice,
-                 const KernelShape& shape, KernelParams& params) {
+                 const KernelShape& shape, KernelParams& params, Linker& linker) {
   const TileCounts tiles = cluster_tiles(problem, config, shape.tile_n);
   params.tiles_m = narrow(tiles.m);
   params.tiles_n = narrow(tiles.n);
@@ -49,6 +49,8 @@ void fill_common(const Problem& problem, const KernelConfig& config, const Choic
   params.alpha.device = problem.alpha.device;
   params.beta.value = problem.beta.value;
   params.beta.device = problem.beta.device;
+  linker.scalar(params.alpha, Argument::alpha);
+  linker.scalar(params.beta, Argument::beta);
   params.m = problem.m;
   params.n = problem.n;
   params.k = problem.scale_only() ? 0 : problem.k;
@@ -118,19 +120,13 @@ std::uint32_t rest_rows(const KernelConfig& config, const TensorMapKey& key, Maj
 }
 
 // The map of an operand, and again with a box for the rows that are left; without such rows both
-// are the same. Both change or, if one cannot be made, none.
-void get_maps(const TensorMapKey& key, std::uint32_t rest, TensorMapCache& maps, TensorMap& map,
-              TensorMap& rest_map) {
-  if (key.rank == 0) return;
-  const TensorMap whole = maps.get(key);
-  if (rest == 0) {
-    rest_map = whole;
-  } else {
-    TensorMapKey rest_key = key;
-    rest_key.box[along_rows] = rest;
-    rest_map = maps.get(rest_key);
-  }
-  map = whole;
+// are the same.
+void link_maps(const TensorMapKey& key, std::uint32_t rest, Argument argument, TensorMap& map,
+               TensorMap& rest_map, Linker& linker) {
+  linker.map(map, key, argument);
+  TensorMapKey rest_key = key;
+  if (rest != 0) rest_key.box[along_rows] = rest;
+  linker.map(rest_map, rest_key, argument);
 }
 
 // Whether D passes through L2: of half of L2 a reader to come may hope to find much. The kernel
@@ -143,7 +139,8 @@ bool streams_by(const Problem& problem, std::int64_t l2_bytes) {
 }
 
 void fill_maps(const Problem& problem, const KernelConfig& config, const KernelShape& shape,
-               std::int64_t l2_bytes, TensorMapCache& maps, KernelParams& params, Origin& origin) {
+               std::int64_t l2_bytes, const Provenance& from, KernelParams& params,
+               Linker& linker) {
   const TileCounts tiles = cluster_tiles(problem, config, shape.tile_n);
   const bool reorders = problem.epilogue.gate != Gate::none && !uses_tensor_memory(config);
   const auto key = [&](const Matrix& matrix, Major major, std::int64_t lines, int box_rows,
@@ -155,31 +152,33 @@ void fill_maps(const Problem& problem, const KernelConfig& config, const KernelS
   };
   const bool in_columns = config.output == Output::columns;
   if (!is_loaded_by_threads(config, problem.a, problem.batch)) {
-    origin.a = key(problem.a, a_major(problem), problem.m, shape.a_box_rows, tiles.n, in_columns);
-    origin.a_rest = rest_rows(config, origin.a, a_major(problem), problem.m);
-    get_maps(origin.a, origin.a_rest, maps, params.a_map, params.a_rest_map);
+    const TensorMapKey a =
+        key(problem.a, a_major(problem), problem.m, shape.a_box_rows, tiles.n, in_columns);
+    link_maps(a, rest_rows(config, a, a_major(problem), problem.m), from.a, params.a_map,
+              params.a_rest_map, linker);
   }
   if (!is_loaded_by_threads(config, problem.b, problem.batch)) {
-    origin.b = key(problem.b, b_major(problem), problem.n, b_box_rows(problem, config, shape),
-                   tiles.m, !in_columns);
-    origin.b_rest = rest_rows(config, origin.b, b_major(problem), problem.n);
-    get_maps(origin.b, origin.b_rest, maps, params.b_map, params.b_rest_map);
+    const TensorMapKey b = key(problem.b, b_major(problem), problem.n,
+                               b_box_rows(problem, config, shape), tiles.m, !in_columns);
+    link_maps(b, rest_rows(config, b, b_major(problem), problem.n), from.b, params.b_map,
+              params.b_rest_map, linker);
   }
   if (config.output == Output::scattered) return;
   params.stores = stores_of(problem, config);
   if (params.stores != Stores::by_map) {
     params.d = strided(problem.d, true, problem.batch);  // outer: from line to line
+    linker.address(params.d.data, Argument::d);
     return;
   }
   const OutputMap output = output_map(problem, config, shape);
   const auto output_key = [&](const Matrix& matrix) {
     return tensor_map_key(matrix, output.extent, output.box, shape.map_rank);
   };
-  origin.d = output_key(problem.d);
-  params.d_map = maps.get(origin.d);
   params.d_streams_by = streams_by(problem, l2_bytes);
+  linker.map(params.d_map, output_key(problem.d), Argument::d);
   const bool has_map = has_c_apart(problem) && stages_c(problem, config);
-  params.c_map = has_map ? maps.get(output_key(problem.c)) : params.d_map;
+  linker.map(params.c_map, output_key(has_map ? problem.c : problem.d),
+             has_map ? from.c : Argument::d);
 }
 
 // Arrays of pointers to A and B that need not exist.
@@ -187,39 +186,49 @@ bool reads_no_arrays(const Problem& problem) {
   return problem.is_pointer_array && problem.scale_only();
 }
 
-void fill_strided(const Problem& problem, KernelParams& params) {
+void fill_strided(const Problem& problem, const Provenance& from, KernelParams& params,
+                  Linker& linker) {
   params.a = strided(problem.a, a_major(problem) == Major::k, problem.batch);
   params.b = strided(problem.b, b_major(problem) == Major::k, problem.batch);
   params.d = strided(problem.d, problem.d.order == Order::row, problem.batch);
   if (problem.reads_c())
     params.c = strided(problem.c, problem.c.order == Order::row, problem.batch);
-  if (!problem.is_pointer_array) return;
+  Provenance at = from;
   // Pointers are read even where nothing is that they point to; the caller's may then be none.
-  if (reads_no_arrays(problem)) params.a.data = params.b.data = params.d.data;
+  if (reads_no_arrays(problem)) {
+    params.a.data = params.b.data = params.d.data;
+    at.a = at.b = Argument::d;
+  }
+  linker.address(params.a.data, at.a);
+  linker.address(params.b.data, at.b);
+  linker.address(params.c.data, at.c);
+  linker.address(params.d.data, Argument::d);
+  if (!problem.is_pointer_array) return;
   for (StridedMatrix* matrix : {&params.a, &params.b, &params.c, &params.d})
     matrix->batch_stride = 0;  // the kernel takes each batch from its pointer
 }
 
 void fill_splits(const Problem& problem, const KernelConfig& config, const Choice& choice,
-                 std::int64_t tiles, const Scratch& scratch, KernelParams& params) {
+                 std::int64_t tiles, KernelParams& params) {
   constexpr std::int64_t limit = std::numeric_limits<std::int32_t>::max();  // undivided k: any size
   params.splits = choice.splits;
   params.whole_tiles = static_cast<std::uint32_t>(tiles - choice.sliced_tiles);
   params.sliced_tiles_reciprocal = reciprocal(static_cast<std::uint32_t>(choice.sliced_tiles));
   params.k_per_split =
       narrow(std::min(ceil_div(k_steps(problem, config), choice.splits) * config.tile.k, limit));
-  if (choice.splits == 1) return;
-  params.partials = scratch.partials;
-  params.arrivals = scratch.arrivals;
 }
 
-// A matrix that the kernel is not to touch stays null.
-void move_matrix(StridedMatrix& matrix, const void* to) {
-  if (matrix.data != nullptr) matrix.data = to;
+// Partial sums lie behind the copies of operands.
+void link_scratch(const Values& base, std::size_t copied_bytes, KernelParams& params,
+                  Linker& linker) {
+  params.partials = reinterpret_cast<float*>(base[Argument::workspace] + copied_bytes);
+  params.arrivals = reinterpret_cast<std::uint32_t*>(base[Argument::counters]);
+  linker.address(params.partials, Argument::workspace);
+  linker.address(params.arrivals, Argument::counters);
 }
 
 // Clusters that may be launched: those that fit, in the share of the device that the call has.
-std::int64_t allowed_clusters(const KernelConfig& config, const PlanContext& context) {
+std::int64_t allowed_clusters(const KernelConfig& config, const ProductContext& context) {
   const int limit = usable_sms(context.facts, context.sm_limit);
   // Fewer CTAs than SMs never share one.
   const int per_sm = limit < context.facts.sm_count ? 1 : config.ctas_per_sm;
@@ -228,94 +237,48 @@ std::int64_t allowed_clusters(const KernelConfig& config, const PlanContext& con
 
 }  // namespace
 
-Plan& Plan::operator=(const Plan& other) {
+void add_product(const Problem& given, const Provenance& given_from, const Values& base,
+                 const KernelConfig& config, const Choice& choice, const ProductContext& context,
+                 Part& part) {
   static_assert(std::is_trivially_copyable_v<ResidueParams>);
   static_assert(sizeof(ResidueParams) <= 4096, "kernels of every architecture take 4096 bytes");
-  if (this == &other) return *this;
-  row = other.row;
-  shape = other.shape;
-  grid = other.grid;
-  cluster = other.cluster;
-  params_bytes = other.params_bytes;
-  // With padding, so that copies are equal bytes too.
-  std::memcpy(static_cast<void*>(&params), &other.params, params_bytes);
-  return *this;
-}
-
-Plan make_plan(const Problem& given, const KernelConfig& config, const Choice& choice,
-               const PlanContext& context, Origin* origin) {
   const Problem problem = seen_by(config, given);
-  Origin unused;
-  Origin& from = origin != nullptr ? *origin : unused;
-  from = {.addresses = {problem.a.data, problem.b.data, problem.d.data},
-          .is_transposed = sees_transposed(config, given),
-          .is_movable = !has_residues(config) && !has_c_apart(problem) && !reads_no_arrays(problem),
-          .a = {},
-          .b = {},
-          .d = {},
-          .a_rest = 0,
-          .b_rest = 0};
-  Plan plan;
-  plan.row = choice.row;
-  plan.shape = kernel_shape(config, choice.tile_n, problem.d.type, b_major(problem));
-  plan.cluster = config.cluster.size();
-  plan.params_bytes = has_residues(config) ? sizeof(ResidueParams) : sizeof(KernelParams);
-  // Padding too: equal plans are then equal bytes.
-  std::memset(static_cast<void*>(&plan.params), 0, sizeof(KernelParams));
-  fill_common(problem, config, choice, plan.shape, plan.params);
-  const TileCounts tiles = cluster_tiles(problem, config, plan.shape.tile_n);
-  fill_splits(problem, config, choice, tiles.total(), context.scratch, plan.params);
-  if (config.output == Output::scattered) fill_strided(problem, plan.params);
-  fill_fused(problem, config, from.is_transposed, plan.params);
-  if (has_residues(config))
-    fill_residues(problem, config, *context.maps, plan.params);
-  else if (!is_unmapped(config))
-    fill_maps(problem, config, plan.shape, context.facts.l2_bytes, *context.maps, plan.params,
-              from);
-
+  const bool is_transposed = sees_transposed(config, given);
+  const Provenance from = is_transposed ? given_from.transposed() : given_from;
+  const KernelShape shape = kernel_shape(config, choice.tile_n, problem.d.type, b_major(problem));
   const std::int64_t allowed = allowed_clusters(config, context);
   if (allowed < 1)
     throw Error(BWGEMM_STATUS_NOT_SUPPORTED,
                 text("no cluster of ", kernel_name(config).view(),
                      " fits the multiprocessors that the call may use"));
-  const std::int64_t units = work_units(tiles, choice);
-  plan.grid = static_cast<int>(grid_ctas(config, units, allowed));
-  // Clusters that had to wait for others would take longer than sums in memory.
-  if (choice.sums == SliceSums::cluster && plan.grid == units &&
-      context.resident_slice_clusters >= tiles.total()) {
-    plan.params.sums_in_cluster = true;
-    plan.cluster = choice.splits;
-  }
-  return plan;
-}
+  ResidueParams params;
+  const std::size_t bytes = has_residues(config) ? sizeof(ResidueParams) : sizeof(KernelParams);
+  // Padding too: equal parts are then equal bytes.
+  std::memset(static_cast<void*>(&params), 0, bytes);
+  Linker linker(part, base, &params);
+  fill_common(problem, config, choice, shape, params, linker);
+  const TileCounts tiles = cluster_tiles(problem, config, shape.tile_n);
+  fill_splits(problem, config, choice, tiles.total(), params);
+  if (config.output == Output::scattered) fill_strided(problem, from, params, linker);
+  fill_fused(problem, config, is_transposed, from, params, linker);
+  if (has_residues(config))
+    fill_residues(problem, config, from, params, linker);
+  else if (!is_unmapped(config))
+    fill_maps(problem, config, shape, context.facts.l2_bytes, from, params, linker);
 
-// Each operand's address is noted after it has been moved.
-bool move_plan(Plan& plan, Origin& origin, const Addresses& given, TensorMapCache& maps) {
-  const Addresses to = origin.is_transposed ? Addresses{given.b, given.a, given.d} : given;
-  Addresses& at = origin.addresses;
-  if (at == to) return true;
-  if (!origin.is_movable) return false;
-  KernelParams& params = plan.params;
-  if (at.a != to.a) {
-    origin.a.address = reinterpret_cast<std::uintptr_t>(to.a);
-    get_maps(origin.a, origin.a_rest, maps, params.a_map, params.a_rest_map);
-    move_matrix(params.a, to.a);
-    at.a = to.a;
+  const std::int64_t units = work_units(tiles, choice);
+  Step step{choice.row, static_cast<int>(grid_ctas(config, units, allowed)), config.cluster.size(),
+            shape.threads, shape.smem_bytes};
+  // Clusters that had to wait for others would take longer than sums in memory.
+  if (choice.sums == SliceSums::cluster && step.grid == units &&
+      context.resident_slice_clusters >= tiles.total()) {
+    params.sums_in_cluster = true;
+    step.cluster = choice.splits;
   }
-  if (at.b != to.b) {
-    origin.b.address = reinterpret_cast<std::uintptr_t>(to.b);
-    get_maps(origin.b, origin.b_rest, maps, params.b_map, params.b_rest_map);
-    move_matrix(params.b, to.b);
-    at.b = to.b;
-  }
-  if (at.d != to.d) {
-    origin.d.address = reinterpret_cast<std::uintptr_t>(to.d);
-    if (origin.d.rank != 0) params.c_map = params.d_map = maps.get(origin.d);
-    move_matrix(params.c, to.d);
-    move_matrix(params.d, to.d);
-    at.d = to.d;
-  }
-  return true;
+  if (choice.splits > 1 && !params.sums_in_cluster)
+    link_scratch(base, context.copied_bytes, params, linker);
+  step.overlap = Overlap::wherever_it_fits;  // behind copies
+  part.add(step, &params, bytes);
 }
 
 }  // namespace bwgemm
