@@ -50,7 +50,11 @@ std::string name_of(const Driver& driver, const Context& context) {
   return device_name(driver);
 }
 
-void log_cache(const TensorMapCache::Counters& maps) {
+void log_caches(const ProgramCache::Counters& programs, const TensorMapCache::Counters& maps) {
+  log(Level::debug, [&] {
+    return text("programs: ", programs.found, " calls were known, ", programs.not_found,
+                " were not");
+  });
   log(Level::debug, [&] {
     return text("tensor maps: ", maps.hits, " hits, ", maps.misses, " misses, ", maps.evictions,
                 " evictions");
@@ -100,7 +104,7 @@ void Handle::close() {
   };
   std::array<Step, 3> steps{};
   is_closed_ = true;
-  log_cache(maps.counters());
+  log_caches(programs.counters(), maps.counters());
   // With its context gone, device memory is gone too; libraries are the process's.
   if (context.is_alive()) {
     const ContextScope scope(context);

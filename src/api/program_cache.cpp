@@ -21,7 +21,11 @@ ProgramCache::Found ProgramCache::find(const CallKey& key) {
   Set& set = sets_[hash % set_count];
   std::unique_lock lock(set.mutex);
   const auto way = way_of(set, hash, key);
-  if (!way) return {{}, nullptr};
+  if (!way) {
+    ++set.counters.not_found;
+    return {{}, nullptr};
+  }
+  ++set.counters.found;
   set.last_use[*way] = ++set.clock;
   return {std::move(lock), &set.entries[*way]->program};
 }
@@ -38,6 +42,16 @@ void ProgramCache::insert(const CallKey& key, Program program, std::uint64_t gen
   set.entries[way] = std::move(entry);
   set.last_use[way] = ++set.clock;
   set.hashes[way] = hash;
+}
+
+ProgramCache::Counters ProgramCache::counters() const {
+  Counters sum;
+  for (std::size_t i = 0; i < set_count; ++i) {
+    const std::lock_guard lock(sets_[i].mutex);
+    sum.found += sets_[i].counters.found;
+    sum.not_found += sets_[i].counters.not_found;
+  }
+  return sum;
 }
 
 void ProgramCache::clear() {

@@ -37,6 +37,12 @@ class ProgramCache {
   };
   Found find(const CallKey& key);
 
+  // Each call that is not found validates and selects.
+  struct Counters {
+    std::uint64_t found = 0, not_found = 0;
+  };
+  Counters counters() const;
+
   // How often it was cleared. A program belongs to the generation that was read before anything was
   // chosen for it.
   std::uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
@@ -55,8 +61,9 @@ class ProgramCache {
     std::shared_ptr<Program> program;
   };
   struct alignas(64) Set {
-    std::mutex mutex;
+    mutable std::mutex mutex;
     std::uint64_t clock = 0;
+    Counters counters{};
     std::array<std::uint64_t, ways> last_use{};  // 0: empty
     std::array<std::uint64_t, ways> hashes{};
     std::array<std::unique_ptr<Entry>, ways> entries;
