@@ -22,16 +22,16 @@ std::int32_t in_c(Operands operands) {
 
 bwgemmMatmulAlgo_t in_c(const Algo& algo) {
   return {.structSize = sizeof(bwgemmMatmulAlgo_t),
-          .kernel = algo.pick.row,
-          .algo = packed(algo.pick),
+          .kernel = algo.recipe.row,
+          .algo = packed(algo.recipe),
           .predictedMicroseconds = algo.predicted_us,
           .workspaceSize = algo.workspace_bytes,
-          .tileColumns = algo.pick.tile_n,
-          .splits = algo.pick.splits,
-          .raster = static_cast<std::int32_t>(algo.pick.raster),
+          .tileColumns = algo.recipe.tile_n,
+          .splits = algo.recipe.splits,
+          .raster = static_cast<std::int32_t>(algo.recipe.raster),
           .isDeterministic = 1,
           .isBatchInvariant = algo.is_batch_invariant ? 1 : 0,
-          .copiesOperands = in_c(algo.pick.operands)};
+          .copiesOperands = in_c(algo.recipe.operands)};
 }
 
 }  // namespace

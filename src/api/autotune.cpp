@@ -71,12 +71,12 @@ std::int64_t autotune(Handle& handle, const Arguments& arguments, const Autotune
   if (problem.reads_c() && problem.c.data == problem.d.data)
     outputs.emplace(handle.driver, stream, problem);
   const Tuner tuner(handle, outputs ? outputs->problem() : without_sums(problem), call);
-  std::vector<TimedPick> candidates = tuner.candidates(options.candidates);
+  std::vector<TimedRecipe> candidates = tuner.candidates(options.candidates);
   tuner.time(candidates, options.repetitions);
-  const Pick best = winner(candidates, options.tolerance).pick;
+  const Recipe best = winner(candidates, options.tolerance).recipe;
 
   const Tuner final(handle, problem, call);
-  TimedPick last{final.program_of(best), {}, best};
+  TimedRecipe last{final.program_of(best), {}, best};
   final.launch(last);
   handle.driver.call(handle.driver.cuStreamSynchronize, stream);
   if (problem.scale_only()) return packed(best);

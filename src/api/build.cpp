@@ -26,8 +26,9 @@ Part built_part(const Call& call, const Problem& problem, const Choice& choice,
   const Copies copies = copies_of(problem, choice.operands);
   Part part(first);
   add_copies(problem, call.from, call.base, copies, handle.facts, handle.sm_count_target, part);
-  const int slice_clusters =
-      choice.sums == SliceSums::cluster ? std::max(0, handle.facts.clusters.of(choice.splits)) : 0;
+  const int slice_clusters = choice.reduction == SliceSums::cluster
+                                 ? std::max(0, handle.facts.clusters.of(choice.splits))
+                                 : 0;
   add_product(with_copies(problem, copies, call.base[Argument::workspace]),
               with_copies(call.from, copies), call.base,
               kernel_rows[static_cast<std::size_t>(choice.row)], choice,
@@ -62,7 +63,7 @@ Program built(Handle& handle, const ValidProblem& problem, const Choice& choice,
     program.parts.push_back(built_part(call, problem, choice, sums, Overlap::as_set));
   } else {
     CallSettings settled = settings;  // nothing is looked up again
-    settled.algo = packed(pick_of(choice));
+    settled.algo = packed(recipe_of(choice));
     const SelectOptions options = handle.select_options(problem, settled);
     for (int i = 0; i < parts; ++i) {
       const Problem part = part_of(problem, choice.division, i);

@@ -68,11 +68,7 @@ Handle::Handle(const Driver& driver)
       context(driver),
       facts(facts_of(driver, context)),
       forced_kernel(option_value(Option::force_kernel)),
-      forced_splits(number_option(Option::force_splits)),
-      forced_tile_n(number_option(Option::force_tile_n)),
-      forced_raster(raster_option(Option::force_raster)),
-      forced_sums(sums_option(Option::force_sums)),
-      forced_operands(operands_option(Option::force_operands)),
+      forced(forced_recipe(forced_kernel)),
       tune_mode(tune_option(Option::tune)),
       tuning(device_class(name_of(driver, context), facts)),
       kernels(driver, facts),
@@ -120,11 +116,6 @@ void Handle::close() {
       throw Error(status_of(step.result), driver.describe(step.call, step.result));
 }
 
-bool Handle::forces_anything() const {
-  return !forced_kernel.empty() || forced_splits > 0 || forced_tile_n > 0 || forced_raster ||
-         forced_sums || forced_operands;
-}
-
 SelectOptions Handle::select_options(const Problem& problem, const CallSettings& call) const {
   return select_options(problem, call, call.workspace.usable());
 }
@@ -132,17 +123,12 @@ SelectOptions Handle::select_options(const Problem& problem, const CallSettings&
 SelectOptions Handle::select_options(const Problem& problem, const CallSettings& call,
                                      std::size_t workspace_bytes) const {
   SelectOptions options{.batch_invariant = determinism == BWGEMM_DETERMINISM_BATCH_INVARIANT,
-                        .forced_kernel = forced_kernel,
-                        .forced_splits = forced_splits,
-                        .forced_tile_n = forced_tile_n,
-                        .forced_raster = forced_raster,
-                        .forced_sums = forced_sums,
-                        .forced_operands = forced_operands,
+                        .forced = forced,
                         .sm_count_target = sm_count_target,
                         .workspace_bytes = workspace_bytes};
   if (call.algo != -1) {
     options.pick = unpacked(call.algo);
-  } else if (tuning.any() && !forces_anything()) {
+  } else if (tuning.any() && !forced.any()) {
     const std::string kind = problem_class(problem, options, facts);
     options.pick = tuning.find(kind);
     // It may be of a call that had more workspace.

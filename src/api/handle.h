@@ -50,8 +50,6 @@ class Handle {
   // failure and throws the first. Nothing but destruction may follow.
   void close();
 
-  // By the environment.
-  bool forces_anything() const;
   // With what the call, the environment or earlier tuning say is to be chosen.
   SelectOptions select_options(const Problem& problem, const CallSettings& call) const;
   SelectOptions select_options(const Problem& problem, const CallSettings& call,
@@ -69,10 +67,7 @@ class Handle {
   const Context context;
   const DeviceFacts facts;
   const std::string forced_kernel;
-  const int forced_splits, forced_tile_n;
-  const std::optional<Raster> forced_raster;
-  const std::optional<SliceSums> forced_sums;
-  const std::optional<Operands> forced_operands;
+  const ForcedRecipe forced;  // by the environment
 
   // Settings. Their setters clear `programs` where programs depend on them.
   StreamIdentity stream;

@@ -16,13 +16,8 @@ namespace {
 
 // Without a handle: of what a new one would do on the two chips.
 std::string nominal_explanation(const Problem& problem) {
-  const std::string forced_kernel = option_value(Option::force_kernel);
-  const SelectOptions options{.forced_kernel = forced_kernel,
-                              .forced_splits = number_option(Option::force_splits),
-                              .forced_tile_n = number_option(Option::force_tile_n),
-                              .forced_raster = raster_option(Option::force_raster),
-                              .forced_sums = sums_option(Option::force_sums),
-                              .forced_operands = operands_option(Option::force_operands),
+  const std::string kernel = option_value(Option::force_kernel);
+  const SelectOptions options{.forced = forced_recipe(kernel),
                               .workspace_bytes = ScratchPool::max_partials_bytes};
   return "Nominal H200\n" + explain(problem, nominal_h200, kernel_rows, options) +
          "\nNominal B200\n" + explain(problem, nominal_b200, kernel_rows, options);

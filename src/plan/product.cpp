@@ -270,7 +270,7 @@ void add_product(const Problem& given, const Provenance& given_from, const Value
   Step step{choice.row, static_cast<int>(grid_ctas(config, units, allowed)), config.cluster.size(),
             shape.threads, shape.smem_bytes};
   // Clusters that had to wait for others would take longer than sums in memory.
-  if (choice.sums == SliceSums::cluster && step.grid == units &&
+  if (choice.reduction == SliceSums::cluster && step.grid == units &&
       context.resident_slice_clusters >= tiles.total()) {
     params.sums_in_cluster = true;
     step.cluster = choice.splits;

@@ -15,12 +15,9 @@
 
 namespace bwgemm {
 
-struct Candidate {
-  const char* rejected;  // null: can serve, and the rest is filled
-  int tile_n, splits;
-  double predicted_us;
-  SliceSums sums = SliceSums::memory;
-  Operands operands = Operands::in_place;
+struct Candidate : Recipe {
+  const char* rejected = nullptr;  // null: can serve, and the rest is filled
+  double predicted_us = 0;
   Division division = {};
 };
 
@@ -44,7 +41,7 @@ struct Source {
 
 // Divided products have nothing but copies in the workspace.
 inline int allowed_splits(const Source& source, const SelectOptions& options) {
-  return options.batch_invariant || source.division.parts > 1 ? 1 : options.forced_splits;
+  return options.batch_invariant || source.division.parts > 1 ? 1 : options.forced.splits;
 }
 
 // Those that the options allow: at least one.

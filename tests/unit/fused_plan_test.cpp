@@ -35,7 +35,7 @@ std::string reason(const Problem& problem, std::string_view kernel) {
 KernelParams params_of(const Problem& problem, std::string_view kernel) {
   TensorMapCache maps(test::fake_encode);
   SelectOptions options;
-  options.forced_kernel = kernel;
+  options.forced.kernel = kernel;
   ProductContext context;
   context.facts = row_named(kernel).arch == Arch::sm90 ? nominal_h200 : nominal_b200;
   context.resident_clusters = 66;

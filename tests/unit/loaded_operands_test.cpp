@@ -40,7 +40,7 @@ const char* reason(const Problem& problem, std::string_view name) {
 
 test::Planned planned(const Problem& problem, TensorMapCache& maps) {
   SelectOptions options;
-  options.forced_kernel = loading;
+  options.forced.kernel = loading;
   ProductContext context;
   context.facts = nominal_b200;
   context.resident_clusters = nominal_b200.sm_count;

@@ -93,7 +93,7 @@ class MovePart : public testing::TestWithParam<KernelConfig> {
   Part part_of(const Problem& problem) {
     const KernelName name = kernel_name(row());
     SelectOptions options;
-    options.forced_kernel = name.view();
+    options.forced.kernel = name.view();
     ProductContext context{.facts = facts()};
     context.resident_clusters = row().ctas_per_sm * context.facts.sm_count / row().cluster.size();
     const Choice choice = select(problem, context.facts, kernel_rows, options);

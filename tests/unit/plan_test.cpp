@@ -36,7 +36,7 @@ class PlanTest : public testing::Test {
   test::Planned planned(const Problem& problem, std::string_view kernel, int sm_limit = 0,
                         std::size_t workspace = 0) {
     SelectOptions options;
-    options.forced_kernel = kernel;
+    options.forced.kernel = kernel;
     options.sm_count_target = sm_limit;
     options.workspace_bytes = workspace;
     const bool is_sm90 = kernel.find("sm90") != kernel.npos;
@@ -381,7 +381,7 @@ TEST_F(PlanTest, ClustersOfSlices) {
   context_.resident_slice_clusters = tiles;
   const test::Planned cluster = planned(problem, narrow, 0, 32 << 20);
   ASSERT_GT(cluster.params.splits, 1);
-  EXPECT_EQ(choice_.sums, SliceSums::cluster);
+  EXPECT_EQ(choice_.reduction, SliceSums::cluster);
   EXPECT_TRUE(cluster.params.sums_in_cluster);
   EXPECT_EQ(cluster.cluster, cluster.params.splits);
   EXPECT_EQ(cluster.grid, tiles * cluster.params.splits);

@@ -262,12 +262,12 @@ std::optional<LaunchCase> LaunchCase::make(const KernelConfig& row, const RowPro
     ProductContext context{facts_of(row), problem.clusters * row.cluster.size(), 0, 0, 0};
     context.resident_clusters = context.facts.sm_count / row.cluster.size() * row.ctas_per_sm;
     SelectOptions options{};
-    options.forced_kernel = kernel.view();
-    options.forced_splits = test::forced_splits(row, problem.slices);
-    options.forced_sums =
+    options.forced.kernel = kernel.view();
+    options.forced.splits = test::forced_splits(row, problem.slices);
+    options.forced.reduction =
         problem.slices == test::Slices::in_cluster ? SliceSums::cluster : SliceSums::memory;
-    options.forced_tile_n = problem.tile_n;
-    options.forced_raster = problem.raster;
+    options.forced.tile_n = problem.tile_n;
+    options.forced.raster = problem.raster;
     options.sm_count_target = context.sm_limit;
     options.workspace_bytes = most_workspace;
     const Choice choice = select(valid, context.facts, kernel_rows, options);
