@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "bwgemm/bwgemm.h"
-#include "plan/program.h"
+#include "program/part.h"
 
 namespace bwgemm {
 

@@ -4,10 +4,9 @@
 #include <algorithm>
 
 #include "kernels/rows.h"
-#include "plan/copies.h"
-#include "plan/product.h"
-#include "plan/sums.h"
-#include "select/algos.h"
+#include "program/copies.h"
+#include "program/product.h"
+#include "program/sums.h"
 
 namespace bwgemm {
 namespace {
@@ -62,9 +61,8 @@ Program built(Handle& handle, const ValidProblem& problem, const Choice& choice,
   if (parts == 1) {
     program.parts.push_back(built_part(call, problem, choice, sums, Overlap::as_set));
   } else {
-    CallSettings settled = settings;  // nothing is looked up again
-    settled.algo = packed(recipe_of(choice));
-    const SelectOptions options = handle.select_options(problem, settled);
+    SelectOptions options = handle.select_options(settings.workspace.usable());
+    options.pick = recipe_of(choice);
     for (int i = 0; i < parts; ++i) {
       const Problem part = part_of(problem, choice.division, i);
       program.parts.push_back(built_part(call, part,

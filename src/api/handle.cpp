@@ -120,12 +120,16 @@ SelectOptions Handle::select_options(const Problem& problem, const CallSettings&
   return select_options(problem, call, call.workspace.usable());
 }
 
+SelectOptions Handle::select_options(std::size_t workspace_bytes) const {
+  return {.batch_invariant = determinism == BWGEMM_DETERMINISM_BATCH_INVARIANT,
+          .forced = forced,
+          .sm_count_target = sm_count_target,
+          .workspace_bytes = workspace_bytes};
+}
+
 SelectOptions Handle::select_options(const Problem& problem, const CallSettings& call,
                                      std::size_t workspace_bytes) const {
-  SelectOptions options{.batch_invariant = determinism == BWGEMM_DETERMINISM_BATCH_INVARIANT,
-                        .forced = forced,
-                        .sm_count_target = sm_count_target,
-                        .workspace_bytes = workspace_bytes};
+  SelectOptions options = select_options(workspace_bytes);
   if (call.algo != -1) {
     options.pick = unpacked(call.algo);
   } else if (tuning.any() && !forced.any()) {

@@ -16,8 +16,8 @@
 #include "launch/context.h"
 #include "launch/library.h"
 #include "launch/scratch.h"
-#include "plan/sums.h"
-#include "plan/tensor_map_cache.h"
+#include "program/sums.h"
+#include "program/tensor_map_cache.h"
 #include "select/select.h"
 
 namespace bwgemm {
@@ -50,7 +50,9 @@ class Handle {
   // failure and throws the first. Nothing but destruction may follow.
   void close();
 
-  // With what the call, the environment or earlier tuning say is to be chosen.
+  // What the settings and the environment say.
+  SelectOptions select_options(std::size_t workspace_bytes) const;
+  // And with what the call or earlier tuning say is to be chosen.
   SelectOptions select_options(const Problem& problem, const CallSettings& call) const;
   SelectOptions select_options(const Problem& problem, const CallSettings& call,
                                std::size_t workspace_bytes) const;

@@ -16,7 +16,7 @@
 
 #include "api/arguments.h"
 #include "launch/scratch.h"
-#include "plan/program.h"
+#include "program/part.h"
 
 namespace bwgemm {
 

@@ -8,7 +8,7 @@
 
 #include "api/rules.h"
 #include "api/validate_epilogue.h"
-#include "core/lines.h"
+#include "core/canonical_vectors.h"
 #include "select/algos.h"
 
 namespace bwgemm {
@@ -197,7 +197,7 @@ ValidProblem validated(const Arguments& arguments, bwgemmPointerMode_t pointer_m
   check_algo(desc.algo, arguments.is_gemm);
   check_supported(problem, c_type, desc, arguments.is_gemm);
   if (!arguments.is_gemm) check_epilogue_supported(desc, problem, problem.epilogue);
-  const Problem in_lines = with_lines(problem);
+  const Problem in_lines = canonical_vectors(problem);
   return {with_row_order_d(in_lines), in_lines.d.order == Order::column};
 }
 

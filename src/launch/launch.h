@@ -6,7 +6,7 @@
 
 #include "launch/driver.h"
 #include "launch/library.h"
-#include "plan/program.h"
+#include "program/part.h"
 
 namespace bwgemm {
 

@@ -12,7 +12,7 @@
 #include "kernels/rows.h"
 #include "kernels/shape.h"
 #include "launch/driver.h"
-#include "plan/program.h"
+#include "program/part.h"
 
 namespace bwgemm {
 

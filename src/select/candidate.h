@@ -25,7 +25,7 @@ struct Candidate : Recipe {
 struct Source {
   Operands operands;
   Problem problem;
-  Problem exchanged;            // the same, transposed, which some rows see it as
+  Problem exchanged;            // the same, transposed (swap-AB), which some rows see it as
   std::size_t workspace_bytes;  // less what copies take
   double copying_us = 0;
   Division division = {};

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <optional>
 
-#include "core/beyond_gemm.h"
+#include "core/epilogue_text.h"
 #include "core/text.h"
 #include "core/tiling.h"
 #include "kernels/shape.h"
@@ -61,7 +61,7 @@ void add_problem(Report& report, const Problem& problem) {
   add_scalar(report, "alpha", problem.alpha);
   add_scalar(report, "beta", problem.beta);
   report.end();
-  if (const std::string more = beyond_gemm(problem); !more.empty())
+  if (const std::string more = epilogue_text(problem); !more.empty())
     report.add("with       ").add(more).end();
 }
 

@@ -15,7 +15,7 @@ namespace bwgemm {
 struct Recipe {
   int row = 0;     // index into the rows
   int tile_n = 0;  // the config's, or the run-time value
-  int splits = 1;  // split k: slices of k; 1: none
+  int splits = 1;  // split-K: slices of k; 1: none
   Raster raster = Raster::grouped;
   Operands operands = Operands::in_place;
   // Where the sums of slices are added. Open in what is picked or kept: the rest decides.

@@ -13,7 +13,7 @@
 #include "kernels/shape.h"
 #include "select/candidate.h"
 #include "select/cost.h"
-#include "select/glance.h"
+#include "select/pre_filter.h"
 #include "select/rejects.h"
 
 namespace bwgemm {
@@ -144,10 +144,10 @@ struct BestRow {
 // Of one source.
 std::optional<BestRow> best_row(const Source& source, const DeviceFacts& usable,
                                 std::span<const KernelConfig> rows, const SelectOptions& options) {
-  const Glance glance(source.problem, usable);
+  const PreFilter filter(source.problem, usable);
   std::optional<BestRow> best;
   for (std::size_t row = 0; row < rows.size(); ++row) {
-    if (!glance.may_serve(rows[row])) continue;
+    if (!filter.may_serve(rows[row])) continue;
     const Candidate candidate = judged(source, usable, rows[row], options);
     if (candidate.rejected != nullptr) continue;
     if (best &&

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Select: which kernel computes a problem, and why the others do not. A pure function of a problem,
 // the device, the table of kernels and the options: no driver call, no state, no heap unless it
-// fails. The launch that follows from a choice is built in plan/.
+// fails. What is launched for a choice is built in program/.
 #pragma once
 
 #include <cstddef>

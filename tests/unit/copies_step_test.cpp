@@ -7,8 +7,8 @@
 #include "core/tiling.h"
 #include "fake_driver.h"
 #include "kernels/copies/params.h"
-#include "plan/copies.h"
 #include "problems.h"
+#include "program/copies.h"
 
 namespace bwgemm {
 namespace {

@@ -10,8 +10,8 @@
 #include <gtest/gtest.h>
 #include <limits>
 
-#include "plan/fused.h"
 #include "problems.h"
+#include "program/fused.h"
 #include "rows.h"
 #include "support/fused_formula.h"
 

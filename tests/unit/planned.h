@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "kernels/residues.h"
-#include "plan/product.h"
-#include "plan/tensor_map_cache.h"
+#include "program/product.h"
+#include "program/tensor_map_cache.h"
 
 namespace bwgemm::test {
 

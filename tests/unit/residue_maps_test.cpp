@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The maps of operands that start anywhere: which elements each class's map covers, that no address
 // behind or in front of the operand's 16-byte units is in one, and what selection refuses.
-#include "plan/residue_maps.h"
+#include "program/residue_maps.h"
 
 #include <cstdint>
 #include <cstring>
@@ -10,8 +10,8 @@
 
 #include "fake_driver.h"
 #include "kernels/rows.h"
-#include "plan/tensor_map_cache.h"
 #include "problems.h"
+#include "program/tensor_map_cache.h"
 #include "select/rejects.h"
 
 namespace bwgemm {

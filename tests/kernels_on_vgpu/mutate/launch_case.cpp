@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "gpu/fused_problems.h"
 #include "kernels/rows.h"
-#include "plan/product.h"
+#include "program/product.h"
 #include "vgpu/driver/tensor_map_check.h"
 
 namespace bwgemm::vgpu::mutate {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/fused.h"
+#include "program/fused.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Glance: what a look at the operands tells of a row. Most rows of the table are for another
+// PreFilter: what a look at the operands tells of a row. Most rows of the table are for another
 // device, for other majors or for operands that TMA can load: selection passes over them without
 // asking rejects() why.
 #pragma once
@@ -11,10 +11,10 @@
 
 namespace bwgemm {
 
-class Glance {
+class PreFilter {
  public:
   // Refers to the problem.
-  Glance(const Problem& given, const DeviceFacts& facts);
+  PreFilter(const Problem& given, const DeviceFacts& facts);
 
   // False only where rejects() has a reason.
   bool may_serve(const KernelConfig& config) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A set-associative table with one mutex per set.
-#include "plan/tensor_map_cache.h"
+#include "program/tensor_map_cache.h"
 
 #include <algorithm>
 #include <bit>

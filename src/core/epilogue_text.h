@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// beyond_gemm: in words what a problem has that a plain GEMM does not, for reports and the log.
+// epilogue_text: in words what a problem has that a plain GEMM does not, for reports and the log.
 #pragma once
 
 #include <string>
@@ -40,7 +40,7 @@ constexpr const char* name(Summed of) {
 }
 
 // "arrays of pointers, C f32 apart from D, bias bf16 for each row, relu"; "" for a plain GEMM.
-inline std::string beyond_gemm(const Problem& problem) {
+inline std::string epilogue_text(const Problem& problem) {
   std::string all;
   const auto add = [&](const std::string& part) {
     if (!all.empty()) all.append(", ");

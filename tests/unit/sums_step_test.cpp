@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
-#include "plan/sums.h"
 #include "problems.h"
+#include "program/sums.h"
 
 namespace bwgemm {
 namespace {

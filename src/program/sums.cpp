@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/sums.h"
+#include "program/sums.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Narrowing to 32 bits is safe here: select's copies_of() has refused what does not fit.
-#include "plan/copies.h"
+#include "program/copies.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Filling KernelParams for each family. Narrowing to 32 bits is safe here: select's rejects() has
 // refused what does not fit.
-#include "plan/product.h"
+#include "program/product.h"
 
 #include <algorithm>
 #include <cstring>
@@ -13,8 +13,8 @@
 #include "core/tiling.h"
 #include "kernels/fusing.h"
 #include "kernels/layout.h"
-#include "plan/fused.h"
-#include "plan/residue_maps.h"
+#include "program/fused.h"
+#include "program/residue_maps.h"
 
 namespace bwgemm {
 namespace {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "select/glance.h"
+#include "select/pre_filter.h"
 
 #include "kernels/fusing.h"
 
 namespace bwgemm {
 
 // Transposing exchanges operands and the orders of both: what lies along k still does.
-Glance::Glance(const Problem& given, const DeviceFacts& facts)
+PreFilter::PreFilter(const Problem& given, const DeviceFacts& facts)
     : given_(given),
       arch_(facts.arch()),
       a_{a_major(given),

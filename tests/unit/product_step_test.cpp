@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans: the grid, the maps' geometry and every parameter, for each family.
+// The step that multiplies: the grid, the maps' geometry and every parameter, for each family.
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
@@ -11,9 +11,9 @@
 #include "core/error.h"
 #include "fake_driver.h"
 #include "kernels/rows.h"
-#include "plan/product.h"
 #include "planned.h"
 #include "problems.h"
+#include "program/product.h"
 #include "support/quick.h"
 
 namespace bwgemm {
@@ -30,7 +30,7 @@ constexpr std::string_view direct90 = "bwgemm_sm90_b16_64x64x32_direct";
 constexpr std::string_view dot90_k = "bwgemm_sm90_b16_8x16x1024_dot";
 constexpr std::string_view dot90_n = "bwgemm_sm90_b16_8x64x256_dot";
 
-class PlanTest : public testing::Test {
+class ProductStep : public testing::Test {
  protected:
   // A forced choice, planned with the occupancy that a whole device has.
   test::Planned planned(const Problem& problem, std::string_view kernel, int sm_limit = 0,
@@ -56,7 +56,7 @@ class PlanTest : public testing::Test {
   std::uint32_t arrival_ = 0;
 };
 
-TEST_F(PlanTest, CooperativeParameters) {
+TEST_F(ProductStep, CooperativeParameters) {
   Problem problem = problem_of(4096, 8192, 512);
   problem.alpha.value = 2;
   const float on_device = 3;
@@ -86,7 +86,7 @@ TEST_F(PlanTest, CooperativeParameters) {
   EXPECT_EQ(params.partials, nullptr);
 }
 
-TEST_F(PlanTest, KMajorMaps) {
+TEST_F(ProductStep, KMajorMaps) {
   const test::Planned plan = planned(problem_of(4096, 8192, 512), big_kk);
   const test::FakeMap a = test::fake_map(plan.params.a_map);
   EXPECT_EQ(a.address, 0x100000000u);
@@ -104,7 +104,7 @@ TEST_F(PlanTest, KMajorMaps) {
   EXPECT_EQ(maps_.counters().misses, 3u);
 }
 
-TEST_F(PlanTest, PromotesWhatManyTilesReadInWholeLines) {
+TEST_F(ProductStep, PromotesWhatManyTilesReadInWholeLines) {
   constexpr std::uint32_t none = CU_TENSOR_MAP_L2_PROMOTION_NONE;
   constexpr std::uint32_t promoted = CU_TENSOR_MAP_L2_PROMOTION_L2_256B;
   const test::Planned few_rows = planned(problem_of(128, 8192, 512, kk), small_kk);
@@ -119,7 +119,7 @@ TEST_F(PlanTest, PromotesWhatManyTilesReadInWholeLines) {
 }
 
 // Half of an H200's 60 MiB are 3840 rows of 4096 columns of 16 bits.
-TEST_F(PlanTest, OutputsThatL2CannotKeepStreamBy) {
+TEST_F(ProductStep, OutputsThatL2CannotKeepStreamBy) {
   EXPECT_FALSE(planned(problem_of(3840, 4096, 512, kk), small_kk).params.d_streams_by);
   EXPECT_TRUE(planned(problem_of(3841, 4096, 512, kk), small_kk).params.d_streams_by);
   Problem wide = problem_of(3840, 4096, 512, kk);
@@ -135,7 +135,7 @@ TEST_F(PlanTest, OutputsThatL2CannotKeepStreamBy) {
   EXPECT_FALSE(planned(batched, small_kk).params.d_streams_by);
 }
 
-TEST_F(PlanTest, MnMajorMaps) {
+TEST_F(ProductStep, MnMajorMaps) {
   const test::Planned plan = planned(problem_of(4096, 8192, 512, mn), big_mn);
   const test::FakeMap a = test::fake_map(plan.params.a_map);
   EXPECT_THAT(a.dims, ElementsAre(4096, 512, 1));
@@ -148,7 +148,7 @@ TEST_F(PlanTest, MnMajorMaps) {
 }
 
 // Boxes as wide as the swizzle; tiles of two dimensions; as many CTAs as tiles.
-TEST_F(PlanTest, TechniquesOfTensorMemoryKernels) {
+TEST_F(ProductStep, TechniquesOfTensorMemoryKernels) {
   const Problem problem = problem_of(4096, 4096, 256);
   const test::Planned narrow = planned(problem, "bwgemm_sm100_b16_256xNx64_2x1_swz32_pair");
   const test::FakeMap a = test::fake_map(narrow.params.a_map);
@@ -169,7 +169,7 @@ TEST_F(PlanTest, TechniquesOfTensorMemoryKernels) {
             static_cast<std::uint32_t>(shared.params.tile_n) / 4);
 }
 
-TEST_F(PlanTest, PairWithRunTimeTile) {
+TEST_F(ProductStep, PairWithRunTimeTile) {
   const test::Planned plan =
       planned(problem_of(256, 32, 256, kk, {Dtype::f16, Dtype::f16}), pair_kernel);
   EXPECT_EQ(plan.grid, 2);
@@ -185,7 +185,7 @@ TEST_F(PlanTest, PairWithRunTimeTile) {
   EXPECT_EQ(d.swizzle, static_cast<std::uint32_t>(CU_TENSOR_MAP_SWIZZLE_64B));
 }
 
-TEST_F(PlanTest, FloatOutput) {
+TEST_F(ProductStep, FloatOutput) {
   const test::Planned plan =
       planned(problem_of(512, 512, 512, kk, {Dtype::bf16, Dtype::f32}), big_kk);
   const test::FakeMap d = test::fake_map(plan.params.d_map);
@@ -195,7 +195,7 @@ TEST_F(PlanTest, FloatOutput) {
   EXPECT_EQ(plan.params.d_type, Dtype::f32);
 }
 
-TEST_F(PlanTest, RaggedSizes) {
+TEST_F(ProductStep, RaggedSizes) {
   const test::Planned plan = planned(problem_of(4104, 4088, 72), big_kk);
   EXPECT_EQ(plan.params.tiles_m, 17);
   EXPECT_EQ(plan.params.tiles_n, 16);
@@ -211,7 +211,7 @@ TEST_F(PlanTest, RaggedSizes) {
   EXPECT_EQ(tiny.params.k_blocks, 1);
 }
 
-TEST_F(PlanTest, OutputInLines) {
+TEST_F(ProductStep, OutputInLines) {
   Problem problem = problem_of(100, 101, 64);
   EXPECT_EQ(planned(problem_of(104, 104, 64), small_kk).params.stores, Stores::by_map);
   test::Planned plan = planned(problem, small_kk);
@@ -227,7 +227,7 @@ TEST_F(PlanTest, OutputInLines) {
 }
 
 // Consumers of narrow columns store D themselves, if the plan knows that they need no C for it.
-TEST_F(PlanTest, OutputOfNarrowColumns) {
+TEST_F(ProductStep, OutputOfNarrowColumns) {
   constexpr const char* narrow = "bwgemm_sm90_b16_kk_64x32x64_s13_t_coop";
   Problem problem = problem_of(8, 104, 64);
   test::Planned plan = planned(problem, narrow);
@@ -246,7 +246,7 @@ TEST_F(PlanTest, OutputOfNarrowColumns) {
 }
 
 // Whole boxes, and operands whose boxes do not lie along m or n.
-TEST_F(PlanTest, NothingIsLeft) {
+TEST_F(ProductStep, NothingIsLeft) {
   const test::Planned whole = planned(problem_of(4096, 8192, 512), big_kk);
   EXPECT_EQ(test::fake_map(whole.params.a_rest_map), test::fake_map(whole.params.a_map));
   EXPECT_EQ(test::fake_map(whole.params.b_rest_map), test::fake_map(whole.params.b_map));
@@ -254,7 +254,7 @@ TEST_F(PlanTest, NothingIsLeft) {
   EXPECT_EQ(test::fake_map(along_mn.params.a_rest_map), test::fake_map(along_mn.params.a_map));
 }
 
-TEST_F(PlanTest, BatchesAndRepeatedOperands) {
+TEST_F(ProductStep, BatchesAndRepeatedOperands) {
   Problem problem = problem_of(256, 256, 256, kk, {}, 5);
   test::Planned plan = planned(problem, big_kk);
   EXPECT_EQ(plan.params.batch, 5);
@@ -271,7 +271,7 @@ TEST_F(PlanTest, BatchesAndRepeatedOperands) {
   EXPECT_EQ(test::fake_map(plan.params.a_map).dims[2], 1u);
 }
 
-TEST_F(PlanTest, COfItsOwn) {
+TEST_F(ProductStep, COfItsOwn) {
   Problem problem = problem_of(256, 256, 256);
   problem.c.data = test::address(0x700000000);
   EXPECT_EQ(test::fake_map(planned(problem, big_kk).params.c_map).address, 0x300000000u);
@@ -279,7 +279,7 @@ TEST_F(PlanTest, COfItsOwn) {
   EXPECT_EQ(test::fake_map(planned(problem, big_kk).params.c_map).address, 0x700000000u);
 }
 
-TEST_F(PlanTest, GridIsLimited) {
+TEST_F(ProductStep, GridIsLimited) {
   const Problem large = problem_of(8192, 8192, 512);
   EXPECT_EQ(planned(large, big_kk).grid, 132);
   EXPECT_EQ(planned(large, big_kk, 50).grid, 50);
@@ -298,7 +298,7 @@ TEST_F(PlanTest, GridIsLimited) {
 }
 
 // Rows of K-major weights, and columns of N-major ones, are dealt to tiles by how they are aligned.
-TEST_F(PlanTest, DotTilesDependOnAlignment) {
+TEST_F(ProductStep, DotTilesDependOnAlignment) {
   Problem problem = problem_of(3, 1000, 4096);
   EXPECT_EQ(planned(problem, dot90_k).params.tiles_n, 63);
   EXPECT_EQ(planned(problem, dot90_k).grid, 63);
@@ -317,7 +317,7 @@ TEST_F(PlanTest, DotTilesDependOnAlignment) {
   EXPECT_EQ(planned(problem, dot90_n).params.tiles_n, 18);
 }
 
-TEST_F(PlanTest, DotSeesFewColumnsAsRows) {
+TEST_F(ProductStep, DotSeesFewColumnsAsRows) {
   const Problem problem = problem_of(5000, 2, 64);
   const KernelParams params = planned(problem, dot90_k).params;
   EXPECT_EQ(params.m, 2);
@@ -328,7 +328,7 @@ TEST_F(PlanTest, DotSeesFewColumnsAsRows) {
   EXPECT_EQ(params.d.inner_stride, problem.d.ld);
 }
 
-TEST_F(PlanTest, DirectStridesOfAllOrders) {
+TEST_F(ProductStep, DirectStridesOfAllOrders) {
   for (const Order a : {Order::row, Order::column})
     for (const Order b : {Order::row, Order::column})
       for (const Order c : {Order::row, Order::column})
@@ -356,7 +356,7 @@ TEST_F(PlanTest, DirectStridesOfAllOrders) {
         }
 }
 
-TEST_F(PlanTest, DirectSplits) {
+TEST_F(ProductStep, DirectSplits) {
   const Problem problem = problem_of(65, 65, 65537);
   const test::Planned whole = planned(problem, direct90);
   EXPECT_EQ(whole.params.splits, 1);
@@ -374,7 +374,7 @@ TEST_F(PlanTest, DirectSplits) {
 }
 
 // Slices are the CTAs of a cluster where the device can run all of them at the same time.
-TEST_F(PlanTest, ClustersOfSlices) {
+TEST_F(ProductStep, ClustersOfSlices) {
   const Problem problem = problem_of(16, 1024, 8192);
   constexpr const char* narrow = "bwgemm_sm90_b16_kk_64x16x64_s13_t_coop";
   constexpr int tiles = 1024 / 64;
@@ -394,7 +394,7 @@ TEST_F(PlanTest, ClustersOfSlices) {
   EXPECT_EQ(memory.params.partials, &partial_);
 }
 
-TEST_F(PlanTest, DirectThatOnlyScales) {
+TEST_F(ProductStep, DirectThatOnlyScales) {
   Problem problem = problem_of(100, 100, 100);
   problem.alpha.value = 0;
   problem.a.data = problem.b.data = nullptr;
@@ -406,7 +406,7 @@ TEST_F(PlanTest, DirectThatOnlyScales) {
   EXPECT_EQ(maps_.counters().misses, 0u);
 }
 
-TEST_F(PlanTest, EqualPlansAreEqualBytes) {
+TEST_F(ProductStep, EqualStepsAreEqualBytes) {
   for (const std::string_view kernel : {big_kk, pair_kernel, direct90}) {
     const auto bytes_over = [&](int fill) {
       Problem problem = problem_of(512, 512, 512);
@@ -421,7 +421,7 @@ TEST_F(PlanTest, EqualPlansAreEqualBytes) {
   }
 }
 
-TEST_F(PlanTest, IsQuickOnceTheMapsAreKnown) {
+TEST_F(ProductStep, IsQuickOnceTheMapsAreKnown) {
   const Problem problem = problem_of(4096, 4096, 4096);
   planned(problem, big_kk);
   const KernelConfig& config = kernel_rows[static_cast<std::size_t>(choice_.row)];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is passed over at a glance has a reason to be: selection without it would choose the same.
-#include "select/glance.h"
+// What the filter passes over has a reason to be: selection without it would choose the same.
+#include "select/pre_filter.h"
 
 #include <cstddef>
 #include <gtest/gtest.h>
@@ -33,24 +33,24 @@ std::vector<Problem> problems() {
   return all;
 }
 
-TEST(Glance, PassesOverNothingThatCanServe) {
+TEST(PreFilter, PassesOverNothingThatCanServe) {
   for (const DeviceFacts& facts : {nominal_h200, nominal_b200})
     for (const Problem& problem : problems()) {
-      const Glance glance(problem, facts);
+      const PreFilter filter(problem, facts);
       for (const KernelConfig& row : kernel_rows)
-        if (!glance.may_serve(row)) {
+        if (!filter.may_serve(row)) {
           EXPECT_NE(rejects(problem, facts, row), nullptr) << kernel_name(row).view();
         }
     }
 }
 
-TEST(Glance, PassesOverMostRows) {
+TEST(PreFilter, PassesOverMostRows) {
   for (const DeviceFacts& facts : {nominal_h200, nominal_b200}) {
     const Problem aligned = problem_of(512, 512, 512), odd = in_odd_lines(511, 511, 511);
     std::size_t of_aligned = 0, of_odd = 0;
     for (const KernelConfig& row : kernel_rows) {
-      of_aligned += Glance(aligned, facts).may_serve(row);
-      of_odd += Glance(odd, facts).may_serve(row);
+      of_aligned += PreFilter(aligned, facts).may_serve(row);
+      of_odd += PreFilter(odd, facts).may_serve(row);
     }
     EXPECT_LT(of_aligned, kernel_rows.size() / 2);
     EXPECT_LT(of_odd, kernel_rows.size() / 8);

@@ -6,7 +6,7 @@
 #include "core/kernel_config.h"
 #include "core/problem.h"
 #include "kernels/residues.h"
-#include "plan/program.h"
+#include "program/part.h"
 
 namespace bwgemm {
 

@@ -6,8 +6,8 @@
 #include "core/problem.h"
 #include "kernels/params.h"
 #include "kernels/shape.h"
-#include "plan/program.h"
-#include "plan/tensor_map.h"
+#include "program/part.h"
+#include "program/tensor_map.h"
 
 namespace bwgemm {
 

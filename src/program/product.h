@@ -9,7 +9,7 @@
 #include "core/kernel_config.h"
 #include "core/problem.h"
 #include "kernels/shape.h"
-#include "plan/program.h"
+#include "program/part.h"
 #include "select/select.h"
 
 namespace bwgemm {

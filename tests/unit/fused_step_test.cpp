@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What plans say of fused operations, and which kernels can do them.
+// What steps say of fused operations, and which kernels can do them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Building, hashing and encoding of tensor-map keys.
-#include "plan/tensor_map.h"
+#include "program/tensor_map.h"
 
 #include <algorithm>
 #include <array>

@@ -5,7 +5,7 @@
 
 #include "core/device_facts.h"
 #include "core/problem.h"
-#include "plan/program.h"
+#include "program/part.h"
 #include "select/copies.h"
 
 namespace bwgemm {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan/program.h"
+#include "program/part.h"
 
 #include <algorithm>
 #include <cstring>

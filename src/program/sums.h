@@ -8,7 +8,7 @@
 #include "core/device_facts.h"
 #include "core/problem.h"
 #include "kernels/sums/params.h"
-#include "plan/program.h"
+#include "program/part.h"
 
 namespace bwgemm {
 

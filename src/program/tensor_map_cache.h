@@ -10,7 +10,7 @@
 #include <memory>
 #include <mutex>
 
-#include "plan/tensor_map.h"
+#include "program/tensor_map.h"
 
 namespace bwgemm {
 

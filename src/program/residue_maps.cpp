@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A map starts at the last 16-byte boundary that is not behind its class's first element, and only
 // what lies behind the next one is loaded through it.
-#include "plan/residue_maps.h"
+#include "program/residue_maps.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines: vectors among the matrices of a problem, in the form that most kernels take.
+// canonical_vectors: a problem whose vectors among the matrices have the form that most kernels
+// take.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +31,7 @@ constexpr Matrix as_line(Matrix matrix, std::int64_t rows, std::int64_t columns)
 // The same product, of lines where they are some. What lies along D keeps its order where the sizes
 // must not change results: a gate's columns, and two scales or two biases, of which one comes
 // first.
-constexpr Problem with_lines(Problem problem) {
+constexpr Problem canonical_vectors(Problem problem) {
   const std::int64_t m = problem.m, n = problem.n, k = problem.k;
   problem.a = alone(problem.a, m, k);
   problem.b = alone(problem.b, k, n);
