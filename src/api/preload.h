@@ -6,7 +6,7 @@
 
 namespace bwgemm {
 
-// Of bwgemmMatmul with this struct, as known_desc() returns it.
+// Of bwgemmMatmul with this struct, of whatever version.
 void preload(Handle& handle, const bwgemmMatmulDesc_t& desc);
 
 // Of any call.

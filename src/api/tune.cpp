@@ -38,7 +38,7 @@ void measure(Handle& handle, const Problem& problem, const CallSettings& call,
   handle.tuning.agree_on(kind, winner(candidates, tolerance).recipe);
 }
 
-// The call's plan will be kept. So the choice must stay, whatever later calls of the kind could
+// The call's program will be kept. So the choice must stay, whatever later calls of the kind could
 // measure or find in the file.
 void keep_predicted(Handle& handle, const Problem& problem, const CallSettings& call,
                     const std::string& kind) {

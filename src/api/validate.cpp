@@ -136,10 +136,7 @@ void check_orders(const bwgemmMatmulDesc_t& desc) {
   check_enumerator("Corder", desc.Corder, BWGEMM_ORDER_ROW, "bwgemmOrder_t");
 }
 
-}  // namespace
-
-ValidProblem validated(const Arguments& arguments, bwgemmPointerMode_t pointer_mode) {
-  const bwgemmMatmulDesc_t desc = desc_of(arguments);
+void check_shape(const bwgemmMatmulDesc_t& desc) {
   check_operation("transa", desc.transa);
   check_operation("transb", desc.transb);
   check_not_negative("m", desc.m);
@@ -148,6 +145,13 @@ ValidProblem validated(const Arguments& arguments, bwgemmPointerMode_t pointer_m
   check_orders(desc);
   check_enumerator("batchMode", desc.batchMode, BWGEMM_BATCH_MODE_POINTER_ARRAY,
                    "bwgemmBatchMode_t");
+}
+
+}  // namespace
+
+ValidProblem validated(const Arguments& arguments, bwgemmPointerMode_t pointer_mode) {
+  const bwgemmMatmulDesc_t desc = desc_of(arguments);
+  check_shape(desc);
   auto [a, b, c, d] = operands_of(arguments, desc, checked_output_size(desc));
   Problem problem;
   problem.m = desc.m;

@@ -59,14 +59,15 @@ void Part::add(Step step, const void* params, std::size_t bytes) {
   steps_[step_count_++] = step;
 }
 
-// An argument counts as pending until all of its fields are written.
-void Part::relocate(const Values& to, std::uint32_t changed, TensorMapCache& maps) {
-  pending_ = changed;
+// Where not all fields could be written, the next move writes all.
+void Part::relocate(const Values& to, TensorMapCache& maps) {
+  const bool was_placed = is_placed_;
+  is_placed_ = false;
   std::byte* const params = params_[0].bytes;
   const Relocation* last_map = nullptr;
   for (const Relocation& relocation : relocations_) {
     const auto& [argument, kind, key, at, delta] = relocation;
-    if ((changed >> static_cast<unsigned>(argument) & 1) == 0) continue;
+    if (was_placed && at_[argument] == to[argument]) continue;
     const std::uint64_t value = to[argument] + delta;
     if (kind == FieldKind::word) {
       std::memcpy(params + at, &value, sizeof(std::uint32_t));
@@ -82,7 +83,7 @@ void Part::relocate(const Values& to, std::uint32_t changed, TensorMapCache& map
     }
   }
   at_ = to;
-  pending_ = 0;
+  is_placed_ = true;
 }
 
 void Linker::scalar(const Scalar& field, Argument argument) {

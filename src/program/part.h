@@ -53,13 +53,6 @@ class Values {
       if (words_[i] != other.words_[i]) return false;
     return true;
   }
-  // Bit i: the i-th argument differs.
-  std::uint32_t differing(const Values& other) const {
-    std::uint32_t bits = 0;
-    for (std::size_t i = 0; i < argument_count; ++i)
-      bits |= std::uint32_t{words_[i] != other.words_[i]} << i;
-    return bits;
-  }
 
  private:
   static constexpr std::size_t index(Argument argument) {
@@ -131,8 +124,7 @@ class Part {
   // was built for. Maps come from the cache. A part that was not moved yet has no maps. What this
   // throws leaves the part usable.
   void move_to(const Values& to, TensorMapCache& maps) {
-    if (pending_ != 0 || !at_.begins_like(to, used_))
-      relocate(to, pending_ | at_.differing(to), maps);
+    if (!is_placed_ || !at_.begins_like(to, used_)) relocate(to, maps);
   }
 
  private:
@@ -141,7 +133,7 @@ class Part {
     std::byte bytes[64];
   };
 
-  void relocate(const Values& to, std::uint32_t changed, TensorMapCache& maps);
+  void relocate(const Values& to, TensorMapCache& maps);
 
   Overlap first_;
   std::array<Step, most_steps> steps_;
@@ -152,7 +144,7 @@ class Part {
   std::size_t bytes_ = 0;
   std::size_t used_ = 0;  // arguments, up to the last that a relocation names
   Values at_;
-  std::uint32_t pending_ = (1u << argument_count) - 1;  // arguments whose fields may be anything
+  bool is_placed_ = false;  // the parameters are those of `at_`
 };
 
 // Notes what of the parameters of the part's next step follows from which argument. Fields of
