@@ -42,7 +42,7 @@ struct Arguments {
   CallKey key;  // without the first word: see keyed()
   const void *alpha, *a, *b, *beta, *c;
   void* d;
-  // Of present groups.
+  // Members of present groups.
   const void *bias, *row_scale, *column_scale, *aux, *bias_gradient;
   void* workspace;
   std::uint64_t workspace_size;

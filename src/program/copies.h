@@ -15,7 +15,7 @@ namespace bwgemm {
 void add_copies(const Problem& problem, const Provenance& from, const Values& base,
                 const Copies& copies, const DeviceFacts& facts, int sm_limit, Part& part);
 
-// Of the problem with its copies.
+// The same of the problem with its copies.
 Provenance with_copies(Provenance from, const Copies& copies);
 
 }  // namespace bwgemm

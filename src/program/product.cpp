@@ -77,8 +77,8 @@ TensorMapKey operand_key(const Matrix& matrix, Major major, std::int64_t rows,
                         {shape.operand_box_columns, k_block}, shape.map_rank, promotion);
 }
 
-// Of an operand whose every element so many tiles read. What streams by once, and what would be
-// fetched for two lines at a time, comes faster without (bench/log/2026-11-22.md).
+// `readers`: the tiles that read each element of the operand. What streams by once, and what would
+// be fetched for two lines at a time, comes faster without (bench/log/2026-11-22.md).
 Promotion promotion_for(const Matrix& matrix, std::int64_t readers) {
   return readers == 1 || straddles(matrix) ? Promotion::none : Promotion::l2_256b;
 }

@@ -11,7 +11,7 @@
 namespace bwgemm {
 namespace {
 
-// Of CTAs that share no unit there are enough when every multiprocessor has some.
+// CTAs that share no unit are enough when every multiprocessor has some of them.
 constexpr int enough_units_per_sm = 4;
 constexpr std::int64_t most_ctas = std::int64_t{1} << 30;
 

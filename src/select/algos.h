@@ -21,7 +21,7 @@ struct Algo {
   bool is_batch_invariant;
 };
 
-// Of kernel_rows. Never one of the values that cuBLAS has.
+// A row is one of kernel_rows. The number is never one of the values that cuBLAS has.
 std::int64_t packed(const Recipe& recipe);
 
 // Nothing if it is no number that packed() of this table made.

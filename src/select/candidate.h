@@ -35,7 +35,7 @@ struct Source {
     return sees_transposed(config, problem) ? exchanged : problem;
   }
 
-  // Of all parts, which are taken to be alike.
+  // The time of all parts, which are taken to be alike.
   double whole_us(double part_us) const { return division.parts * (copying_us + part_us); }
 };
 

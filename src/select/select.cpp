@@ -141,7 +141,7 @@ struct BestRow {
   Candidate candidate;
 };
 
-// Of one source.
+// The best row for one source.
 std::optional<BestRow> best_row(const Source& source, const DeviceFacts& usable,
                                 std::span<const KernelConfig> rows, const SelectOptions& options) {
   const PreFilter filter(source.problem, usable);
