@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "api/run.h"
 
-#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -16,8 +15,7 @@ namespace {
 // A part as it is launched: calls of other threads may move the part itself meanwhile.
 class Launches {
  public:
-  explicit Launches(const Part& part) : count_(part.steps().size()) {
-    std::copy(part.steps().begin(), part.steps().end(), steps_.begin());
+  explicit Launches(const Part& part) : count_(part.steps().size()), steps_(part.step_array()) {
     std::memcpy(params_, part.params(), part.bytes());
   }
 

@@ -116,6 +116,8 @@ class Part {
   void add(Step step, const void* params, std::size_t bytes);
 
   std::span<const Step> steps() const { return {steps_.data(), step_count_}; }
+  // With room for all: an array is copied without a call.
+  const std::array<Step, most_steps>& step_array() const { return steps_; }
   const std::vector<Relocation>& relocations() const { return relocations_; }
   const std::byte* params() const { return params_.empty() ? nullptr : params_[0].bytes; }
   std::size_t bytes() const { return bytes_; }
@@ -136,7 +138,7 @@ class Part {
   void relocate(const Values& to, TensorMapCache& maps);
 
   Overlap first_;
-  std::array<Step, most_steps> steps_;
+  std::array<Step, most_steps> steps_{};
   std::size_t step_count_ = 0;
   std::vector<Relocation> relocations_;
   std::vector<TensorMapKey> keys_;
