@@ -13,8 +13,8 @@
 
 namespace bwgemm::bench {
 
-const SelectOptions select_options{
-    .forced_kernel = {}, .sm_count_target = 0, .workspace_bytes = ScratchPool::max_partials_bytes};
+const SelectOptions select_options{.sm_count_target = 0,
+                                   .workspace_bytes = ScratchPool::max_partials_bytes};
 
 const DeviceFacts& facts_of(NominalDevice device) {
   switch (device) {
@@ -35,7 +35,7 @@ Problem library_problem(const BenchProblem& p) {
       p.device_scalars ? BWGEMM_POINTER_MODE_DEVICE : BWGEMM_POINTER_MODE_HOST;
   if (p.epilogue.any()) {
     const MatmulCall call = matmul_call(p, at);
-    return validated(MatmulArguments{call.desc, at.alpha, at.a, at.b, call.beta, call.c, at.c},
+    return validated(matmul_arguments(&call.desc, at.alpha, at.a, at.b, call.beta, call.c, at.c),
                      mode);
   }
   const GemmArguments arguments{p.transa ? BWGEMM_OP_T : BWGEMM_OP_N,
@@ -60,7 +60,7 @@ Problem library_problem(const BenchProblem& p) {
                                 p.batch,
                                 BWGEMM_COMPUTE_32F,
                                 -1};
-  return validated(arguments, mode);
+  return validated(arguments_of(arguments), mode);
 }
 
 double ModelInputs::us() const {
@@ -74,8 +74,8 @@ ModelInputs model_inputs(const Problem& canonical, const DeviceFacts& usable,
       [&](const KernelConfig& config) { return kernel_name(config).view() == variant.kernel; });
   if (row == kernel_rows.end()) return {"no such kernel"};
   SelectOptions forced = select_options;
-  forced.forced_kernel = variant.kernel;
-  forced.forced_operands = named(variant.operands, all_operands);
+  forced.forced.kernel = variant.kernel;
+  forced.forced.operands = named(variant.operands, all_operands);
   const SliceSums sums = variant.sums_in_cluster ? SliceSums::cluster : SliceSums::memory;
   const Source source = *Sources(canonical, usable, forced).begin();
   ModelInputs inputs{nullptr, &*row, source, usable, variant.tile_n, variant.splits, sums};

@@ -100,7 +100,7 @@ Prediction chosen(const BenchProblem& problem, NominalDevice device) {
     const Choice choice =
         select(library_problem(problem), facts_of(device), kernel_rows, select_options);
     const KernelConfig& config = kernel_rows[static_cast<std::size_t>(choice.row)];
-    return {variant_of(config, choice.tile_n, choice.splits, choice.sums, choice.operands),
+    return {variant_of(config, choice.tile_n, choice.splits, *choice.reduction, choice.operands),
             choice.predicted_us, ""};
   } catch (const Error& error) {
     throw std::runtime_error(error.what());

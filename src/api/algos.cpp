@@ -7,6 +7,7 @@
 
 #include "api/multiply.h"
 #include "api/rules.h"
+#include "api/validate.h"
 #include "kernels/rows.h"
 #include "select/algos.h"
 
@@ -21,25 +22,25 @@ std::int32_t in_c(Operands operands) {
 
 bwgemmMatmulAlgo_t in_c(const Algo& algo) {
   return {.structSize = sizeof(bwgemmMatmulAlgo_t),
-          .kernel = algo.pick.row,
-          .algo = packed(algo.pick),
+          .kernel = algo.recipe.row,
+          .algo = packed(algo.recipe),
           .predictedMicroseconds = algo.predicted_us,
           .workspaceSize = algo.workspace_bytes,
-          .tileColumns = algo.pick.tile_n,
-          .splits = algo.pick.splits,
-          .raster = static_cast<std::int32_t>(algo.pick.raster),
+          .tileColumns = algo.recipe.tile_n,
+          .splits = algo.recipe.splits,
+          .raster = static_cast<std::int32_t>(algo.recipe.raster),
           .isDeterministic = 1,
           .isBatchInvariant = algo.is_batch_invariant ? 1 : 0,
-          .copiesOperands = in_c(algo.pick.operands)};
+          .copiesOperands = in_c(algo.recipe.operands)};
 }
 
 }  // namespace
 
-void list_algos(bwgemmHandle_t c_handle, const MatmulArguments& given, bwgemmMatmulAlgo_t* to,
+void list_algos(bwgemmHandle_t c_handle, const Arguments& given, bwgemmMatmulAlgo_t* to,
                 std::size_t capacity, std::size_t* count) {
   const Handle& handle = checked(c_handle);
-  MatmulArguments arguments = given;
-  arguments.desc.algo = -1;
+  Arguments arguments = given;
+  arguments.algo = -1;
   const Problem problem = validated(arguments, handle.pointer_mode);
   require(count != nullptr, "count is null but will be written");
   require(to != nullptr || capacity == 0, "algos is null but capacity is ", capacity);

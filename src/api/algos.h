@@ -4,11 +4,11 @@
 
 #include <cstddef>
 
-#include "api/validate.h"
+#include "api/arguments.h"
 
 namespace bwgemm {
 
-void list_algos(bwgemmHandle_t handle, const MatmulArguments& arguments, bwgemmMatmulAlgo_t* to,
+void list_algos(bwgemmHandle_t handle, const Arguments& arguments, bwgemmMatmulAlgo_t* to,
                 std::size_t capacity, std::size_t* count);
 
 }  // namespace bwgemm

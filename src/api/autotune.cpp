@@ -11,6 +11,7 @@
 #include "api/rules.h"
 #include "api/scratch_outputs.h"
 #include "api/tuner.h"
+#include "api/validate.h"
 #include "select/algos.h"
 
 namespace bwgemm {
@@ -50,10 +51,9 @@ AutotuneOptions known_options(const bwgemmAutotuneOptions_t* options) {
           set_or(options->tolerance, known.tolerance)};
 }
 
-std::int64_t autotune(Handle& handle, const MatmulArguments& arguments,
-                      const AutotuneOptions& options) {
-  require(arguments.desc.algo == -1, "algo is ", arguments.desc.algo, " but must be -1");
-  const Problem problem = validated(arguments, handle.pointer_mode);
+std::int64_t autotune(Handle& handle, const Arguments& arguments, const AutotuneOptions& options) {
+  require(arguments.algo == -1, "algo is ", arguments.algo, " but must be -1");
+  const ValidProblem problem = validated(arguments, handle.pointer_mode);
   if (problem.empty()) return -1;
   const CallSettings call = call_settings(handle, arguments);
   if (problem.is_pointer_array && problem.reads_c())
@@ -71,20 +71,20 @@ std::int64_t autotune(Handle& handle, const MatmulArguments& arguments,
   if (problem.reads_c() && problem.c.data == problem.d.data)
     outputs.emplace(handle.driver, stream, problem);
   const Tuner tuner(handle, outputs ? outputs->problem() : without_sums(problem), call);
-  std::vector<TimedPick> candidates = tuner.candidates(options.candidates);
+  std::vector<TimedRecipe> candidates = tuner.candidates(options.candidates);
   tuner.time(candidates, options.repetitions);
-  TimedPick best = winner(candidates, options.tolerance);
+  const Recipe best = winner(candidates, options.tolerance).recipe;
 
   const Tuner final(handle, problem, call);
-  best.plans = final.plans_of(best.pick);
-  final.launch(best);
+  TimedRecipe last{final.program_of(best), {}, best};
+  final.launch(last);
   handle.driver.call(handle.driver.cuStreamSynchronize, stream);
-  if (problem.scale_only()) return packed(best.pick);
+  if (problem.scale_only()) return packed(best);
   const SelectOptions settings = handle.select_options(problem, call);
-  handle.tuning.remember(problem_class(problem, settings, handle.facts), best.pick,
+  handle.tuning.remember(problem_class(problem, settings, handle.facts), best,
                          handle.tune_mode != BWGEMM_TUNE_FROZEN);
-  handle.plans.clear();
-  return packed(best.pick);
+  handle.programs.clear();
+  return packed(best);
 }
 
 }  // namespace bwgemm

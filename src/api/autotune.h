@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
+#include "api/arguments.h"
 #include "api/handle.h"
-#include "api/validate.h"
 
 namespace bwgemm {
 
@@ -20,7 +20,6 @@ struct AutotuneOptions {
 AutotuneOptions known_options(const bwgemmAutotuneOptions_t* options);
 
 // As bwgemmMatmulAutotune says; -1 if there is nothing to compute.
-std::int64_t autotune(Handle& handle, const MatmulArguments& arguments,
-                      const AutotuneOptions& options);
+std::int64_t autotune(Handle& handle, const Arguments& arguments, const AutotuneOptions& options);
 
 }  // namespace bwgemm

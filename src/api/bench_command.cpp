@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "core/beyond_gemm.h"
+#include "core/epilogue_text.h"
 #include "core/text.h"
 
 namespace bwgemm {
@@ -52,7 +52,7 @@ std::string bench_command(const Problem& problem) {
   if (problem.epilogue.gate == Gate::none) command += oddities('c', c, m, n, strided);
   command += "\"";
   // In row order, as the report of bwgemmMatmulExplain; not for bwgemm_bench, but a comment.
-  if (const std::string more = beyond_gemm(problem); !more.empty())
+  if (const std::string more = epilogue_text(problem); !more.empty())
     command += text("  # with ", more);
   return command;
 }

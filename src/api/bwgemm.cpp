@@ -12,13 +12,13 @@
 #include "api/options.h"
 #include "api/queries.h"
 #include "api/rules.h"
-#include "api/validate.h"
 
 namespace bwgemm {
 namespace {
 
-bwgemmStatus_t gemm(const char* entry, bwgemmHandle_t handle, const GemmArguments& arguments) {
-  return guard(entry, [&] { multiply(checked(handle), arguments); });
+[[gnu::always_inline]] inline bwgemmStatus_t gemm(const char* entry, bwgemmHandle_t handle,
+                                                  const GemmArguments& given) {
+  return guard(entry, [&] { multiply(checked(handle), arguments_of(given)); });
 }
 
 }  // namespace
@@ -140,7 +140,7 @@ bwgemmStatus_t bwgemmGetWorkspaceSize(bwgemmHandle_t handle, bwgemmOperation_t t
     const GemmArguments arguments{transa, transb, m, n,     k,           alpha, A,    Atype,
                                   lda,    0,      B, Btype, ldb,         0,     beta, C,
                                   Ctype,  ldc,    0, 1,     computeType, algo};
-    const std::size_t wanted = workspace_wanted(handle, matmul_arguments(arguments));
+    const std::size_t wanted = workspace_wanted(handle, arguments_of(arguments));
     require(size != nullptr, "size is null but will be written");
     *size = wanted;
   });
@@ -156,6 +156,6 @@ bwgemmStatus_t bwgemmExplain(bwgemmHandle_t handle, bwgemmOperation_t transa,
     const GemmArguments arguments{transa, transb, m, n,     k,           alpha, A,    Atype,
                                   lda,    0,      B, Btype, ldb,         0,     beta, C,
                                   Ctype,  ldc,    0, 1,     computeType, algo};
-    explain_to(handle, matmul_arguments(arguments), text, size);
+    explain_to(handle, arguments_of(arguments), text, size);
   });
 }

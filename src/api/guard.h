@@ -9,7 +9,7 @@
 
 namespace bwgemm {
 
-// Of the exception being handled. `entry` is the name of the C function.
+// The status of the exception being handled. `entry` is the name of the C function.
 bwgemmStatus_t status_of_current_exception(const char* entry) noexcept;
 
 // "" if no call failed on this thread.

@@ -50,7 +50,11 @@ std::string name_of(const Driver& driver, const Context& context) {
   return device_name(driver);
 }
 
-void log_cache(const TensorMapCache::Counters& maps) {
+void log_caches(const ProgramCache::Counters& programs, const TensorMapCache::Counters& maps) {
+  log(Level::debug, [&] {
+    return text("programs: ", programs.found, " calls were known, ", programs.not_found,
+                " were not");
+  });
   log(Level::debug, [&] {
     return text("tensor maps: ", maps.hits, " hits, ", maps.misses, " misses, ", maps.evictions,
                 " evictions");
@@ -64,15 +68,11 @@ Handle::Handle(const Driver& driver)
       context(driver),
       facts(facts_of(driver, context)),
       forced_kernel(option_value(Option::force_kernel)),
-      forced_splits(number_option(Option::force_splits)),
-      forced_tile_n(number_option(Option::force_tile_n)),
-      forced_raster(raster_option(Option::force_raster)),
-      forced_sums(sums_option(Option::force_sums)),
-      forced_operands(operands_option(Option::force_operands)),
+      forced(forced_recipe(forced_kernel)),
       tune_mode(tune_option(Option::tune)),
       tuning(device_class(name_of(driver, context), facts)),
       kernels(driver, facts),
-      maps_(driver.cuTensorMapEncodeTiled.get()),
+      maps(driver.cuTensorMapEncodeTiled.get()),
       scratch_(driver) {
   tuning.open(option_value(Option::tuning_cache));
   const ContextScope scope(context);
@@ -100,7 +100,7 @@ void Handle::close() {
   };
   std::array<Step, 3> steps{};
   is_closed_ = true;
-  log_cache(maps_.counters());
+  log_caches(programs.counters(), maps.counters());
   // With its context gone, device memory is gone too; libraries are the process's.
   if (context.is_alive()) {
     const ContextScope scope(context);
@@ -116,29 +116,23 @@ void Handle::close() {
       throw Error(status_of(step.result), driver.describe(step.call, step.result));
 }
 
-bool Handle::forces_anything() const {
-  return !forced_kernel.empty() || forced_splits > 0 || forced_tile_n > 0 || forced_raster ||
-         forced_sums || forced_operands;
-}
-
 SelectOptions Handle::select_options(const Problem& problem, const CallSettings& call) const {
   return select_options(problem, call, call.workspace.usable());
 }
 
+SelectOptions Handle::select_options(std::size_t workspace_bytes) const {
+  return {.batch_invariant = determinism == BWGEMM_DETERMINISM_BATCH_INVARIANT,
+          .forced = forced,
+          .sm_count_target = sm_count_target,
+          .workspace_bytes = workspace_bytes};
+}
+
 SelectOptions Handle::select_options(const Problem& problem, const CallSettings& call,
                                      std::size_t workspace_bytes) const {
-  SelectOptions options{.batch_invariant = determinism == BWGEMM_DETERMINISM_BATCH_INVARIANT,
-                        .forced_kernel = forced_kernel,
-                        .forced_splits = forced_splits,
-                        .forced_tile_n = forced_tile_n,
-                        .forced_raster = forced_raster,
-                        .forced_sums = forced_sums,
-                        .forced_operands = forced_operands,
-                        .sm_count_target = sm_count_target,
-                        .workspace_bytes = workspace_bytes};
+  SelectOptions options = select_options(workspace_bytes);
   if (call.algo != -1) {
     options.pick = unpacked(call.algo);
-  } else if (tuning.any() && !forces_anything()) {
+  } else if (tuning.any() && !forced.any()) {
     const std::string kind = problem_class(problem, options, facts);
     options.pick = tuning.find(kind);
     // It may be of a call that had more workspace.
@@ -152,69 +146,6 @@ Choice Handle::choose(const Problem& problem, const CallSettings& call) const {
   const SelectOptions options = select_options(problem, call);
   log(Level::debug, [&] { return explain(problem, facts, kernel_rows, options); });
   return select(problem, facts, kernel_rows, options);
-}
-
-namespace {
-
-Addresses addresses(const Problem& problem) {
-  return {problem.a.data, problem.b.data, problem.d.data};
-}
-
-}  // namespace
-
-KnownPlan Handle::plan(const Problem& whole, const Choice& of_whole, const CallSettings& call,
-                       int part) {
-  const Problem problem = part_of(whole, of_whole.division, part);
-  CallSettings settled = call;  // nothing is looked up again
-  settled.algo = packed(pick_of(of_whole));
-  const Choice choice = of_whole.division.parts == 1
-                            ? of_whole
-                            : select(problem, facts, kernel_rows, select_options(whole, settled));
-  const KernelConfig& config = kernel_rows[static_cast<std::size_t>(choice.row)];
-  KnownPlan known;
-  known.choice = of_whole;
-  known.distance = distances(addresses(whole), addresses(problem));
-  known.sums = plan_sums(problem, call);
-  known.need = need_of(whole, of_whole, known.sums, call);  // of all parts, so that they share it
-  const Copies copies = copies_of(problem, choice.operands);
-  if (copies.any()) known.scratch = scratch(known.need, call.workspace.data);
-  const auto workspace = reinterpret_cast<std::uintptr_t>(known.scratch.partials);
-  known.copies = make_copies_plan(problem, copies, facts, sm_count_target, workspace);
-  known.plan = make_plan(
-      with_copies(problem, copies, workspace), config, choice,
-      {.facts = facts,
-       .sm_limit = sm_count_target,
-       .resident_clusters = kernels.get(choice.row).resident_clusters,
-       .resident_slice_clusters =
-           choice.sums == SliceSums::cluster ? std::max(0, facts.clusters.of(choice.splits)) : 0,
-       .maps = &maps_,
-       .scratch = {}},
-      &known.origin);
-  return known;
-}
-
-SumsPlan Handle::plan_sums(const Problem& problem, const CallSettings& call) const {
-  return make_sums_plan(problem, {facts, sm_count_target, call.workspace.usable()});
-}
-
-ScratchNeed Handle::need_of(const Problem& problem, const Choice& choice, const SumsPlan& sums,
-                            const CallSettings& call) const {
-  const KernelConfig& config = kernel_rows[static_cast<std::size_t>(choice.row)];
-  ScratchNeed need{.partials_bytes = workspace_bytes(problem, config, choice),
-                   .partials_limit = call.workspace.usable(),
-                   .arrivals = arrival_count(config, choice)};
-  if (!sums.any()) return need;
-  need.partials_bytes = std::max(need.partials_bytes, sums.workspace_bytes);
-  need.arrivals = std::max(need.arrivals, sums.arrivals);
-  return need;
-}
-
-bool Handle::move_plan(KnownPlan& known, const Addresses& of_call, const Scratch& scratch) {
-  const Addresses to = of_call + known.distance;
-  if (!known.copies.any()) return bwgemm::move_plan(known.plan, known.origin, to, maps_);
-  const Addresses at =
-      move_copies(known.copies, to, reinterpret_cast<std::uintptr_t>(scratch.partials));
-  return bwgemm::move_plan(known.plan, known.origin, at, maps_);
 }
 
 Scratch Handle::scratch(const ScratchNeed& need, void* memory) {

@@ -9,15 +9,15 @@
 #include <mutex>
 #include <string>
 
-#include "api/plan_cache.h"
+#include "api/program_cache.h"
 #include "api/tuning_cache.h"
 #include "bwgemm/bwgemm.h"
 #include "core/device_facts.h"
 #include "launch/context.h"
 #include "launch/library.h"
 #include "launch/scratch.h"
-#include "plan/plan.h"
-#include "plan/tensor_map_cache.h"
+#include "program/sums.h"
+#include "program/tensor_map_cache.h"
 #include "select/select.h"
 
 namespace bwgemm {
@@ -50,25 +50,16 @@ class Handle {
   // failure and throws the first. Nothing but destruction may follow.
   void close();
 
-  // By the environment.
-  bool forces_anything() const;
-  // With what the call, the environment or earlier tuning say is to be chosen.
+  // What the settings and the environment say.
+  SelectOptions select_options(std::size_t workspace_bytes) const;
+  // And with what the call or earlier tuning say is to be chosen.
   SelectOptions select_options(const Problem& problem, const CallSettings& call) const;
   SelectOptions select_options(const Problem& problem, const CallSettings& call,
                                std::size_t workspace_bytes) const;
   Choice choose(const Problem& problem, const CallSettings& call) const;
-  SumsPlan plan_sums(const Problem& problem, const CallSettings& call) const;
-  // Of one part of the call. Plans without scratch, but for copies, which lie where the next launch
-  // on the stream has them. The handle's context must be current, as for the functions below.
-  KnownPlan plan(const Problem& problem, const Choice& choice, const CallSettings& call,
-                 int part = 0);
-  // Whether the plan could be made that of operands at other addresses, with copies in the scratch.
-  bool move_plan(KnownPlan& known, const Addresses& of_call, const Scratch& scratch);
-  // What a plan needs, for the next launches on the stream; `memory` is the caller's workspace.
+  // What a program needs, for the next launches on the stream; `memory` is the caller's workspace.
+  // The handle's context must be current, as for the functions below.
   Scratch scratch(const ScratchNeed& need, void* memory);
-  // Of the copies and the product, and then of its sums.
-  ScratchNeed need_of(const Problem& problem, const Choice& choice, const SumsPlan& sums,
-                      const CallSettings& call) const;
   // Allocates what a launch on the stream needs, and what a captured one does.
   void reserve(const ScratchNeed& need, void* memory);
   // What any launch may need.
@@ -78,12 +69,9 @@ class Handle {
   const Context context;
   const DeviceFacts facts;
   const std::string forced_kernel;
-  const int forced_splits, forced_tile_n;
-  const std::optional<Raster> forced_raster;
-  const std::optional<SliceSums> forced_sums;
-  const std::optional<Operands> forced_operands;
+  const ForcedRecipe forced;  // by the environment
 
-  // Settings. Their setters clear `plans` where plans depend on them.
+  // Settings. Their setters clear `programs` where programs depend on them.
   StreamIdentity stream;
   Workspace workspace;
   bwgemmPointerMode_t pointer_mode = BWGEMM_POINTER_MODE_HOST;
@@ -92,13 +80,13 @@ class Handle {
   int programmatic_launch = 0;
   bwgemmTuneMode_t tune_mode;
 
-  Plans plans;
-  TuningCache tuning;    // whoever changes what it says of a problem with a plan clears `plans`
+  ProgramCache programs;
+  TuningCache tuning;    // whoever changes what it says of a known problem clears `programs`
   std::mutex measuring;  // held by a call while it measures for BWGEMM_TUNE_ON
   LoadedKernels kernels;
+  TensorMapCache maps;
 
  private:
-  TensorMapCache maps_;
   ScratchPool scratch_;
   bool is_closed_ = false;
 };

@@ -9,17 +9,15 @@
 using bwgemm::checked;
 using bwgemm::explain_to;
 using bwgemm::guard;
-using bwgemm::known_desc;
-using bwgemm::MatmulArguments;
+using bwgemm::matmul_arguments;
 using bwgemm::require;
 using bwgemm::workspace_wanted;
 
 bwgemmStatus_t bwgemmMatmul(bwgemmHandle_t handle, const bwgemmMatmulDesc_t* desc,
                             const void* alpha, const void* A, const void* B, const void* beta,
                             const void* C, void* D) {
-  return guard(__func__, [&] {
-    multiply(checked(handle), MatmulArguments{known_desc(desc), alpha, A, B, beta, C, D});
-  });
+  return guard(__func__,
+               [&] { multiply(checked(handle), matmul_arguments(desc, alpha, A, B, beta, C, D)); });
 }
 
 bwgemmStatus_t bwgemmMatmulGetWorkspaceSize(bwgemmHandle_t handle, const bwgemmMatmulDesc_t* desc,
@@ -28,7 +26,7 @@ bwgemmStatus_t bwgemmMatmulGetWorkspaceSize(bwgemmHandle_t handle, const bwgemmM
                                             size_t* size) {
   return guard(__func__, [&] {
     const std::size_t wanted =
-        workspace_wanted(handle, {known_desc(desc), alpha, A, B, beta, C, D});
+        workspace_wanted(handle, matmul_arguments(desc, alpha, A, B, beta, C, D));
     require(size != nullptr, "size is null but will be written");
     *size = wanted;
   });
@@ -39,7 +37,7 @@ bwgemmStatus_t bwgemmMatmulExplain(bwgemmHandle_t handle, const bwgemmMatmulDesc
                                    const void* beta, const void* C, void* D, char* text,
                                    size_t size) {
   return guard(__func__, [&] {
-    explain_to(handle, {known_desc(desc), alpha, A, B, beta, C, D}, text, size);
+    explain_to(handle, matmul_arguments(desc, alpha, A, B, beta, C, D), text, size);
   });
 }
 
@@ -48,6 +46,6 @@ bwgemmStatus_t bwgemmPreload(bwgemmHandle_t handle, const bwgemmMatmulDesc_t* de
     if (desc == nullptr)
       preload_all(checked(handle));
     else
-      preload(checked(handle), known_desc(desc));
+      preload(checked(handle), *desc);
   });
 }

@@ -8,6 +8,17 @@
 #include "core/named.h"
 
 namespace bwgemm {
+namespace {
+
+// 0 if it is none or not positive.
+int number_option(Option option) {
+  const std::string text = option_value(option);
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} && *end == '\0' && number > 0 ? number : 0;
+}
+
+}  // namespace
 
 std::string option_value(Option option) {
   const OptionRow& row = option_rows[static_cast<std::size_t>(option)];
@@ -16,23 +27,15 @@ std::string option_value(Option option) {
   return value != nullptr && *value != '\0' ? value : row.fallback;
 }
 
-int number_option(Option option) {
-  const std::string text = option_value(option);
-  int number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc{} && *end == '\0' && number > 0 ? number : 0;
-}
-
-std::optional<Raster> raster_option(Option option) {
-  return named(option_value(option), {Raster::grouped, Raster::snake, Raster::hilbert});
-}
-
-std::optional<SliceSums> sums_option(Option option) {
-  return named(option_value(option), {SliceSums::memory, SliceSums::cluster});
-}
-
-std::optional<Operands> operands_option(Option option) {
-  return named(option_value(option), all_operands);
+ForcedRecipe forced_recipe(std::string_view kernel) {
+  const auto rasters = {Raster::grouped, Raster::snake, Raster::hilbert};
+  const auto reductions = {SliceSums::memory, SliceSums::cluster};
+  return {kernel,
+          number_option(Option::force_splits),
+          number_option(Option::force_tile_n),
+          named(option_value(Option::force_raster), rasters),
+          named(option_value(Option::force_sums), reductions),
+          named(option_value(Option::force_operands), all_operands)};
 }
 
 bwgemmTuneMode_t tune_option(Option option) {

@@ -4,13 +4,11 @@
 #pragma once
 
 #include <array>
-#include <optional>
 #include <string>
+#include <string_view>
 
 #include "bwgemm/bwgemm.h"
-#include "kernels/raster.h"
-#include "select/copies.h"
-#include "select/splits.h"
+#include "select/recipe.h"
 
 namespace bwgemm {
 
@@ -78,17 +76,9 @@ static_assert(rows_are_in_order(), "option_rows must be in the order of Option")
 // The variable's value as it is now, or the fallback.
 std::string option_value(Option option);
 
-// The same as a number; 0 if it is none or not positive.
-int number_option(Option option);
-
-// The same as an order of tiles; nothing if it names none.
-std::optional<Raster> raster_option(Option option);
-
-// The same as where slices of k are added.
-std::optional<SliceSums> sums_option(Option option);
-
-// The same as where kernels find operands.
-std::optional<Operands> operands_option(Option option);
+// What the variables BWGEMM_FORCE_* say. `kernel` is the value of the first, which the result
+// refers to; values that mean nothing force nothing.
+ForcedRecipe forced_recipe(std::string_view kernel);
 
 // The same as whether calls tune; off if it names no mode.
 bwgemmTuneMode_t tune_option(Option option);

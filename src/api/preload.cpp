@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "api/build.h"
 #include "api/multiply.h"
 #include "api/rules.h"
 #include "kernels/rows.h"
@@ -13,16 +14,16 @@ namespace {
 constexpr float one = 1;
 
 // Loads the kernel of one call; returns what its launch needs.
-ScratchNeed loaded(Handle& handle, const MatmulArguments& arguments) {
+ScratchNeed loaded(Handle& handle, const Arguments& arguments) {
   const Problem problem = validated(arguments, handle.pointer_mode);
   if (problem.empty()) return {};
   const CallSettings call = call_settings(handle, arguments);
   const Choice choice = handle.choose(problem, call);
   handle.kernels.get(choice.row);
-  const SumsPlan sums = handle.plan_sums(problem, call);
-  if (sums.any()) handle.kernels.get_sums();
-  if (choice.operands != Operands::in_place) handle.kernels.get_copy();
-  return handle.need_of(problem, choice, sums, call);
+  const SumsLaunch sums = sums_of(handle, problem, call);
+  if (sums.any()) handle.kernels.get(bias_gradient_kernel);
+  if (choice.operands != Operands::in_place) handle.kernels.get(copy_kernel);
+  return need_of(problem, choice, sums, call);
 }
 
 bool may_be_d(const bwgemmMatmulDesc_t& desc) {
@@ -38,23 +39,26 @@ ScratchNeed larger(const ScratchNeed& one, const ScratchNeed& other) {
 
 }  // namespace
 
-void preload(Handle& handle, const bwgemmMatmulDesc_t& desc) {
+void preload(Handle& handle, const bwgemmMatmulDesc_t& given) {
   // Stand-ins, which nothing follows; in device mode the scalars are among them.
   const auto stand_in = [](std::uintptr_t address) { return reinterpret_cast<void*>(address); };
   void *const a = stand_in(0x1000), *const b = stand_in(0x2000);
   void *const c = stand_in(0x3000), *const d = stand_in(0x4000);
   const void* scalar = handle.pointer_mode == BWGEMM_POINTER_MODE_HOST ? &one : stand_in(0x5000);
+  const Arguments arguments = matmul_arguments(&given, scalar, a, b, nullptr, nullptr, d);
+  const bwgemmMatmulDesc_t desc = desc_of(arguments);
   const ContextScope scope(handle.context);
-  ScratchNeed need = loaded(handle, {desc, scalar, a, b, nullptr, nullptr, d});
+  ScratchNeed need = loaded(handle, arguments);
   if (desc.ldc != 0 && desc.gate == BWGEMM_GATE_NONE)
-    need = larger(need, loaded(handle, {desc, scalar, a, b, scalar, may_be_d(desc) ? d : c, d}));
-  handle.reserve(need, call_settings(handle, {desc, {}, {}, {}, {}, {}, {}}).workspace.data);
+    need = larger(need, loaded(handle, matmul_arguments(&desc, scalar, a, b, scalar,
+                                                        may_be_d(desc) ? d : c, d)));
+  handle.reserve(need, call_settings(handle, arguments).workspace.data);
 }
 
 void preload_all(Handle& handle) {
   const ContextScope scope(handle.context);
-  handle.kernels.get_sums();
-  handle.kernels.get_copy();
+  handle.kernels.get(bias_gradient_kernel);
+  handle.kernels.get(copy_kernel);
   for (std::size_t row = 0; row < kernel_rows.size(); ++row) {
     if (kernel_rows[row].arch != handle.facts.arch()) continue;
     try {

@@ -6,10 +6,10 @@
 
 namespace bwgemm {
 
-// Of bwgemmMatmul with this struct, as known_desc() returns it.
+// What calls of bwgemmMatmul with this struct need; the struct may be of any version.
 void preload(Handle& handle, const bwgemmMatmulDesc_t& desc);
 
-// Of any call.
+// What any call may need.
 void preload_all(Handle& handle);
 
 }  // namespace bwgemm

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string>
 
+#include "api/build.h"
 #include "api/multiply.h"
 #include "api/options.h"
 #include "api/rules.h"
@@ -15,13 +16,8 @@ namespace {
 
 // Without a handle: of what a new one would do on the two chips.
 std::string nominal_explanation(const Problem& problem) {
-  const std::string forced_kernel = option_value(Option::force_kernel);
-  const SelectOptions options{.forced_kernel = forced_kernel,
-                              .forced_splits = number_option(Option::force_splits),
-                              .forced_tile_n = number_option(Option::force_tile_n),
-                              .forced_raster = raster_option(Option::force_raster),
-                              .forced_sums = sums_option(Option::force_sums),
-                              .forced_operands = operands_option(Option::force_operands),
+  const std::string kernel = option_value(Option::force_kernel);
+  const SelectOptions options{.forced = forced_recipe(kernel),
                               .workspace_bytes = ScratchPool::max_partials_bytes};
   return "Nominal H200\n" + explain(problem, nominal_h200, kernel_rows, options) +
          "\nNominal B200\n" + explain(problem, nominal_b200, kernel_rows, options);
@@ -29,21 +25,20 @@ std::string nominal_explanation(const Problem& problem) {
 
 }  // namespace
 
-std::size_t workspace_wanted(bwgemmHandle_t c_handle, const MatmulArguments& arguments) {
+std::size_t workspace_wanted(bwgemmHandle_t c_handle, const Arguments& arguments) {
   const Handle& handle = checked(c_handle);
   const Problem problem = validated(arguments, handle.pointer_mode);
   if (problem.empty()) return 0;
   const SelectOptions options =
       handle.select_options(problem, call_settings(handle, arguments), SIZE_MAX);
   const Choice choice = select(problem, handle.facts, kernel_rows, options);
-  const SumsPlan sums = make_sums_plan(problem, {handle.facts, handle.sm_count_target, SIZE_MAX});
+  const SumsLaunch sums = sums_launch(problem, {handle.facts, handle.sm_count_target, SIZE_MAX});
   return std::max(
       workspace_bytes(problem, kernel_rows[static_cast<std::size_t>(choice.row)], choice),
       sums.any() ? sums.workspace_bytes : 0);
 }
 
-void explain_to(bwgemmHandle_t c_handle, const MatmulArguments& arguments, char* to,
-                std::size_t size) {
+void explain_to(bwgemmHandle_t c_handle, const Arguments& arguments, char* to, std::size_t size) {
   const Handle* handle = c_handle != nullptr ? &checked(c_handle) : nullptr;
   const Problem problem =
       validated(arguments, handle != nullptr ? handle->pointer_mode : BWGEMM_POINTER_MODE_HOST);

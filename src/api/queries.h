@@ -4,14 +4,13 @@
 
 #include <cstddef>
 
-#include "api/validate.h"
+#include "api/arguments.h"
 
 namespace bwgemm {
 
-std::size_t workspace_wanted(bwgemmHandle_t handle, const MatmulArguments& arguments);
+std::size_t workspace_wanted(bwgemmHandle_t handle, const Arguments& arguments);
 
 // Writes the report, cut to size. The handle may be null.
-void explain_to(bwgemmHandle_t handle, const MatmulArguments& arguments, char* to,
-                std::size_t size);
+void explain_to(bwgemmHandle_t handle, const Arguments& arguments, char* to, std::size_t size);
 
 }  // namespace bwgemm

@@ -43,7 +43,7 @@ void set_workspace(Handle& handle, void* workspace, std::size_t size) {
           " but must be a multiple of 256 bytes");
   const std::size_t usable_before = handle.workspace.usable();
   handle.workspace = {.data = workspace, .size = size};
-  if (handle.workspace.usable() != usable_before) handle.plans.clear();
+  if (handle.workspace.usable() != usable_before) handle.programs.clear();
 }
 
 }  // namespace
@@ -96,7 +96,7 @@ bwgemmStatus_t bwgemmSetSmCountTarget(bwgemmHandle_t handle, int smCount) {
   return guard(__func__, [&] {
     Handle& set = checked(handle);
     require(smCount >= 0, "smCount is ", smCount, " but must be at least 0");
-    if (smCount != set.sm_count_target) set.plans.clear();
+    if (smCount != set.sm_count_target) set.programs.clear();
     set.sm_count_target = smCount;
   });
 }
@@ -112,7 +112,7 @@ bwgemmStatus_t bwgemmSetDeterminism(bwgemmHandle_t handle, bwgemmDeterminism_t m
         mode == BWGEMM_DETERMINISM_BITWISE || mode == BWGEMM_DETERMINISM_BATCH_INVARIANT,
         "mode is ", static_cast<int>(mode),
         " but must be BWGEMM_DETERMINISM_BITWISE (0) or BWGEMM_DETERMINISM_BATCH_INVARIANT (1)");
-    if (mode != set.determinism) set.plans.clear();
+    if (mode != set.determinism) set.programs.clear();
     set.determinism = mode;
   });
 }
@@ -127,10 +127,10 @@ bwgemmStatus_t bwgemmSetTuneMode(bwgemmHandle_t handle, bwgemmTuneMode_t mode) {
     require(mode == BWGEMM_TUNE_OFF || mode == BWGEMM_TUNE_ON || mode == BWGEMM_TUNE_FROZEN,
             "mode is ", static_cast<int>(mode),
             " but must be BWGEMM_TUNE_OFF (0), BWGEMM_TUNE_ON (1) or BWGEMM_TUNE_FROZEN (2)");
-    // What was planned without a measurement is planned anew.
+    // What was chosen without a measurement is chosen anew.
     if (mode != set.tune_mode) {
       set.tuning.forget_predicted();
-      set.plans.clear();
+      set.programs.clear();
     }
     set.tune_mode = mode;
   });

@@ -32,24 +32,24 @@ void measure(Handle& handle, const Problem& problem, const CallSettings& call,
   const CaptureRelaxer relaxer(handle.driver);
   const ScratchOutputs outputs(handle.driver, handle.stream.stream(), problem);
   const Tuner tuner(handle, outputs.problem(), call);
-  std::vector<TimedPick> candidates = tuner.candidates(most_candidates, pick_of(predicted));
+  std::vector<TimedRecipe> candidates = tuner.candidates(most_candidates, recipe_of(predicted));
   if (candidates.size() < 2) return;
   tuner.time(candidates, repetitions, budget_us);
-  handle.tuning.agree_on(kind, winner(candidates, tolerance).pick);
+  handle.tuning.agree_on(kind, winner(candidates, tolerance).recipe);
 }
 
-// The call's plan will be kept. So the choice must stay, whatever later calls of the kind could
+// The call's program will be kept. So the choice must stay, whatever later calls of the kind could
 // measure or find in the file.
 void keep_predicted(Handle& handle, const Problem& problem, const CallSettings& call,
                     const std::string& kind) {
   if (handle.tuning.find(kind)) return;
-  handle.tuning.remember_predicted(kind, pick_of(handle.choose(problem, call)));
+  handle.tuning.remember_predicted(kind, recipe_of(handle.choose(problem, call)));
 }
 
 }  // namespace
 
 bool tune(Handle& handle, const Problem& problem, const CallSettings& call) {
-  if (handle.tune_mode != BWGEMM_TUNE_ON || call.algo != -1 || handle.forces_anything() ||
+  if (handle.tune_mode != BWGEMM_TUNE_ON || call.algo != -1 || handle.forced.any() ||
       problem.scale_only())
     return true;
   const std::string kind =

@@ -5,9 +5,10 @@
 #include <cstdint>
 #include <utility>
 
+#include "api/build.h"
 #include "api/log.h"
-#include "api/multiply.h"
 #include "api/rules.h"
+#include "api/run.h"
 #include "core/text.h"
 #include "kernels/rows.h"
 #include "launch/device_buffer.h"
@@ -78,30 +79,31 @@ class Stopwatch {
 // Orders of tiles are predicted alike: others than the usual one only of the first algo.
 std::vector<Algo> worth_timing(std::vector<Algo> all) {
   if (all.empty()) return all;
-  const Pick best = all.front().pick;
+  const Recipe best = all.front().recipe;
   std::erase_if(all, [&](const Algo& algo) {
-    Pick usual = algo.pick;
+    Recipe usual = algo.recipe;
     usual.raster = best.raster;
-    return algo.pick.raster != Raster::grouped && usual != best;
+    return algo.recipe.raster != Raster::grouped && usual != best;
   });
   return all;
 }
 
-void log_times(const std::vector<TimedPick>& candidates) {
-  for (const TimedPick& candidate : candidates)
+void log_times(const std::vector<TimedRecipe>& candidates) {
+  for (const TimedRecipe& candidate : candidates)
     log(Level::debug, [&] {
-      const Pick& pick = candidate.pick;
+      const Recipe& recipe = candidate.recipe;
       const auto ns = static_cast<std::int64_t>(1e3 * candidate.median());
-      return text("autotune: ", kernel_name(kernel_rows[static_cast<std::size_t>(pick.row)]).view(),
-                  ", tile_n ", pick.tile_n, ", splits ", pick.splits, ", raster ",
-                  name(pick.raster), ", operands ", name(pick.operands), ": ", ns, " ns, ",
-                  candidate.times.size(), " launches");
+      return text(
+          "autotune: ", kernel_name(kernel_rows[static_cast<std::size_t>(recipe.row)]).view(),
+          ", tile_n ", recipe.tile_n, ", splits ", recipe.splits, ", raster ", name(recipe.raster),
+          ", operands ", name(recipe.operands), ": ", ns, " ns, ", candidate.times.size(),
+          " launches");
     });
 }
 
 }  // namespace
 
-double TimedPick::median() const {
+double TimedRecipe::median() const {
   std::vector<double> sorted = times;
   const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
   std::nth_element(sorted.begin(), middle, sorted.end());
@@ -129,20 +131,20 @@ bool Tuner::has_choice() const {
   return all.size() >= 2 && all[1].predicted_us <= most_over_best_prediction * all[0].predicted_us;
 }
 
-std::vector<TimedPick> Tuner::candidates(int most, const std::optional<Pick>& first) const {
+std::vector<TimedRecipe> Tuner::candidates(int most, const std::optional<Recipe>& first) const {
   const SelectOptions options = handle_.select_options(problem_, call_);
   std::vector<Algo> all = algos(problem_, handle_.facts, kernel_rows, options);
   std::stable_partition(all.begin(), all.end(),
-                        [&](const Algo& algo) { return algo.pick == first; });
+                        [&](const Algo& algo) { return algo.recipe == first; });
   all = worth_timing(std::move(all));
-  std::vector<TimedPick> found;
+  std::vector<TimedRecipe> found;
   std::optional<Error> refusal;
   double limit = 0;
   for (const Algo& algo : all) {
     if (found.empty()) limit = most_over_best_prediction * algo.predicted_us;
     if (static_cast<int>(found.size()) == most || algo.predicted_us > limit) break;
     try {
-      found.push_back({plans_of(algo.pick), {}, algo.pick});
+      found.push_back({program_of(algo.recipe), {}, algo.recipe});
     } catch (const Error& error) {
       // Clusters may not fit what the context has of the device.
       if (error.status() != BWGEMM_STATUS_NOT_SUPPORTED) throw;
@@ -155,41 +157,41 @@ std::vector<TimedPick> Tuner::candidates(int most, const std::optional<Pick>& fi
   unsupported("no kernel to choose from can serve the call");
 }
 
-void Tuner::time(std::vector<TimedPick>& candidates, int repetitions, double budget_us) const {
+void Tuner::time(std::vector<TimedRecipe>& candidates, int repetitions, double budget_us) const {
   Stopwatch watch(handle_, stream_, budget_us);
-  const auto time_one = [&](TimedPick& candidate) {
+  const auto time_one = [&](TimedRecipe& candidate) {
     candidate.times.push_back(watch.timed([&] { launch(candidate); }));
     return candidate.times.back();
   };
   double least = 0;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    TimedPick& candidate = candidates[i];
+    TimedRecipe& candidate = candidates[i];
     if (watch.is_over() && i >= 2) break;
     launch(candidate);
     const double us = time_one(candidate);
     watch.count(us);  // the launch that is not timed
     least = least == 0 ? us : std::min(least, us);
   }
-  std::erase_if(candidates, [](const TimedPick& candidate) { return candidate.times.empty(); });
+  std::erase_if(candidates, [](const TimedRecipe& candidate) { return candidate.times.empty(); });
   for (int round = 1; round < repetitions; ++round)
-    for (TimedPick& candidate : candidates)
+    for (TimedRecipe& candidate : candidates)
       if (candidate.times[0] <= hopeless * least && !watch.is_over()) time_one(candidate);
 }
 
-void Tuner::launch(TimedPick& candidate) const {
-  start(handle_, candidate.plans, call_.workspace.data);
+void Tuner::launch(TimedRecipe& candidate) const {
+  run(handle_, candidate.program, values_of(problem_, false), call_.workspace.data);
 }
 
-std::vector<KnownPlan> Tuner::plans_of(const Pick& pick) const {
+Program Tuner::program_of(const Recipe& pick) const {
   CallSettings call = call_;
   call.algo = packed(pick);
-  return planned(handle_, problem_, handle_.choose(problem_, call), call_);
+  return built(handle_, {problem_, false}, handle_.choose(problem_, call), call_);
 }
 
-const TimedPick& winner(const std::vector<TimedPick>& candidates, double tolerance) {
+const TimedRecipe& winner(const std::vector<TimedRecipe>& candidates, double tolerance) {
   log_times(candidates);
   std::vector<double> medians;
-  for (const TimedPick& candidate : candidates) medians.push_back(candidate.median());
+  for (const TimedRecipe& candidate : candidates) medians.push_back(candidate.median());
   const double limit = *std::min_element(medians.begin(), medians.end()) * (1 + tolerance);
   const auto first =
       std::find_if(medians.begin(), medians.end(), [&](double median) { return median <= limit; });

@@ -12,10 +12,10 @@
 
 namespace bwgemm {
 
-struct TimedPick {
-  std::vector<KnownPlan> plans;
+struct TimedRecipe {
+  Program program;
   std::vector<double> times;
-  Pick pick;
+  Recipe recipe;
 
   double median() const;
 };
@@ -36,16 +36,16 @@ class Tuner {
 
   // Those that can be launched, `first` if it is one and then by prediction. Throws if there is
   // none.
-  std::vector<TimedPick> candidates(int most, const std::optional<Pick>& first = {}) const;
+  std::vector<TimedRecipe> candidates(int most, const std::optional<Recipe>& first = {}) const;
 
   // Every candidate's times, in rounds, behind a launch that is not timed. When launches have taken
   // so long, no other begins, but that two candidates are timed in any case; those without a time
   // are taken out.
-  void time(std::vector<TimedPick>& candidates, int repetitions,
+  void time(std::vector<TimedRecipe>& candidates, int repetitions,
             double budget_us = std::numeric_limits<double>::infinity()) const;
 
-  void launch(TimedPick& candidate) const;
-  std::vector<KnownPlan> plans_of(const Pick& pick) const;
+  void launch(TimedRecipe& candidate) const;
+  Program program_of(const Recipe& pick) const;
 
  private:
   Handle& handle_;
@@ -55,6 +55,6 @@ class Tuner {
 };
 
 // The first of those whose medians cannot be told from the least one. The log tells all times.
-const TimedPick& winner(const std::vector<TimedPick>& candidates, double tolerance);
+const TimedRecipe& winner(const std::vector<TimedRecipe>& candidates, double tolerance);
 
 }  // namespace bwgemm

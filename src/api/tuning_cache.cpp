@@ -76,12 +76,12 @@ RowsByName rows_by_name() {
   return rows;
 }
 
-std::optional<Pick> pick_of(const TuningEntry& entry, const RowsByName& rows) {
+std::optional<Recipe> recipe_of(const TuningEntry& entry, const RowsByName& rows) {
   const auto row = rows.find(entry.kernel);
   const auto raster = named(entry.raster, {Raster::grouped, Raster::snake, Raster::hilbert});
   const auto operands = named(entry.operands, all_operands);
   if (row == rows.end() || !raster || !operands) return std::nullopt;
-  return Pick{row->second, entry.tile_n, entry.splits, *raster, *operands};
+  return Recipe{row->second, entry.tile_n, entry.splits, *raster, *operands};
 }
 
 // Parts into which the workspace divides it: what is fastest in two may not be in ten.
@@ -134,8 +134,8 @@ void TuningCache::open(const std::string& path) {
     forget(Source::prediction);
     for (const TuningEntry& entry : content.entries) {
       if (entry.device != device_) continue;
-      const std::optional<Pick> pick =
-          entry.build == build_class() ? pick_of(entry, rows) : std::nullopt;
+      const std::optional<Recipe> pick =
+          entry.build == build_class() ? recipe_of(entry, rows) : std::nullopt;
       stale += !pick.has_value();
       if (!pick) continue;
       insert(entry.problem, *pick, Source::file);
@@ -155,7 +155,7 @@ void TuningCache::open(const std::string& path) {
     log(Level::info, [&] { return text("tuning cache ", path, ": ", used, " entries used"); });
 }
 
-std::optional<Pick> TuningCache::find(const std::string& problem) const {
+std::optional<Recipe> TuningCache::find(const std::string& problem) const {
   const std::lock_guard lock(mutex_);
   const auto found = known_.find(problem);
   return found != known_.end() ? std::optional(found->second.pick) : std::nullopt;
@@ -167,34 +167,34 @@ bool TuningCache::is_measured(const std::string& problem) const {
   return found != known_.end() && found->second.source != Source::prediction;
 }
 
-std::optional<Pick> TuningCache::find_anew(const std::string& problem) {
-  std::optional<Pick> found = find(problem);
+std::optional<Recipe> TuningCache::find_anew(const std::string& problem) {
+  std::optional<Recipe> found = find(problem);
   if (found) return found;
   found = find_in_file(problem);
   if (found) insert_known(problem, *found, Source::file);
   return found;
 }
 
-std::optional<Pick> TuningCache::find_in_file(const std::string& problem) const {
+std::optional<Recipe> TuningCache::find_in_file(const std::string& problem) const {
   const std::string path = this->path();
   if (path.empty()) return std::nullopt;
   for (const TuningEntry& entry : read_tuning_file(path).entries)
     if (entry.problem == problem && entry.device == device_ && entry.build == build_class())
-      return pick_of(entry, rows_by_name());
+      return recipe_of(entry, rows_by_name());
   return std::nullopt;
 }
 
-void TuningCache::remember(const std::string& problem, const Pick& pick, bool writes_file) {
+void TuningCache::remember(const std::string& problem, const Recipe& pick, bool writes_file) {
   insert_known(problem, pick, Source::own);
   if (writes_file) write(problem, pick, SameKey::is_replaced);
 }
 
-void TuningCache::agree_on(const std::string& problem, const Pick& pick) {
+void TuningCache::agree_on(const std::string& problem, const Recipe& pick) {
   write(problem, pick, SameKey::stays);
   insert_known(problem, find_in_file(problem).value_or(pick), Source::own);
 }
 
-void TuningCache::remember_predicted(const std::string& problem, const Pick& pick) {
+void TuningCache::remember_predicted(const std::string& problem, const Recipe& pick) {
   insert_known(problem, pick, Source::prediction);
 }
 
@@ -209,14 +209,14 @@ std::string TuningCache::path() const {
   return path_;
 }
 
-void TuningCache::insert_known(const std::string& problem, const Pick& pick, Source source) {
+void TuningCache::insert_known(const std::string& problem, const Recipe& pick, Source source) {
   const std::lock_guard lock(mutex_);
   insert(problem, pick, source);
   keep_newest();
   any_.store(true, std::memory_order_release);
 }
 
-void TuningCache::write(const std::string& problem, const Pick& pick, SameKey same_key) const {
+void TuningCache::write(const std::string& problem, const Recipe& pick, SameKey same_key) const {
   const std::string path = this->path();
   if (path.empty()) return;
   const KernelName kernel = kernel_name(kernel_rows[static_cast<std::size_t>(pick.row)]);
@@ -234,7 +234,7 @@ void TuningCache::write(const std::string& problem, const Pick& pick, SameKey sa
 }
 
 // Only own results replace own results.
-void TuningCache::insert(const std::string& problem, const Pick& pick, Source source) {
+void TuningCache::insert(const std::string& problem, const Recipe& pick, Source source) {
   const auto found = known_.find(problem);
   if (found != known_.end() && found->second.source == Source::own && source != Source::own) return;
   known_.insert_or_assign(problem, Known{pick, source, next_age_++});

@@ -38,35 +38,35 @@ class TuningCache {
 
   // False as long as find() finds nothing.
   bool any() const { return any_.load(std::memory_order_acquire); }
-  std::optional<Pick> find(const std::string& problem) const;
+  std::optional<Recipe> find(const std::string& problem) const;
   // Whether find() finds what somebody measured, and not a prediction.
   bool is_measured(const std::string& problem) const;
 
   // find(), and then what the file has by now.
-  std::optional<Pick> find_anew(const std::string& problem);
+  std::optional<Recipe> find_anew(const std::string& problem);
 
   // In the file too, if there is one and it may be written; the log tells if that fails.
-  void remember(const std::string& problem, const Pick& pick, bool writes_file = true);
+  void remember(const std::string& problem, const Recipe& pick, bool writes_file = true);
   // The same, unless the file has another pick for the problem: that one is remembered, so that all
   // who share the file choose alike.
-  void agree_on(const std::string& problem, const Pick& pick);
+  void agree_on(const std::string& problem, const Recipe& pick);
   // A prediction, which no file gets.
-  void remember_predicted(const std::string& problem, const Pick& pick);
+  void remember_predicted(const std::string& problem, const Recipe& pick);
   void forget_predicted();
 
  private:
   enum class Source { own, file, prediction };
   struct Known {
-    Pick pick;
+    Recipe pick;
     Source source;
     std::uint64_t age;
   };
-  void insert(const std::string& problem, const Pick& pick, Source source);
-  void insert_known(const std::string& problem, const Pick& pick, Source source);
+  void insert(const std::string& problem, const Recipe& pick, Source source);
+  void insert_known(const std::string& problem, const Recipe& pick, Source source);
   void forget(Source source);
-  std::optional<Pick> find_in_file(const std::string& problem) const;
+  std::optional<Recipe> find_in_file(const std::string& problem) const;
   std::string path() const;
-  void write(const std::string& problem, const Pick& pick, SameKey same_key) const;
+  void write(const std::string& problem, const Recipe& pick, SameKey same_key) const;
   void keep_newest();
 
   const std::string device_;

@@ -8,14 +8,11 @@
 
 #include "api/rules.h"
 #include "api/validate_epilogue.h"
-#include "core/lines.h"
+#include "core/canonical_vectors.h"
 #include "select/algos.h"
 
 namespace bwgemm {
 namespace {
-
-// Of the first version that had the struct.
-constexpr std::uint32_t first_desc_size = offsetof(bwgemmMatmulDesc_t, biasGradientOf);
 
 void check_operation(const char* name, std::int32_t operation) {
   require(operation == BWGEMM_OP_N || operation == BWGEMM_OP_T || operation == BWGEMM_OP_C, name,
@@ -45,31 +42,32 @@ constexpr OperandNames b_names{"B", "Btype", "ldb", "strideB"};
 constexpr OperandNames c_names{"C", "Ctype", "ldc", "strideC"};
 constexpr OperandNames d_names{"D", "Dtype", "ldd", "strideD"};
 
-OperandNames named(OperandNames names, const char* array, const MatmulArguments& arguments) {
-  if (arguments.is_gemm && arguments.desc.batchMode == BWGEMM_BATCH_MODE_POINTER_ARRAY)
-    names.data = array;
+OperandNames named(OperandNames names, const char* array, bool is_gemm_of_arrays) {
+  if (is_gemm_of_arrays) names.data = array;
   return names;
 }
 
 // What is touched is decided where alpha and beta are known.
-Operands operands_of(const MatmulArguments& arguments, OutputSize size) {
-  const bwgemmMatmulDesc_t& desc = arguments.desc;
+Operands operands_of(const Arguments& arguments, const bwgemmMatmulDesc_t& desc, OutputSize size) {
   const bool plain_a = desc.transa == BWGEMM_OP_N, plain_b = desc.transb == BWGEMM_OP_N;
   const bool is_array = desc.batchMode == BWGEMM_BATCH_MODE_POINTER_ARRAY;
+  const bool is_gemm_of_arrays = arguments.is_gemm && is_array;
   const auto operand = [&](OperandNames names, const void* data, std::int32_t type,
                            std::int32_t order, std::int64_t rows, std::int64_t columns,
                            std::int64_t ld, std::int64_t stride) {
     return Operand{names, "read", data, type, order, rows, columns, ld, stride, false, is_array};
   };
-  return {
-      .a = operand(named(a_names, "Aarray", arguments), arguments.a, desc.Atype, desc.Aorder,
-                   plain_a ? desc.m : desc.k, plain_a ? desc.k : desc.m, desc.lda, desc.strideA),
-      .b = operand(named(b_names, "Barray", arguments), arguments.b, desc.Btype, desc.Border,
-                   plain_b ? desc.k : desc.n, plain_b ? desc.n : desc.k, desc.ldb, desc.strideB),
-      .c = operand(c_names, arguments.c, desc.Ctype, desc.Corder, desc.m, desc.n, desc.ldc,
-                   desc.strideC),
-      .d = operand(arguments.is_gemm ? named(c_names, "Carray", arguments) : d_names, arguments.d,
-                   desc.Dtype, desc.Dorder, size.rows, size.columns, desc.ldd, desc.strideD)};
+  return {.a = operand(named(a_names, "Aarray", is_gemm_of_arrays), arguments.a, desc.Atype,
+                       desc.Aorder, plain_a ? desc.m : desc.k, plain_a ? desc.k : desc.m, desc.lda,
+                       desc.strideA),
+          .b = operand(named(b_names, "Barray", is_gemm_of_arrays), arguments.b, desc.Btype,
+                       desc.Border, plain_b ? desc.k : desc.n, plain_b ? desc.n : desc.k, desc.ldb,
+                       desc.strideB),
+          .c = operand(c_names, arguments.c, desc.Ctype, desc.Corder, desc.m, desc.n, desc.ldc,
+                       desc.strideC),
+          .d = operand(arguments.is_gemm ? named(c_names, "Carray", is_gemm_of_arrays) : d_names,
+                       arguments.d, desc.Dtype, desc.Dorder, size.rows, size.columns, desc.ldd,
+                       desc.strideD)};
 }
 
 // D may be C, but not be read and written in different forms.
@@ -106,7 +104,8 @@ void check_workspace(const bwgemmMatmulDesc_t& desc) {
           " but must be a multiple of 256 bytes");
 }
 
-void check_supported(const Problem& problem, Dtype c_type, const MatmulArguments& arguments) {
+void check_supported(const Problem& problem, Dtype c_type, const bwgemmMatmulDesc_t& desc,
+                     bool is_gemm) {
   const Dtype a = problem.a.type;
   if (a != Dtype::bf16 && a != Dtype::f16)
     unsupported("Atype is ", enumerator(a), "; supported are BWGEMM_R_16BF and BWGEMM_R_16F");
@@ -119,10 +118,9 @@ void check_supported(const Problem& problem, Dtype c_type, const MatmulArguments
                   ", and BWGEMM_R_32F");
   };
   check_output("Ctype", c_type);
-  check_output(arguments.is_gemm ? "Ctype" : "Dtype", problem.d.type);
-  if (arguments.desc.computeType != BWGEMM_COMPUTE_32F)
-    unsupported("computeType is ", arguments.desc.computeType,
-                "; supported is BWGEMM_COMPUTE_32F (68)");
+  check_output(is_gemm ? "Ctype" : "Dtype", problem.d.type);
+  if (desc.computeType != BWGEMM_COMPUTE_32F)
+    unsupported("computeType is ", desc.computeType, "; supported is BWGEMM_COMPUTE_32F (68)");
   if (problem.batch > std::numeric_limits<std::int32_t>::max())
     unsupported("batchCount is ", problem.batch, "; supported are at most ",
                 std::numeric_limits<std::int32_t>::max());
@@ -138,43 +136,7 @@ void check_orders(const bwgemmMatmulDesc_t& desc) {
   check_enumerator("Corder", desc.Corder, BWGEMM_ORDER_ROW, "bwgemmOrder_t");
 }
 
-}  // namespace
-
-bwgemmMatmulDesc_t known_desc(const bwgemmMatmulDesc_t* desc) {
-  require(desc != nullptr, "desc is null but must be a struct");
-  const std::uint32_t size = desc->structSize;
-  if (size == sizeof *desc) return *desc;  // no step more for what most callers pass
-  check_struct_size("structSize", size, first_desc_size, sizeof *desc);
-  bwgemmMatmulDesc_t known = BWGEMM_MATMUL_DESC_INIT;
-  std::memcpy(&known, desc, std::min<std::size_t>(size, sizeof known));
-  known.structSize = sizeof known;
-  const auto* bytes = reinterpret_cast<const unsigned char*>(desc);
-  for (std::size_t i = sizeof known; i < size; ++i)
-    if (bytes[i] != 0)
-      unsupported("structSize is ", size, ", and byte ", i,
-                  " is not 0: a member that this version of the library does not know");
-  return known;
-}
-
-MatmulArguments matmul_arguments(const GemmArguments& arguments) {
-  bwgemmMatmulDesc_t desc = BWGEMM_MATMUL_DESC_INIT;
-  desc.computeType = arguments.compute_type;
-  desc.transa = arguments.transa, desc.transb = arguments.transb;
-  desc.m = arguments.m, desc.n = arguments.n, desc.k = arguments.k;
-  desc.Atype = arguments.a_type, desc.Btype = arguments.b_type;
-  desc.Ctype = desc.Dtype = arguments.c_type;
-  desc.lda = arguments.lda, desc.ldb = arguments.ldb;
-  desc.ldc = desc.ldd = arguments.ldc;
-  desc.batchCount = arguments.batch_count, desc.batchMode = arguments.batch_mode;
-  desc.strideA = arguments.stride_a, desc.strideB = arguments.stride_b;
-  desc.strideC = desc.strideD = arguments.stride_c;
-  desc.algo = arguments.algo;
-  return {desc,           arguments.alpha, arguments.a, arguments.b,
-          arguments.beta, arguments.c,     arguments.c, true};
-}
-
-Problem validated(const MatmulArguments& arguments, bwgemmPointerMode_t pointer_mode) {
-  const bwgemmMatmulDesc_t& desc = arguments.desc;
+void check_shape(const bwgemmMatmulDesc_t& desc) {
   check_operation("transa", desc.transa);
   check_operation("transb", desc.transb);
   check_not_negative("m", desc.m);
@@ -183,7 +145,14 @@ Problem validated(const MatmulArguments& arguments, bwgemmPointerMode_t pointer_
   check_orders(desc);
   check_enumerator("batchMode", desc.batchMode, BWGEMM_BATCH_MODE_POINTER_ARRAY,
                    "bwgemmBatchMode_t");
-  auto [a, b, c, d] = operands_of(arguments, checked_output_size(desc));
+}
+
+}  // namespace
+
+ValidProblem validated(const Arguments& arguments, bwgemmPointerMode_t pointer_mode) {
+  const bwgemmMatmulDesc_t desc = desc_of(arguments);
+  check_shape(desc);
+  auto [a, b, c, d] = operands_of(arguments, desc, checked_output_size(desc));
   Problem problem;
   problem.m = desc.m;
   problem.n = desc.n;
@@ -230,13 +199,10 @@ Problem validated(const MatmulArguments& arguments, bwgemmPointerMode_t pointer_
   }
   check_compute_type(desc.computeType);
   check_algo(desc.algo, arguments.is_gemm);
-  check_supported(problem, c_type, arguments);
+  check_supported(problem, c_type, desc, arguments.is_gemm);
   if (!arguments.is_gemm) check_epilogue_supported(desc, problem, problem.epilogue);
-  return with_row_order_d(with_lines(problem));
-}
-
-Problem validated(const GemmArguments& arguments, bwgemmPointerMode_t pointer_mode) {
-  return validated(matmul_arguments(arguments), pointer_mode);
+  const Problem in_lines = canonical_vectors(problem);
+  return {with_row_order_d(in_lines), in_lines.d.order == Order::column};
 }
 
 }  // namespace bwgemm

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/clusters.h"
 
+#include "kernels/copies/params.h"
 #include "kernels/layout.h"
 #include "launch/archive.h"
 #include "launch/context.h"
 #include "launch/launch.h"
-#include "plan/copies.h"
 
 namespace bwgemm {
 namespace {
@@ -33,12 +33,11 @@ CUfunction function_from(const Driver& driver, CUlibrary library, const KernelNa
 
 ClusterCounts counts(const Driver& driver, CUfunction function, Arch arch) {
   constexpr int blackwell_rows_largest = 4;
-  KernelShape shape = copies_shape();
-  shape.smem_bytes = max_smem_bytes;
   ClusterCounts found;
   for (int ctas = 2; ctas <= (arch == Arch::sm90 ? found.largest : blackwell_rows_largest);
        ++ctas) {
-    const LaunchConfig launch(shape, ctas, ctas, nullptr, false);
+    const Step step{copy_kernel, ctas, ctas, copies::threads, max_smem_bytes};
+    const LaunchConfig launch(step, nullptr, false);
     int clusters = 0;
     const CUresult result = driver.cuOccupancyMaxActiveClusters(&clusters, function, launch.get());
     if (result == CUDA_ERROR_INVALID_CLUSTER_SIZE) continue;  // not known of this device

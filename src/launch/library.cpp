@@ -2,11 +2,11 @@
 #include "launch/library.h"
 
 #include "core/clusters.h"
+#include "kernels/copies/params.h"
+#include "kernels/sums/params.h"
 #include "launch/archive.h"
 #include "launch/context.h"
 #include "launch/launch.h"
-#include "plan/copies.h"
-#include "plan/sums.h"
 
 namespace bwgemm {
 namespace {
@@ -30,18 +30,19 @@ KernelShape largest_shape(const KernelConfig& config) {
   return largest;
 }
 
-LaunchedKernel kernel_of(int row) {
-  const KernelConfig& config = kernel_rows[static_cast<std::size_t>(row)];
+// A kernel that is no row.
+LaunchedKernel kernel_beside(KernelName name, int threads) {
+  KernelShape shape{};
+  shape.threads = threads;
+  return {name, shape, 1, false};
+}
+
+LaunchedKernel kernel_of(int kernel, Arch arch) {
+  if (kernel == copy_kernel) return kernel_beside(copies::kernel_name(arch), copies::threads);
+  if (kernel == bias_gradient_kernel) return kernel_beside(sums::kernel_name(arch), sums::threads);
+  const KernelConfig& config = kernel_rows[static_cast<std::size_t>(kernel)];
   const bool has_large_clusters = most_cluster_slices(config) > 1;
   return {kernel_name(config), largest_shape(config), config.cluster.size(), has_large_clusters};
-}
-
-LaunchedKernel sums_kernel(const DeviceFacts& facts) {
-  return {sums::kernel_name(facts.arch()), sums_shape(), 1, false};
-}
-
-LaunchedKernel copy_kernel(const DeviceFacts& facts) {
-  return {copies::kernel_name(facts.arch()), copies_shape(), 1, false};
 }
 
 int resident_clusters(const Driver& driver, const DeviceFacts& facts, CUfunction function,
@@ -60,6 +61,7 @@ LoadedKernel LoadedKernels::loaded_from(CUlibrary library, const LaunchedKernel&
   CUkernel kernel = nullptr;
   driver_.call(driver_.cuLibraryGetKernel, &kernel, library, name.c_str());
   LoadedKernel loaded;
+  loaded.name = name;
   driver_.call(driver_.cuKernelGetFunction, &loaded.function, kernel);
   if (shape.smem_bytes > 0)
     driver_.call(driver_.cuFuncSetAttribute, loaded.function,
@@ -75,12 +77,10 @@ LoadedKernel LoadedKernels::loaded_from(CUlibrary library, const LaunchedKernel&
   return loaded;
 }
 
-void LoadedKernels::load(int row, Slot& slot) {
+void LoadedKernels::load(int kernel, Slot& slot) {
   const std::lock_guard lock(loading_);
   if (slot.is_loaded.load(std::memory_order_relaxed)) return;
-  const LaunchedKernel launched = row == sums_slot   ? sums_kernel(facts_)
-                                  : row == copy_slot ? copy_kernel(facts_)
-                                                     : kernel_of(row);
+  const LaunchedKernel launched = kernel_of(kernel, facts_.arch());
   const auto code = Archive::embedded().find(launched.name.view(), target_of(facts_));
   const CaptureRelaxer relaxer(driver_);
   CUlibrary library = nullptr;

@@ -3,6 +3,7 @@
 // Loading is thread-safe; asking for a loaded kernel takes one atomic load.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <mutex>
@@ -11,12 +12,14 @@
 #include "kernels/rows.h"
 #include "kernels/shape.h"
 #include "launch/driver.h"
+#include "program/part.h"
 
 namespace bwgemm {
 
 struct LoadedKernel {
   CUfunction function = nullptr;
   int resident_clusters = 0;  // that the context's SMs can hold at once
+  KernelName name{};
 };
 
 // What loading one must know of it.
@@ -34,15 +37,11 @@ class LoadedKernels {
   LoadedKernels& operator=(const LoadedKernels&) = delete;
 
   // The handle's context must be current.
-  const LoadedKernel& get(int row) {
-    Slot& slot = slots_[static_cast<std::size_t>(row)];
-    if (!slot.is_loaded.load(std::memory_order_acquire)) load(row, slot);
+  const LoadedKernel& get(int kernel) {
+    Slot& slot = slots_[static_cast<std::size_t>(kernel - first_kernel)];
+    if (!slot.is_loaded.load(std::memory_order_acquire)) load(kernel, slot);
     return slot.kernel;
   }
-  // The one that adds up matrices.
-  const LoadedKernel& get_sums() { return get(sums_slot); }
-  // The one that copies operands.
-  const LoadedKernel& get_copy() { return get(copy_slot); }
 
   bool any() const { return is_any_loaded_.load(std::memory_order_acquire); }
 
@@ -50,8 +49,8 @@ class LoadedKernels {
   CUresult unload();
 
  private:
-  // Behind the rows.
-  static constexpr int sums_slot = static_cast<int>(kernel_rows.size()), copy_slot = sums_slot + 1;
+  static constexpr int first_kernel = std::min(copy_kernel, bias_gradient_kernel);
+  static constexpr std::size_t kernels_beside = -first_kernel;
 
   struct Slot {
     std::atomic<bool> is_loaded{false};
@@ -59,14 +58,14 @@ class LoadedKernels {
     CUlibrary library = nullptr;
   };
 
-  void load(int row, Slot& slot);
+  void load(int kernel, Slot& slot);
   LoadedKernel loaded_from(CUlibrary library, const LaunchedKernel& launched) const;
 
   const Driver& driver_;
   const DeviceFacts facts_;
   std::mutex loading_;
   std::atomic<bool> is_any_loaded_{false};
-  std::array<Slot, copy_slot + 1> slots_;
+  std::array<Slot, kernel_rows.size() + kernels_beside> slots_;
 };
 
 }  // namespace bwgemm

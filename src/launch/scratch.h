@@ -20,7 +20,6 @@
 
 #include "launch/driver.h"
 #include "launch/graph_end.h"
-#include "plan/plan.h"
 
 namespace bwgemm {
 
@@ -52,6 +51,13 @@ class StreamIdentity {
 
   CUstream stream_ = nullptr;  // the legacy default stream
   std::optional<StreamKey> id_;
+};
+
+// What the kernels of a call may use of device memory.
+struct Scratch {
+  float* partials = nullptr;  // and copies, in front of them
+  std::uint32_t* arrivals = nullptr;
+  CUevent last_use = nullptr;  // to be recorded behind the launches that use it; null: none
 };
 
 struct ScratchNeed {

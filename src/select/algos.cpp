@@ -46,7 +46,7 @@ bool has_several_orders(const Problem& seen, const KernelConfig& config, int til
   return tiles.m > 1 && tiles.n > 1;
 }
 
-// All picks of one row that can serve.
+// All recipes of one row that can serve.
 void add_row(const Source& source, const DeviceFacts& usable, std::span<const KernelConfig> rows,
              int row, const SelectOptions& options, std::vector<Algo>& all) {
   const KernelConfig& config = rows[static_cast<std::size_t>(row)];
@@ -63,7 +63,7 @@ void add_row(const Source& source, const DeviceFacts& usable, std::span<const Ke
       const double us = source.whole_us(
           with_sums(problem, usable, config, options, tile_n, number, known).predicted_us);
       const std::int64_t sliced = sliced_tiles(problem, usable, config, tile_n, number);
-      const Choice choice{row, tile_n, number, sliced, 0, us};
+      const Choice choice{{row, tile_n, number}, sliced, 0, us, {}};
       const std::size_t bytes = copied + workspace_bytes(source.problem, config, choice);
       const bool is_invariant = adds_alike && number == 1;
       const auto add = [&](Raster raster) {
@@ -79,33 +79,31 @@ void add_row(const Source& source, const DeviceFacts& usable, std::span<const Ke
 
 }  // namespace
 
-std::int64_t packed(const Pick& pick) {
+std::int64_t packed(const Recipe& recipe) {
   const auto shifted = [](auto value, int at) { return static_cast<std::uint64_t>(value) << at; };
-  return static_cast<std::int64_t>(mark | shifted(pick.row, row_at) |
-                                   shifted(pick.raster, raster_at) |
-                                   shifted(pick.splits, splits_at) |
-                                   shifted(pick.operands, operands_at) | shifted(pick.tile_n, 0));
+  return static_cast<std::int64_t>(
+      mark | shifted(recipe.row, row_at) | shifted(recipe.raster, raster_at) |
+      shifted(recipe.splits, splits_at) | shifted(recipe.operands, operands_at) |
+      shifted(recipe.tile_n, 0));
 }
 
-std::optional<Pick> unpacked(std::int64_t algo) {
+std::optional<Recipe> unpacked(std::int64_t algo) {
   const auto value = static_cast<std::uint64_t>(algo);
   if (value >> table_at != mark >> table_at) return std::nullopt;
   const int raster = field(value, raster_at, raster_bits);
-  const Pick pick{field(value, row_at, row_bits), field(value, 0, tile_n_bits),
-                  field(value, splits_at, splits_bits), static_cast<Raster>(raster),
-                  static_cast<Operands>(field(value, operands_at, operands_bits))};
-  const bool is_known = static_cast<std::size_t>(pick.row) < kernel_rows.size() &&
-                        raster <= static_cast<int>(Raster::hilbert) && pick.splits >= 1;
-  return is_known ? std::optional(pick) : std::nullopt;
+  const Recipe recipe{field(value, row_at, row_bits), field(value, 0, tile_n_bits),
+                      field(value, splits_at, splits_bits), static_cast<Raster>(raster),
+                      static_cast<Operands>(field(value, operands_at, operands_bits))};
+  const bool is_known = static_cast<std::size_t>(recipe.row) < kernel_rows.size() &&
+                        raster <= static_cast<int>(Raster::hilbert) && recipe.splits >= 1;
+  return is_known ? std::optional(recipe) : std::nullopt;
 }
 
 std::vector<Algo> algos(const Problem& problem, const DeviceFacts& facts,
                         std::span<const KernelConfig> rows, const SelectOptions& given) {
   SelectOptions options = given;
   options.pick.reset();
-  options.forced_kernel = {};
-  options.forced_splits = 0;
-  options.forced_operands.reset();
+  options.forced = {.reduction = given.forced.reduction};
   const DeviceFacts usable = limited(facts, options);
   std::vector<Algo> all;
   const Sources sources(problem, usable, options);

@@ -15,19 +15,19 @@
 namespace bwgemm {
 
 struct Algo {
-  Pick pick;
+  Recipe recipe;
   double predicted_us;
   std::size_t workspace_bytes;
   bool is_batch_invariant;
 };
 
-// Of kernel_rows. Never one of the values that cuBLAS has.
-std::int64_t packed(const Pick& pick);
+// A row is one of kernel_rows. The number is never one of the values that cuBLAS has.
+std::int64_t packed(const Recipe& recipe);
 
 // Nothing if it is no number that packed() of this table made.
-std::optional<Pick> unpacked(std::int64_t algo);
+std::optional<Recipe> unpacked(std::int64_t algo);
 
-// Every pick that can serve the problem with these options, whatever is forced in them; of splits
+// Every recipe that can serve the problem with these options, whatever is forced in them; of splits
 // those worth predicting, of orders of tiles the different ones, but no kernels that only show a
 // technique. Equal predictions: in the order of the rows, then of operands,
 // then narrow tiles, then few splits.

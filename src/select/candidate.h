@@ -15,12 +15,9 @@
 
 namespace bwgemm {
 
-struct Candidate {
-  const char* rejected;  // null: can serve, and the rest is filled
-  int tile_n, splits;
-  double predicted_us;
-  SliceSums sums = SliceSums::memory;
-  Operands operands = Operands::in_place;
+struct Candidate : Recipe {
+  const char* rejected = nullptr;  // null: can serve, and the rest is filled
+  double predicted_us = 0;
   Division division = {};
 };
 
@@ -28,7 +25,7 @@ struct Candidate {
 struct Source {
   Operands operands;
   Problem problem;
-  Problem exchanged;            // the same, transposed, which some rows see it as
+  Problem exchanged;            // the same, transposed (swap-AB), which some rows see it as
   std::size_t workspace_bytes;  // less what copies take
   double copying_us = 0;
   Division division = {};
@@ -38,13 +35,13 @@ struct Source {
     return sees_transposed(config, problem) ? exchanged : problem;
   }
 
-  // Of all parts, which are taken to be alike.
+  // The time of all parts, which are taken to be alike.
   double whole_us(double part_us) const { return division.parts * (copying_us + part_us); }
 };
 
 // Divided products have nothing but copies in the workspace.
 inline int allowed_splits(const Source& source, const SelectOptions& options) {
-  return options.batch_invariant || source.division.parts > 1 ? 1 : options.forced_splits;
+  return options.batch_invariant || source.division.parts > 1 ? 1 : options.forced.splits;
 }
 
 // Those that the options allow: at least one.

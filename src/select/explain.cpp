@@ -4,7 +4,7 @@
 #include <charconv>
 #include <optional>
 
-#include "core/beyond_gemm.h"
+#include "core/epilogue_text.h"
 #include "core/text.h"
 #include "core/tiling.h"
 #include "kernels/shape.h"
@@ -61,7 +61,7 @@ void add_problem(Report& report, const Problem& problem) {
   add_scalar(report, "alpha", problem.alpha);
   add_scalar(report, "beta", problem.beta);
   report.end();
-  if (const std::string more = beyond_gemm(problem); !more.empty())
+  if (const std::string more = epilogue_text(problem); !more.empty())
     report.add("with       ").add(more).end();
 }
 
@@ -92,7 +92,7 @@ void add_choice(Report& report, const Problem& problem, const DeviceFacts& usabl
   report.add("kernel     ").add(kernel_name(config).view()).end();
   report.add("launch     grid ")
       .add(grid_ctas(config, work_units(tiles, choice), resident_clusters(usable, config)));
-  const bool is_cluster_of_slices = choice.sums == SliceSums::cluster;
+  const bool is_cluster_of_slices = choice.reduction == SliceSums::cluster;
   report.add(", cluster ").add(is_cluster_of_slices ? choice.splits : config.cluster.size());
   report.add(", threads ").add(shape.threads);
   report.add(", shared memory ").add(shape.smem_bytes).add(", tile_n ").add(shape.tile_n);
@@ -123,7 +123,7 @@ void add_candidate(Report& report, const KernelConfig& config, const Candidate& 
   report.add_us(candidate.predicted_us);
   if (config.tile.n == 0) report.add(" with tile_n ").add(candidate.tile_n);
   if (candidate.splits > 1) report.add(" with splits ").add(candidate.splits);
-  if (candidate.sums == SliceSums::cluster) report.add(" in clusters");
+  if (candidate.reduction == SliceSums::cluster) report.add(" in clusters");
   if (candidate.operands != Operands::in_place)
     report.add(" with operands ").add(name(candidate.operands));
   if (candidate.division.parts > 1) report.add(" in ").add(candidate.division.parts).add(" parts");
@@ -151,10 +151,10 @@ std::string explain(const Problem& problem, const DeviceFacts& facts,
         .add(" is picked and cannot serve: ")
         .add(picked(problem, usable, rows, options).rejected)
         .end();
-  else if (options.forced_kernel.empty())
+  else if (!options.forced.has_kernel())
     report.add("kernel     none can serve").end();
   else
-    report.add("kernel     ").add(options.forced_kernel).add(" is forced and cannot serve").end();
+    report.add("kernel     ").add(options.forced.kernel).add(" is forced and cannot serve").end();
   for (std::size_t row = 0; row < rows.size(); ++row)
     if (!choice.has_value() || static_cast<int>(row) != choice->row)
       add_candidate(report, rows[row], judged(problem, usable, rows[row], options),

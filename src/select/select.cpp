@@ -13,7 +13,7 @@
 #include "kernels/shape.h"
 #include "select/candidate.h"
 #include "select/cost.h"
-#include "select/glance.h"
+#include "select/pre_filter.h"
 #include "select/rejects.h"
 
 namespace bwgemm {
@@ -56,18 +56,17 @@ Choice choice_of(const Problem& given, const DeviceFacts& usable,
   const KernelConfig& config = rows[static_cast<std::size_t>(row)];
   const Problem part = part_of(given, candidate.division, 0);
   const Problem problem = seen_by(config, with_copies(part, copies_of(part, candidate.operands)));
-  return {row,
-          candidate.tile_n,
-          candidate.splits,
-          sliced_tiles(problem, usable, config, candidate.tile_n, candidate.splits),
-          raster_group(problem, usable, config, candidate.tile_n),
-          candidate.predicted_us,
-          options.has_pick_for(given)  ? options.pick->raster
-          : uses_tensor_memory(config) ? options.forced_raster.value_or(Raster::grouped)
-                                       : Raster::grouped,
-          candidate.sums,
-          candidate.operands,
-          candidate.division};
+  Choice choice{candidate};
+  choice.row = row;
+  if (options.has_pick_for(given))
+    choice.raster = options.pick->raster;
+  else if (uses_tensor_memory(config))
+    choice.raster = options.forced.raster.value_or(Raster::grouped);
+  choice.sliced_tiles = sliced_tiles(problem, usable, config, candidate.tile_n, candidate.splits);
+  choice.raster_group = raster_group(problem, usable, config, candidate.tile_n);
+  choice.predicted_us = candidate.predicted_us;
+  choice.division = candidate.division;
+  return choice;
 }
 
 // Callers know the column-order product, whose letters the reasons do not use.
@@ -76,12 +75,13 @@ constexpr std::string_view row_order_letters =
 
 Choice forced_choice(const Problem& problem, const DeviceFacts& usable,
                      std::span<const KernelConfig> rows, const SelectOptions& options) {
-  const int row = forced_row(rows, options.forced_kernel);
+  const std::string_view name = options.forced.kernel;
+  const int row = forced_row(rows, name);
   const Candidate candidate = judged(problem, usable, rows[static_cast<std::size_t>(row)], options);
   if (candidate.rejected != nullptr)
-    throw Error(BWGEMM_STATUS_NOT_SUPPORTED,
-                text("the forced kernel ", options.forced_kernel,
-                     " cannot serve: ", candidate.rejected, row_order_letters));
+    throw Error(
+        BWGEMM_STATUS_NOT_SUPPORTED,
+        text("the forced kernel ", name, " cannot serve: ", candidate.rejected, row_order_letters));
   return choice_of(problem, usable, rows, options, row, candidate);
 }
 
@@ -111,7 +111,7 @@ const char* only_when_forced(const KernelConfig& config, const SelectOptions& op
   Sm100Choices choices = config.choices;
   // Tensor memory holds but one accumulator of this height.
   if (config.tile.m > 2 * sm100::cta_rows) choices.accumulators = Sm100Choices{}.accumulators;
-  if (choices == Sm100Choices{} || !options.forced_kernel.empty() || options.pick) return nullptr;
+  if (choices == Sm100Choices{} || options.forced.has_kernel() || options.pick) return nullptr;
   return "shows a technique: only when forced";
 }
 
@@ -155,13 +155,13 @@ struct BestRow {
   Candidate candidate;
 };
 
-// Of one source.
+// The best row for one source.
 std::optional<BestRow> best_row(const Source& source, const DeviceFacts& usable,
                                 std::span<const KernelConfig> rows, const SelectOptions& options) {
-  const Glance glance(source.problem, usable);
+  const PreFilter filter(source.problem, usable);
   std::optional<BestRow> best;
   for (std::size_t row = 0; row < rows.size(); ++row) {
-    if (!glance.may_serve(rows[row])) continue;
+    if (!filter.may_serve(rows[row])) continue;
     const Candidate candidate = judged(source, usable, rows[row], options);
     if (candidate.rejected != nullptr) continue;
     if (best &&
@@ -199,23 +199,26 @@ const char* row_rejects(const Source& source, const DeviceFacts& usable, const K
 Candidate with_sums(const Problem& seen, const DeviceFacts& usable, const KernelConfig& config,
                     const SelectOptions& options, int tile_n, int splits,
                     const WithoutSlices& known) {
-  const auto predicted = [&](SliceSums sums) {
-    return predicted_us(seen, usable, config, tile_n, splits, sums, known);
+  const auto candidate = [&](SliceSums reduction) {
+    Candidate made;
+    made.tile_n = tile_n, made.splits = splits, made.reduction = reduction;
+    made.predicted_us = predicted_us(seen, usable, config, tile_n, splits, reduction, known);
+    return made;
   };
-  Candidate candidate{nullptr, tile_n, splits, predicted(SliceSums::memory)};
-  if (options.forced_sums == SliceSums::memory ||
+  const Candidate in_memory = candidate(SliceSums::memory);
+  if (!options.forced.allows(SliceSums::cluster) ||
       !can_sum_in_cluster(seen, usable, config, tile_n, splits))
-    return candidate;
-  const double us = predicted(SliceSums::cluster);
-  if (!options.forced_sums && us >= candidate.predicted_us) return candidate;
-  return {nullptr, tile_n, splits, us, SliceSums::cluster};
+    return in_memory;
+  const Candidate in_cluster = candidate(SliceSums::cluster);
+  const bool is_slower = in_cluster.predicted_us >= in_memory.predicted_us;
+  return is_slower && options.forced.allows(SliceSums::memory) ? in_memory : in_cluster;
 }
 
 Sources::Sources(const Problem& problem, const DeviceFacts& usable, const SelectOptions& options) {
-  const bool may_copy = options.forced_kernel.empty() || options.forced_operands;
+  const bool may_copy = !options.forced.has_kernel() || options.forced.operands;
   for (const Operands operands : all_operands) {
     if (operands != Operands::in_place && !may_copy) continue;
-    if (options.forced_operands.value_or(operands) != operands) continue;
+    if (!options.forced.allows(operands)) continue;
     if (const auto source = source_of(problem, operands, usable, options)) add(*source);
   }
   if (count_ == 0) add(*source_of(problem, Operands::in_place, usable, options));
@@ -223,14 +226,16 @@ Sources::Sources(const Problem& problem, const DeviceFacts& usable, const Select
 
 Candidate judged(const Source& source, const DeviceFacts& usable, const KernelConfig& config,
                  const SelectOptions& options) {
-  Candidate best{row_rejects(source, usable, config, options), config.tile.n, 1, 0};
+  Candidate best;
+  best.tile_n = config.tile.n;
+  best.rejected = row_rejects(source, usable, config, options);
   if (best.rejected != nullptr) return best;
   const Problem& problem = source.seen_by(config);
   best.predicted_us = std::numeric_limits<double>::infinity();
   // Forced slices go before what has none, where a width of tile can have them.
   const auto is_better = [&](const Candidate& candidate) {
     const bool is_sliced = candidate.splits > 1;
-    if (options.forced_splits > 1 && is_sliced != (best.splits > 1)) return is_sliced;
+    if (options.forced.splits > 1 && is_sliced != (best.splits > 1)) return is_sliced;
     return candidate.predicted_us < best.predicted_us;
   };
   const auto consider = [&](int tile_n) {
@@ -243,9 +248,9 @@ Candidate judged(const Source& source, const DeviceFacts& usable, const KernelCo
       if (is_better(candidate)) best = candidate;
     }
   };
-  const int forced = config.tile.n == 0 ? options.forced_tile_n : 0;
+  const int forced = config.tile.n == 0 ? options.forced.tile_n : 0;
   // A width that a kernel cannot take is refused only where that kernel is forced, too.
-  bool is_fixed = forced > 0 && !options.forced_kernel.empty();
+  bool is_fixed = forced > 0 && options.forced.has_kernel();
   if (forced > 0)
     for_each_tile_n(config, problem, [&](int tile_n) { is_fixed |= forced == tile_n; });
   const std::int64_t resident = resident_clusters(usable, config);
@@ -277,9 +282,10 @@ Candidate judged(const Problem& problem, const DeviceFacts& usable, const Kernel
 
 Candidate picked(const Problem& given, const DeviceFacts& usable,
                  std::span<const KernelConfig> rows, const SelectOptions& options) {
-  const Pick& pick = *options.pick;
+  const Recipe& pick = *options.pick;
   const KernelConfig& config = rows[static_cast<std::size_t>(pick.row)];
-  Candidate candidate{nullptr, pick.tile_n, pick.splits, 0};
+  Candidate candidate;
+  candidate.tile_n = pick.tile_n, candidate.splits = pick.splits;
   const auto source = source_of(given, pick.operands, usable, options);
   if (!source) {
     candidate.rejected =
@@ -328,7 +334,7 @@ Choice select(const Problem& problem, const DeviceFacts& facts, std::span<const 
               const SelectOptions& options) {
   const DeviceFacts usable = limited(facts, options);
   if (options.has_pick_for(problem)) return picked_choice(problem, usable, rows, options);
-  if (!options.forced_kernel.empty()) return forced_choice(problem, usable, rows, options);
+  if (options.forced.has_kernel()) return forced_choice(problem, usable, rows, options);
   std::optional<BestRow> best;
   for (const Source& source : Sources(problem, usable, options)) {
     const std::optional<BestRow> of_source = best_row(source, usable, rows, options);
@@ -347,8 +353,8 @@ bool can_serve(const Problem& problem, const DeviceFacts& facts, std::span<const
   };
   if (options.has_pick_for(problem))
     return picked(problem, usable, rows, options).rejected == nullptr;
-  if (options.forced_kernel.empty()) return std::any_of(rows.begin(), rows.end(), serves);
-  return serves(rows[static_cast<std::size_t>(forced_row(rows, options.forced_kernel))]);
+  if (!options.forced.has_kernel()) return std::any_of(rows.begin(), rows.end(), serves);
+  return serves(rows[static_cast<std::size_t>(forced_row(rows, options.forced.kernel))]);
 }
 
 std::size_t arrival_count(const KernelConfig& config, const Choice& choice) {
@@ -356,8 +362,10 @@ std::size_t arrival_count(const KernelConfig& config, const Choice& choice) {
                                   arrivals_per_tile(config));
 }
 
-Pick pick_of(const Choice& choice) {
-  return {choice.row, choice.tile_n, choice.splits, choice.raster, choice.operands};
+Recipe recipe_of(const Choice& choice) {
+  Recipe recipe = choice;
+  recipe.reduction.reset();
+  return recipe;
 }
 
 std::size_t workspace_bytes(const Problem& problem, const KernelConfig& config,

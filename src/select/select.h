@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Select: which kernel computes a problem, and why the others do not. A pure function of a problem,
 // the device, the table of kernels and the options: no driver call, no state, no heap unless it
-// fails. The launch that follows from a choice is built in plan/.
+// fails. What is launched for a choice is built in program/.
 #pragma once
 
 #include <cstddef>
@@ -14,54 +14,30 @@
 #include "core/kernel_config.h"
 #include "core/problem.h"
 #include "core/tiling.h"
-#include "kernels/raster.h"
-#include "select/copies.h"
 #include "select/parts.h"
-#include "select/splits.h"
+#include "select/recipe.h"
 
 namespace bwgemm {
 
-// A kernel and all that is chosen with it: what an algo value names (select/algos.h).
-struct Pick {
-  int row;     // index into the rows
-  int tile_n;  // the config's, or the run-time value
-  int splits;
-  Raster raster = Raster::grouped;
-  Operands operands = Operands::in_place;
-
-  bool operator==(const Pick&) const = default;
-};
-
 struct SelectOptions {
   // Exactly this, whatever else is forced below; ignored where A and B are not to be touched.
-  std::optional<Pick> pick = std::nullopt;
+  std::optional<Recipe> pick = std::nullopt;
   bool is_pick_measured = false;  // rather than the caller's or predicted: explain() says so
   // Only what adds the products of an element in the order that all such choices share: see
   // batch_invariance_rejects().
   bool batch_invariant = false;
-  std::string_view forced_kernel = {};  // empty: choose
-  int forced_splits = 0;                // slices of k where the kernel can split it; 0: choose
-  int forced_tile_n = 0;                // where the config leaves it to the launch; 0: choose
-  std::optional<Raster> forced_raster = std::nullopt;      // of kernels that have several
-  std::optional<SliceSums> forced_sums = std::nullopt;     // where both are possible
-  std::optional<Operands> forced_operands = std::nullopt;  // where some can be copied; of a forced
-                                                           // kernel else in place
+  ForcedRecipe forced = {};
   int sm_count_target = 0;  // multiprocessors the call may occupy; 0: all
   std::size_t workspace_bytes = 0;
 
   bool has_pick_for(const Problem& problem) const { return pick && !problem.scale_only(); }
 };
 
-struct Choice {
-  int row;                    // index into the rows
-  int tile_n;                 // the config's, or the run-time value
-  int splits;                 // slices of k; 1: none
-  std::int64_t sliced_tiles;  // how many tiles are cut so: the last ones
-  int raster_group;           // see kernels/raster.h
-  double predicted_us;
-  Raster raster = Raster::grouped;
-  SliceSums sums = SliceSums::memory;  // of slices
-  Operands operands = Operands::in_place;
+// A recipe with all that follows from it for one problem.
+struct Choice : Recipe {
+  std::int64_t sliced_tiles = 0;  // how many tiles are cut along k: the last ones
+  int raster_group = 0;           // see kernels/raster.h
+  double predicted_us = 0;
   Division division = {};  // sliced_tiles and raster_group are of its first part
 
   bool operator==(const Choice&) const = default;
@@ -101,7 +77,7 @@ std::string explain(const Problem& problem, const DeviceFacts& facts,
 const char* batch_invariance_rejects(const Problem& problem, const KernelConfig& config);
 
 // The choice as it is picked again, for one of its parts too.
-Pick pick_of(const Choice& choice);
+Recipe recipe_of(const Choice& choice);
 
 // Bytes of copies and partial sums, and number of zeroed counters, that the choice uses: of its
 // parts that which needs most. The counters are at most half of the CTAs resident on the device.

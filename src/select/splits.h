@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Splits: how a kernel's k can be cut into slices, and where their sums can be added. All take the
-// problem as the kernel sees it (core/tiling.h). facts.sm_count is what the call may occupy.
-// tile_n: of the config, or the run-time value.
+// Splits: how a kernel's k can be cut into slices (split-K), and where their sums can be added. All
+// take the problem as the kernel sees it (core/tiling.h). facts.sm_count is what the call may
+// occupy. tile_n: of the config, or the run-time value.
 #pragma once
 
 #include <algorithm>

@@ -55,9 +55,9 @@ TEST(Algos, NumbersStandForPicks) {
   std::set<std::int64_t> numbers;
   for (const Case& of : cases())
     for (const Algo& algo : algos_of(of)) {
-      EXPECT_EQ(unpacked(packed(algo.pick)), algo.pick);
-      numbers.insert(packed(algo.pick));
-      EXPECT_GT(packed(algo.pick), 1 << 30);
+      EXPECT_EQ(unpacked(packed(algo.recipe)), algo.recipe);
+      numbers.insert(packed(algo.recipe));
+      EXPECT_GT(packed(algo.recipe), 1 << 30);
     }
   EXPECT_GT(numbers.size(), 500u);
 }
@@ -79,12 +79,12 @@ TEST(Algos, AreSortedDistinctAndServe) {
     std::set<std::int64_t> numbers;
     double before = 0;
     for (const Algo& algo : all) {
-      EXPECT_TRUE(numbers.insert(packed(algo.pick)).second);
+      EXPECT_TRUE(numbers.insert(packed(algo.recipe)).second);
       EXPECT_GE(algo.predicted_us, before);
       before = algo.predicted_us;
-      const SelectOptions options{.pick = algo.pick, .workspace_bytes = algo.workspace_bytes};
+      const SelectOptions options{.pick = algo.recipe, .workspace_bytes = algo.workspace_bytes};
       const Choice choice = select(of.problem, of.facts, kernel_rows, options);
-      EXPECT_EQ(pick_of(choice), algo.pick);
+      EXPECT_EQ(recipe_of(choice), algo.recipe);
       EXPECT_EQ(choice.predicted_us, algo.predicted_us);
       EXPECT_EQ(
           workspace_bytes(of.problem, kernel_rows[static_cast<std::size_t>(choice.row)], choice),
@@ -98,20 +98,20 @@ TEST(Algos, HoldTheChoiceAndKeepToTheSettings) {
     const Choice choice = select(of.problem, of.facts, kernel_rows, {.workspace_bytes = workspace});
     const std::vector<Algo> all = algos_of(of);
     EXPECT_TRUE(std::any_of(all.begin(), all.end(),
-                            [&](const Algo& algo) { return algo.pick == pick_of(choice); }));
+                            [&](const Algo& algo) { return algo.recipe == recipe_of(choice); }));
     for (const Algo& algo : algos_of(of, {})) EXPECT_EQ(algo.workspace_bytes, 0u);
     for (const Algo& algo : algos_of(of, {.batch_invariant = true, .workspace_bytes = workspace})) {
       EXPECT_TRUE(algo.is_batch_invariant);
-      EXPECT_EQ(algo.pick.splits, 1);
-      EXPECT_NE(kernel_rows[static_cast<std::size_t>(algo.pick.row)].family, Family::dot);
+      EXPECT_EQ(algo.recipe.splits, 1);
+      EXPECT_NE(kernel_rows[static_cast<std::size_t>(algo.recipe.row)].family, Family::dot);
     }
   }
 }
 
 TEST(Algos, WhatIsForcedDoesNotMatter) {
   const Case of{problem_of(512, 512, 512), nominal_h200};
-  const SelectOptions forced{.pick = Pick{0, 256, 1},
-                             .forced_kernel = "bwgemm_sm90_b16_64x64x32_direct",
+  const SelectOptions forced{.pick = Recipe{0, 256, 1},
+                             .forced = {.kernel = "bwgemm_sm90_b16_64x64x32_direct"},
                              .workspace_bytes = workspace};
   EXPECT_EQ(algos_of(of, forced).size(), algos_of(of).size());
 }
@@ -119,9 +119,8 @@ TEST(Algos, WhatIsForcedDoesNotMatter) {
 TEST(Picks, GoBeforeWhatIsForced) {
   const Problem problem = problem_of(512, 512, 512);
   const int direct = row_of(Family::direct, Arch::sm90);
-  const SelectOptions options{.pick = Pick{direct, 64, 1},
-                              .forced_kernel = kernel_name(kernel_rows[0]).view(),
-                              .forced_splits = 3,
+  const SelectOptions options{.pick = Recipe{direct, 64, 1},
+                              .forced = {.kernel = kernel_name(kernel_rows[0]).view(), .splits = 3},
                               .workspace_bytes = workspace};
   const Choice choice = select(problem, nominal_h200, kernel_rows, options);
   EXPECT_EQ(choice.row, direct);
@@ -131,7 +130,7 @@ TEST(Picks, GoBeforeWhatIsForced) {
 TEST(Picks, ThatCannotServeSayWhy) {
   const Problem problem = problem_of(64, 64, 16384);
   const int direct = row_of(Family::direct, Arch::sm90), dot = row_of(Family::dot, Arch::sm90);
-  const auto refusal = [&](const Pick& pick, const DeviceFacts& facts, bool invariant = false) {
+  const auto refusal = [&](const Recipe& pick, const DeviceFacts& facts, bool invariant = false) {
     const SelectOptions options{
         .pick = pick, .batch_invariant = invariant, .workspace_bytes = std::size_t{1} << 20};
     EXPECT_FALSE(can_serve(problem, facts, kernel_rows, options));
@@ -154,7 +153,7 @@ TEST(Picks, AreIgnoredWhereNothingIsMultiplied) {
   Problem problem = problem_of(512, 512, 512);
   problem.alpha.value = 0;
   problem.beta.value = 2;
-  const SelectOptions picked{.pick = Pick{0, 256, 1}};
+  const SelectOptions picked{.pick = Recipe{0, 256, 1}};
   EXPECT_EQ(select(problem, nominal_h200, kernel_rows, picked),
             select(problem, nominal_h200, kernel_rows, {}));
 }
@@ -164,7 +163,7 @@ TEST(BatchInvariance, LeavesOutWhatAddsInAnotherOrder) {
                          Operands operands = Operands::in_place) {
     const Choice choice = select(
         problem, facts, kernel_rows,
-        {.batch_invariant = true, .forced_operands = operands, .workspace_bytes = workspace});
+        {.batch_invariant = true, .forced = {.operands = operands}, .workspace_bytes = workspace});
     EXPECT_EQ(choice.splits, 1);
     return kernel_rows[static_cast<std::size_t>(choice.row)];
   };
@@ -179,11 +178,13 @@ TEST(BatchInvariance, LeavesOutWhatAddsInAnotherOrder) {
     EXPECT_NE(chosen(unaligned, facts, Operands::copied).family, Family::direct) << "or its copies";
   }
   const Error error = error_of<Error>([] {
-    select(problem_of(1, 4096, 4096), nominal_h200, kernel_rows,
-           {.batch_invariant = true,
-            .forced_kernel =
-                kernel_name(kernel_rows[static_cast<std::size_t>(row_of(Family::dot, Arch::sm90))])
-                    .view()});
+    select(
+        problem_of(1, 4096, 4096), nominal_h200, kernel_rows,
+        {.batch_invariant = true,
+         .forced = {
+             .kernel =
+                 kernel_name(kernel_rows[static_cast<std::size_t>(row_of(Family::dot, Arch::sm90))])
+                     .view()}});
   });
   EXPECT_EQ(error.status(), BWGEMM_STATUS_NOT_SUPPORTED);
   EXPECT_THAT(error.what(), HasSubstr("not batch-invariant"));

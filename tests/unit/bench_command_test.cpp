@@ -37,7 +37,7 @@ struct Call {
 };
 
 Problem problem_of(const GemmArguments& arguments, bool device_scalars) {
-  return validated(arguments,
+  return validated(arguments_of(arguments),
                    device_scalars ? BWGEMM_POINTER_MODE_DEVICE : BWGEMM_POINTER_MODE_HOST);
 }
 

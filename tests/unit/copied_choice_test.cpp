@@ -46,7 +46,8 @@ Choice chosen(const Problem& problem, const DeviceFacts& facts = nominal_h200,
 
 Choice forced(const Problem& problem, Operands operands, const DeviceFacts& facts = nominal_h200,
               std::size_t workspace_bytes = workspace) {
-  return chosen(problem, facts, {.forced_operands = operands, .workspace_bytes = workspace_bytes});
+  return chosen(problem, facts,
+                {.forced = {.operands = operands}, .workspace_bytes = workspace_bytes});
 }
 
 const KernelConfig& row_of(const Choice& choice) {
@@ -108,18 +109,14 @@ TEST(CopiedChoice, ExactlyWhereItSavesEnough) {
 TEST(CopiedChoice, TakesTheWorkspaceFirst) {
   const Problem problem = in_odd_lines(300, 300, 8191);
   const std::size_t copies = copies_of(problem).bytes();
-  SelectOptions options{.forced_operands = Operands::copied, .workspace_bytes = workspace};
+  SelectOptions options{.forced = {.operands = Operands::copied}, .workspace_bytes = workspace};
   const Choice much = chosen(problem, nominal_h200, options);
   EXPECT_EQ(much.operands, Operands::copied);
   ASSERT_GT(much.splits, 1);
-  ASSERT_EQ(much.sums, SliceSums::memory);
-  const std::size_t slices =
-      bytes_of(with_copies(problem, copies_of(problem)), {.row = much.row,
-                                                          .tile_n = much.tile_n,
-                                                          .splits = much.splits,
-                                                          .sliced_tiles = much.sliced_tiles,
-                                                          .raster_group = 1,
-                                                          .predicted_us = 0});
+  ASSERT_EQ(much.reduction, SliceSums::memory);
+  Choice in_place = much;
+  in_place.operands = Operands::in_place;
+  const std::size_t slices = bytes_of(with_copies(problem, copies_of(problem)), in_place);
   EXPECT_GT(slices, 0u);
   EXPECT_EQ(bytes_of(problem, much), copies + slices);
 
@@ -154,14 +151,14 @@ TEST(CopiedChoice, OfAForcedKernelOnlyIfForcedToo) {
   const Problem problem = in_odd_lines(2039, 2048, 2063);
   for (const std::string_view kernel :
        {big_kk, std::string_view("bwgemm_sm90_b16_64x64x32_direct")}) {
-    SelectOptions options{.forced_kernel = kernel, .workspace_bytes = workspace};
+    SelectOptions options{.forced = {.kernel = kernel}, .workspace_bytes = workspace};
     const KernelConfig& row = row_named(kernel);
     EXPECT_EQ(can_serve(problem, nominal_h200, kernel_rows, options),
               rejects(problem, nominal_h200, row) == nullptr);
     if (can_serve(problem, nominal_h200, kernel_rows, options)) {
       EXPECT_EQ(chosen(problem, nominal_h200, options).operands, Operands::in_place);
     }
-    options.forced_operands = Operands::copied;
+    options.forced.operands = Operands::copied;
     const Choice copied = chosen(problem, nominal_h200, options);
     EXPECT_EQ(row_of(copied), row);
     EXPECT_EQ(copied.operands, Operands::copied);
@@ -187,7 +184,7 @@ TEST(CopiedChoice, IsBatchInvariantToo) {
 TEST(CopiedChoice, CountsThatFewMultiprocessorsCopySlowly) {
   const auto us = [](int target) {
     return chosen(large(), nominal_h200,
-                  {.forced_operands = Operands::copied,
+                  {.forced = {.operands = Operands::copied},
                    .sm_count_target = target,
                    .workspace_bytes = workspace})
         .predicted_us;
@@ -204,7 +201,8 @@ TEST(CopiedChoice, IsExplained) {
     return "\ncopied     " + operands + " first, " + std::to_string(copies_of(problem).bytes()) +
            " bytes of workspace\n";
   };
-  const SelectOptions options{.forced_operands = Operands::copied, .workspace_bytes = workspace};
+  const SelectOptions options{.forced = {.operands = Operands::copied},
+                              .workspace_bytes = workspace};
   Problem only_a = large(), only_b = large();
   only_a.b.ld = only_b.a.ld = 2064;
   EXPECT_THAT(report(large(), options), HasSubstr(line(large(), "A and B")));
@@ -222,17 +220,18 @@ TEST(CopiedChoice, IsAmongTheAlgos) {
       return algos(large(), facts, kernel_rows, options);
     };
     const std::vector<Algo> all = listed({.workspace_bytes = workspace});
-    EXPECT_EQ(listed({.forced_operands = Operands::in_place, .workspace_bytes = workspace}).size(),
-              all.size())
+    EXPECT_EQ(
+        listed({.forced = {.operands = Operands::in_place}, .workspace_bytes = workspace}).size(),
+        all.size())
         << "what is forced does not matter";
     const std::size_t copies = copies_of(large()).bytes();
     std::map<Operands, int> listed_so;
     for (const Algo& algo : all) {
-      ++listed_so[algo.pick.operands];
-      EXPECT_GE(algo.workspace_bytes, copies_of(large(), algo.pick.operands).bytes());
+      ++listed_so[algo.recipe.operands];
+      EXPECT_GE(algo.workspace_bytes, copies_of(large(), algo.recipe.operands).bytes());
       std::set<std::int64_t> numbers;
       for (const Operands operands : all_operands) {
-        Pick other = algo.pick;
+        Recipe other = algo.recipe;
         other.operands = operands;
         EXPECT_TRUE(numbers.insert(packed(other)).second);
         EXPECT_EQ(unpacked(packed(other)), other);
@@ -242,7 +241,7 @@ TEST(CopiedChoice, IsAmongTheAlgos) {
     EXPECT_GT(listed_so[Operands::copied], listed_so[Operands::in_place])
         << "copies serve more kernels";
     for (const Algo& algo : listed({.workspace_bytes = copies - 1}))
-      EXPECT_NE(algo.pick.operands, Operands::copied);
+      EXPECT_NE(algo.recipe.operands, Operands::copied);
   }
 }
 
@@ -251,8 +250,8 @@ TEST(CopiedPicks, AreTheChoiceThatTheyComeFrom) {
     for (const Problem& problem : {large(), in_odd_lines(300, 300, 8191), aligned()})
       for (const Operands operands : all_operands) {
         const Choice choice = forced(problem, operands, facts);
-        const SelectOptions options{.pick = pick_of(choice),
-                                    .forced_operands = Operands::in_place,
+        const SelectOptions options{.pick = recipe_of(choice),
+                                    .forced = {.operands = Operands::in_place},
                                     .workspace_bytes = bytes_of(problem, choice)};
         EXPECT_TRUE(can_serve(problem, facts, kernel_rows, options));
         EXPECT_EQ(chosen(problem, facts, options), choice);
@@ -262,7 +261,7 @@ TEST(CopiedPicks, AreTheChoiceThatTheyComeFrom) {
 TEST(CopiedPicks, ThatCannotServeSayWhy) {
   const auto refusal = [](const Problem& problem, std::size_t workspace_bytes,
                           const Choice& of = chosen(large())) {
-    const SelectOptions options{.pick = pick_of(of), .workspace_bytes = workspace_bytes};
+    const SelectOptions options{.pick = recipe_of(of), .workspace_bytes = workspace_bytes};
     EXPECT_FALSE(can_serve(problem, nominal_h200, kernel_rows, options));
     EXPECT_THAT(explain(problem, nominal_h200, kernel_rows, options),
                 HasSubstr("is picked and cannot serve"));
@@ -279,7 +278,7 @@ TEST(CopiedPicks, ThatCannotServeSayWhy) {
   EXPECT_THAT(refusal(deep, bytes_of(deep, split) - 1, split), HasSubstr("its slices of k need"));
   Problem scaling = large();
   scaling.alpha.value = 0;
-  EXPECT_EQ(chosen(scaling, nominal_h200, {.pick = pick_of(chosen(large()))}), chosen(scaling))
+  EXPECT_EQ(chosen(scaling, nominal_h200, {.pick = recipe_of(chosen(large()))}), chosen(scaling))
       << "nothing is multiplied";
 }
 

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "kernels/fusing.h"
-#include "plan/copies.h"
 #include "problems.h"
+#include "program/copies.h"
 
 namespace bwgemm {
 namespace {

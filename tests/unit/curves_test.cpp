@@ -10,8 +10,8 @@
 #include <gtest/gtest.h>
 #include <limits>
 
-#include "plan/fused.h"
 #include "problems.h"
+#include "program/fused.h"
 #include "rows.h"
 #include "support/fused_formula.h"
 
@@ -25,7 +25,11 @@ FusedParams params_of(bwgemmActivation_t activation) {
   Problem problem = test::problem_of(64, 64, 64);
   problem.epilogue.activation = static_cast<Activation>(activation);
   KernelParams params{};
-  fill_fused(problem, test::row_named("bwgemm_sm90_b16_64x64x32_direct"), false, params);
+  Part part;
+  const Values values = values_of(problem, false);
+  Linker linker(part, values, &params);
+  fill_fused(problem, test::row_named("bwgemm_sm90_b16_64x64x32_direct"), false, {}, params,
+             linker);
   return params.fused;
 }
 

@@ -10,7 +10,7 @@
 #include <cuda.h>
 #include <thread>
 
-#include "plan/tensor_map.h"
+#include "program/tensor_map.h"
 
 namespace bwgemm::test {
 

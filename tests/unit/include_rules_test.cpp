@@ -28,12 +28,12 @@ const Rules library = {
     {{"core", {}},
      {"kernels", {"core"}},
      {"select", {"core", "kernels"}},
-     {"plan", {"core", "kernels"}},
-     {"launch", {"core", "kernels", "plan"}},
-     {"api", {"core", "kernels", "select", "plan", "launch"}},
-     {"dropin", {}}},                        // stands on the public header alone
-    {{"plan/plan.h", "select/select.h"},     // Choice is what a plan is made from
-     {"plan/copies.h", "select/copies.h"}},  // and Copies what theirs is
+     {"program", {"core", "kernels"}},
+     {"launch", {"core", "kernels", "program"}},
+     {"api", {"core", "kernels", "select", "program", "launch"}},
+     {"dropin", {}}},                           // stands on the public header alone
+    {{"program/product.h", "select/select.h"},  // Choice is what a product's step is made from
+     {"program/copies.h", "select/copies.h"}},  // and Copies what theirs is
 };
 
 // "": the files on top, which are the interface. Machine and judges know each other: an access is
@@ -166,16 +166,16 @@ TEST(IncludeRules, TheVirtualGpuKnowsNothingOfTheLibrary) {
 
 TEST(IncludeRules, TellRightFromWrong) {
   EXPECT_EQ(included("#include \"core/error.h\""), "core/error.h");
-  EXPECT_EQ(included("  # include \"plan/plan.h\"  // why"), "plan/plan.h");
+  EXPECT_EQ(included("  # include \"program/product.h\"  // why"), "program/product.h");
   EXPECT_EQ(included("#include <vector>"), std::nullopt);
   EXPECT_EQ(included("#include \"bwgemm/bwgemm.h\""), std::nullopt);
   EXPECT_FALSE(may_include("core/problem.h", "kernels/rows.h"));
-  EXPECT_FALSE(may_include("select/select.cpp", "plan/plan.h"));
-  EXPECT_FALSE(may_include("plan/plan.cpp", "select/cost.h"));
-  EXPECT_FALSE(may_include("plan/plan.cpp", "launch/driver.h"));
-  EXPECT_FALSE(may_include("kernels/sm90/gemm.cuh", "plan/plan.h"));
+  EXPECT_FALSE(may_include("select/select.cpp", "program/product.h"));
+  EXPECT_FALSE(may_include("program/product.cpp", "select/cost.h"));
+  EXPECT_FALSE(may_include("program/product.cpp", "launch/driver.h"));
+  EXPECT_FALSE(may_include("kernels/sm90/gemm.cuh", "program/product.h"));
   EXPECT_FALSE(may_include("launch/launch.cpp", "api/handle.h"));
-  EXPECT_TRUE(may_include("plan/plan.h", "select/select.h"));
+  EXPECT_TRUE(may_include("program/product.h", "select/select.h"));
   EXPECT_TRUE(may_include("api/entry.cpp", "select/select.h"));
 }
 

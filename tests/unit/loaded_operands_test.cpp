@@ -10,7 +10,7 @@
 
 #include "fake_driver.h"
 #include "kernels/rows.h"
-#include "plan/plan.h"
+#include "planned.h"
 #include "problems.h"
 #include "select/rejects.h"
 
@@ -38,15 +38,14 @@ const char* reason(const Problem& problem, std::string_view name) {
   return rejects(problem, nominal_b200, row_of(name));
 }
 
-Plan planned(const Problem& problem, TensorMapCache& maps, Origin* origin = nullptr) {
+test::Planned planned(const Problem& problem, TensorMapCache& maps) {
   SelectOptions options;
-  options.forced_kernel = loading;
-  PlanContext context;
+  options.forced.kernel = loading;
+  ProductContext context;
   context.facts = nominal_b200;
   context.resident_clusters = nominal_b200.sm_count;
-  context.maps = &maps;
   const Choice choice = select(problem, nominal_b200, kernel_rows, options);
-  return make_plan(problem, row_of(loading), choice, context, origin);
+  return test::planned_product(problem, row_of(loading), choice, context, maps);
 }
 
 bool is_empty(const TensorMap& map) {
@@ -98,28 +97,25 @@ TEST(LoadedOperands, HaveNoMap) {
       Problem problem = aligned(mn);
       if (loads_a) problem.a.data = address(0x100000006);
       if (loads_b) problem.b.batch_stride += 1;
-      Origin origin;
-      const Plan plan = planned(problem, maps, &origin);
-      EXPECT_EQ(plan.shape.threads, 512);
+      const test::Planned plan = planned(problem, maps);
+      EXPECT_EQ(plan.threads, 512);
       EXPECT_EQ(is_empty(plan.params.a_map), loads_a);
       EXPECT_EQ(is_empty(plan.params.b_map), loads_b);
       EXPECT_EQ(maps.counters().misses, std::uint64_t{!loads_a} + std::uint64_t{!loads_b});
       EXPECT_EQ(plan.params.a.data, problem.a.data);
       EXPECT_EQ(plan.params.b.batch_stride, problem.b.batch_stride);
-      EXPECT_TRUE(origin.is_movable);
     }
 }
 
-TEST(LoadedOperands, MoveWithTheirPlan) {
+TEST(LoadedOperands, MoveWithTheirPart) {
   TensorMapCache maps(test::fake_encode);
   Problem problem = aligned();
   problem.a.data = address(0x100000006);
-  Origin origin;
-  Plan plan = planned(problem, maps, &origin);
+  test::Planned plan = planned(problem, maps);
   problem.a.data = address(0x400000006);
   problem.b.data = address(0x500000000);
-  ASSERT_TRUE(move_plan(plan, origin, {problem.a.data, problem.b.data, problem.d.data}, maps));
-  const Plan expected = planned(problem, maps);
+  plan.move_to(test::values_at(problem), maps);
+  const test::Planned expected = planned(problem, maps);
   EXPECT_EQ(std::memcmp(&plan.params, &expected.params, plan.params_bytes), 0);
 }
 

@@ -36,7 +36,7 @@ std::size_t bytes_of_lines(Problem problem, Operands operands, std::int64_t line
 Choice chosen(const Problem& problem, Operands operands, std::size_t workspace,
               const DeviceFacts& facts = nominal_h200) {
   return select(problem, facts, kernel_rows,
-                {.forced_operands = operands, .workspace_bytes = workspace});
+                {.forced = {.operands = operands}, .workspace_bytes = workspace});
 }
 
 TEST(Parts, AreAsFewAsTheWorkspaceAllows) {
@@ -194,7 +194,7 @@ TEST(DividedChoice, IsOfAllParts) {
       EXPECT_LT(choice.predicted_us, 1.5 * whole.predicted_us);
       for (int i = 0; i < choice.division.parts; ++i) {
         const Choice of_part = select(part_of(problem, choice.division, i), facts, kernel_rows,
-                                      {.pick = pick_of(choice), .workspace_bytes = half});
+                                      {.pick = recipe_of(choice), .workspace_bytes = half});
         EXPECT_EQ(of_part.row, choice.row);
         EXPECT_EQ(of_part.tile_n, choice.tile_n);
         EXPECT_EQ(of_part.operands, operands);
@@ -208,11 +208,11 @@ TEST(DividedChoice, IsPickedAgain) {
   const std::size_t workspace = bytes_of_lines(problem, Operands::copied_b, 768);
   const Choice choice = chosen(problem, Operands::copied_b, workspace);
   EXPECT_EQ(choice.division.parts, 3);
-  const Pick pick = pick_of(choice);
+  const Recipe pick = recipe_of(choice);
   EXPECT_EQ(
       select(problem, nominal_h200, kernel_rows, {.pick = pick, .workspace_bytes = workspace}),
       choice);
-  Pick split = pick;
+  Recipe split = pick;
   split.splits = 2;
   const Error error = error_of<Error>([&] {
     select(problem, nominal_h200, kernel_rows, {.pick = split, .workspace_bytes = workspace});
@@ -226,9 +226,9 @@ TEST(DividedChoice, IsListedWithItsWorkspace) {
   int of_b = 0;
   for (const Algo& algo :
        algos(problem, nominal_h200, kernel_rows, {.workspace_bytes = workspace})) {
-    if (algo.pick.operands != Operands::copied_b) continue;
+    if (algo.recipe.operands != Operands::copied_b) continue;
     ++of_b;
-    EXPECT_EQ(algo.pick.splits, 1);
+    EXPECT_EQ(algo.recipe.splits, 1);
     EXPECT_EQ(algo.workspace_bytes, workspace);
   }
   EXPECT_GT(of_b, 0);
@@ -238,7 +238,7 @@ TEST(DividedChoice, IsExplained) {
   const Problem problem = in_odd_lines(600, 2000, 1333);
   const auto report = [&](std::size_t workspace) {
     return explain(problem, nominal_h200, kernel_rows,
-                   {.forced_operands = Operands::copied_b, .workspace_bytes = workspace});
+                   {.forced = {.operands = Operands::copied_b}, .workspace_bytes = workspace});
   };
   const std::size_t bytes = bytes_of_lines(problem, Operands::copied_b, 768);
   EXPECT_THAT(report(bytes),

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <gtest/gtest.h>
 
-#include "core/lines.h"
+#include "core/canonical_vectors.h"
 #include "core/tiling.h"
 #include "problems.h"
 #include "support/flushed_denormals.h"
@@ -88,21 +88,21 @@ TEST(Problem, VectorsAreLines) {
   Problem problem = test::problem_of(1, 1000, 33, test::kk);
   for (Matrix* matrix : {&problem.c, &problem.d}) matrix->order = Order::column, matrix->ld = 1;
   problem.a.ld = 33;
-  const Problem lines = with_lines(problem);
+  const Problem lines = canonical_vectors(problem);
   EXPECT_EQ(lines.d.order, Order::row);
   EXPECT_EQ(lines.d.ld, 1000);
   EXPECT_EQ(lines.c, lines.d);
   EXPECT_EQ(lines.a.ld, 40);
   EXPECT_EQ(lines.b, problem.b);
-  EXPECT_EQ(with_lines(lines), lines);
+  EXPECT_EQ(canonical_vectors(lines), lines);
   problem.d.ld = 2;  // with gaps
-  EXPECT_EQ(with_lines(problem).d, problem.d);
+  EXPECT_EQ(canonical_vectors(problem).d, problem.d);
 }
 
 TEST(Problem, ColumnsAreLinesOfTheTransposedProduct) {
   Problem problem = test::problem_of(1001, 1, 64, test::kk);
   for (Matrix* matrix : {&problem.c, &problem.d}) matrix->ld = 1;
-  const Problem canonical = with_row_order_d(with_lines(problem));
+  const Problem canonical = with_row_order_d(canonical_vectors(problem));
   EXPECT_EQ(canonical.m, 1);
   EXPECT_EQ(canonical.n, 1001);
   EXPECT_EQ(canonical.d.order, Order::row);
@@ -116,10 +116,10 @@ TEST(Problem, LinesOfTwoScalesKeepTheirOrder) {
   problem.d.order = Order::column, problem.d.ld = 1;
   const float scale = 0;
   problem.epilogue.row_scale.data = problem.epilogue.column_scale.data = &scale;
-  EXPECT_EQ(with_lines(problem).d, problem.d);
+  EXPECT_EQ(canonical_vectors(problem).d, problem.d);
   problem.epilogue = {};
   problem.epilogue.gate = Gate::interleaved;
-  EXPECT_EQ(with_lines(problem).d, problem.d);
+  EXPECT_EQ(canonical_vectors(problem).d, problem.d);
 }
 
 TEST(Problem, KnownZeros) {

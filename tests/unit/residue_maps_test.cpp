@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // The maps of operands that start anywhere: which elements each class's map covers, that no address
 // behind or in front of the operand's 16-byte units is in one, and what selection refuses.
-#include "plan/residue_maps.h"
+#include "program/residue_maps.h"
 
 #include <cstdint>
+#include <cstring>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "fake_driver.h"
 #include "kernels/rows.h"
 #include "problems.h"
+#include "program/tensor_map_cache.h"
 #include "select/rejects.h"
 
 namespace bwgemm {
@@ -30,7 +32,13 @@ KernelConfig scattered(Major a, Major b) {
 class ResidueMaps : public testing::Test {
  protected:
   const ResidueParams& filled(const Problem& problem, Major a, Major b) {
-    fill_residues(problem, scattered(a, b), maps_, params_);
+    const Values values = values_of(problem, false);
+    Part part;
+    Linker linker(part, values, &params_);
+    fill_residues(problem, scattered(a, b), {}, params_, linker);
+    part.add({}, &params_, sizeof params_);
+    part.move_to(values, maps_);
+    std::memcpy(static_cast<void*>(&params_), part.params(), sizeof params_);
     return params_;
   }
 

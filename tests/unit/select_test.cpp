@@ -41,7 +41,7 @@ TEST(Select, ForcedKernelBeatsTheModel) {
     if (rejects(problem, nominal_h200, row) != nullptr) continue;
     const KernelName name = kernel_name(row);
     SelectOptions options;
-    options.forced_kernel = name.view();
+    options.forced.kernel = name.view();
     const Choice choice = select(problem, nominal_h200, kernel_rows, options);
     EXPECT_EQ(kernel_rows[static_cast<std::size_t>(choice.row)], row);
   }
@@ -49,7 +49,7 @@ TEST(Select, ForcedKernelBeatsTheModel) {
 
 TEST(Select, ForcedKernelThatDoesNotExist) {
   SelectOptions options;
-  options.forced_kernel = "bwgemm_sm90_typo";
+  options.forced.kernel = "bwgemm_sm90_typo";
   const Problem problem = problem_of(64, 64, 64);
   const Error error = error_of<Error>([&] { select(problem, nominal_h200, kernel_rows, options); });
   EXPECT_EQ(error.status(), BWGEMM_STATUS_INVALID_VALUE);
@@ -60,7 +60,7 @@ TEST(Select, ForcedKernelThatDoesNotExist) {
 
 TEST(Select, ForcedKernelThatCannotServe) {
   SelectOptions options;
-  options.forced_kernel = big_kk;
+  options.forced.kernel = big_kk;
   const Error error =
       error_of<Error>([&] { select(problem_of(63, 63, 63), nominal_h200, kernel_rows, options); });
   EXPECT_EQ(error.status(), BWGEMM_STATUS_NOT_SUPPORTED);
@@ -97,7 +97,7 @@ TEST(Select, TechniquesAreForcedOnly) {
     const std::string name(kernel_name(row).view());
     EXPECT_THAT(report, HasSubstr(name + ": shows a technique: only when forced"));
     SelectOptions options;
-    options.forced_kernel = name;
+    options.forced.kernel = name;
     const Choice choice = select(problem, nominal_b200, kernel_rows, options);
     EXPECT_EQ(kernel_rows[static_cast<std::size_t>(choice.row)], row);
   }
@@ -109,7 +109,7 @@ TEST(Select, OnlyPersistentRowsKeepToATarget) {
     if (row.choices.schedule == Schedule::persistent) continue;
     SelectOptions options;
     const KernelName name = kernel_name(row);
-    options.forced_kernel = name.view();
+    options.forced.kernel = name.view();
     options.sm_count_target = 64;
     const Error error = error_of<Error>(
         [&] { select(problem_of(4096, 4096, 4096), nominal_b200, kernel_rows, options); });
@@ -120,14 +120,14 @@ TEST(Select, OnlyPersistentRowsKeepToATarget) {
 // What the launch decides of a kernel can be forced; what is illegal is refused.
 TEST(Select, ForcedTileAndRaster) {
   SelectOptions options;
-  options.forced_kernel = pair_kernel;
-  options.forced_tile_n = 96;
-  options.forced_raster = Raster::hilbert;
+  options.forced.kernel = pair_kernel;
+  options.forced.tile_n = 96;
+  options.forced.raster = Raster::hilbert;
   const Choice choice = select(problem_of(4096, 4096, 512), nominal_b200, kernel_rows, options);
   EXPECT_EQ(choice.tile_n, 96);
   EXPECT_EQ(choice.raster, Raster::hilbert);
   EXPECT_EQ(select(problem_of(4096, 4096, 512, kn), nominal_b200, kernel_rows, options).tile_n, 96);
-  options.forced_kernel = "bwgemm_sm100_b16_256xNx64_4x1_pair";  // shares B, in whole boxes
+  options.forced.kernel = "bwgemm_sm100_b16_256xNx64_4x1_pair";  // shares B, in whole boxes
   const Error error = error_of<Error>(
       [&] { select(problem_of(4096, 4096, 512, kn), nominal_b200, kernel_rows, options); });
   EXPECT_THAT(error.what(), HasSubstr("each part of an N-major B must be whole boxes"));
@@ -156,7 +156,7 @@ TEST(Select, TilesInStepsOf16) {
 TEST(Select, SplitsOnBlackwell) {
   const Problem problem = problem_of(256, 256, 65536);
   SelectOptions options;
-  options.forced_kernel = pair_kernel;
+  options.forced.kernel = pair_kernel;
   options.workspace_bytes = 64 << 20;
   const Choice choice = select(problem, nominal_b200, kernel_rows, options);
   EXPECT_GT(choice.splits, 1);
@@ -168,7 +168,7 @@ TEST(Select, SplitsOnBlackwell) {
 TEST(Select, WithoutWorkspaceNothingIsSplit) {
   const Problem problem = problem_of(65, 65, 65537, kk);
   SelectOptions options;
-  options.forced_kernel = direct90;
+  options.forced.kernel = direct90;
   const Choice whole = select(problem, nominal_h200, kernel_rows, options);
   const KernelConfig& config = kernel_rows[static_cast<std::size_t>(whole.row)];
   EXPECT_EQ(config.family, Family::direct);
@@ -193,12 +193,12 @@ TEST(Select, WithoutWorkspaceNothingIsSplit) {
 // 133 tiles on 132 multiprocessors: one is cut into slices, the others are whole.
 TEST(Select, TilesOfTheLastWaveMayBeSliced) {
   SelectOptions options;
-  options.forced_kernel = "bwgemm_sm90_b16_kk_128x256x64_s4_u_coop";
-  options.forced_splits = 3;
+  options.forced.kernel = "bwgemm_sm90_b16_kk_128x256x64_s4_u_coop";
+  options.forced.splits = 3;
   options.workspace_bytes = 32 << 20;
   const Problem problem = problem_of(19 * 128, 7 * 256, 4096);
   const Choice choice = select(problem, nominal_h200, kernel_rows, options);
-  const KernelConfig& config = row_named(options.forced_kernel);
+  const KernelConfig& config = row_named(options.forced.kernel);
   EXPECT_EQ(choice.splits, 3);
   EXPECT_EQ(choice.sliced_tiles, 1);
   EXPECT_EQ(workspace_bytes(problem, config, choice), 3u * 128 * 256 * 4);
@@ -225,7 +225,7 @@ TEST(Select, TilesOfTheLastWaveMayBeSlicedOnPairs) {
 // Slices of a row need no margin over its whole tiles, and if forced, not even to be faster.
 TEST(Select, SlicesBesideWholeTilesOfTheirRow) {
   SelectOptions options;
-  options.forced_kernel = "bwgemm_sm100_b16_256xNx64_2x1_pair";
+  options.forced.kernel = "bwgemm_sm100_b16_256xNx64_2x1_pair";
   const auto choice = [&](std::int64_t extent) {
     return select(problem_of(extent, extent, extent), nominal_b200, kernel_rows, options);
   };
@@ -236,7 +236,7 @@ TEST(Select, SlicesBesideWholeTilesOfTheirRow) {
   EXPECT_LT(sliced.predicted_us, whole.predicted_us);
   EXPECT_GT(sliced.predicted_us, 0.97 * whole.predicted_us);
   EXPECT_EQ(faster_whole.splits, 1);
-  options.forced_splits = 2;
+  options.forced.splits = 2;
   EXPECT_EQ(choice(4096).splits, 2);
   EXPECT_GT(choice(4096).predicted_us, faster_whole.predicted_us);
 }
@@ -244,7 +244,7 @@ TEST(Select, SlicesBesideWholeTilesOfTheirRow) {
 // Two tiles of a narrow output share rows of A, the longer operand; of a flat one columns of B.
 TEST(Select, NeighboursShareTheLongerOperand) {
   SelectOptions options;
-  options.forced_kernel = "bwgemm_sm90_b16_kk_64x64x64_s13_coop";
+  options.forced.kernel = "bwgemm_sm90_b16_kk_64x64x64_s13_coop";
   const auto group = [&](std::int64_t m, std::int64_t n) {
     return select(problem_of(m, n, 4096), nominal_h200, kernel_rows, options).raster_group;
   };
@@ -300,7 +300,7 @@ TEST(Select, MultiprocessorTarget) {
   EXPECT_GT(select(problem, nominal_h200, kernel_rows, few).predicted_us, 2 * choice.predicted_us);
   const Choice alone = select(problem, nominal_b200, kernel_rows, one);
   EXPECT_EQ(kernel_rows[static_cast<std::size_t>(alone.row)].cluster.size(), 1);
-  one.forced_kernel = pair_kernel;
+  one.forced.kernel = pair_kernel;
   EXPECT_THAT(error_of<Error>([&] { select(problem, nominal_b200, kernel_rows, one); }).what(),
               HasSubstr("multiprocessors"));
 }

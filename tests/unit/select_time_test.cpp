@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/lines.h"
+#include "core/canonical_vectors.h"
 #include "kernels/rows.h"
 #include "problems.h"
 #include "select/select.h"
@@ -58,9 +58,10 @@ const std::vector<Kind>& kinds() {
       {"squares_mk", [](std::int64_t i) { return problem_of(256 * i, 256 * i, 256 * i, mk); }},
       {"squares_mn", [](std::int64_t i) { return problem_of(256 * i, 256 * i, 256 * i, mn); }},
       {"no_workspace", [](std::int64_t i) { return problem_of(64 + 32 * i, 4096, 4096); }, 0},
-      {"one_row", [](std::int64_t i) { return with_lines(problem_of(1, 1024 * i, 4096)); }},
+      {"one_row", [](std::int64_t i) { return canonical_vectors(problem_of(1, 1024 * i, 4096)); }},
       {"eight_rows", [](std::int64_t i) { return problem_of(8, 1024 * i, 4096); }},
-      {"one_column", [](std::int64_t i) { return with_lines(problem_of(1024 * i, 1, 4096)); }},
+      {"one_column",
+       [](std::int64_t i) { return canonical_vectors(problem_of(1024 * i, 1, 4096)); }},
       {"long_k", [](std::int64_t i) { return problem_of(64 * i, 256, 65536); }},
       {"batches", [](std::int64_t i) { return problem_of(128 + 8 * i, 128, 128, kk, {}, 64); }},
       {"bias_gelu",

@@ -55,20 +55,20 @@ TEST(Splits, ResidentClustersThatTheDriverCounted) {
 TEST(Splits, InClusters) {
   const Problem problem = problem_of(16, 1024, 8192);
   SelectOptions options;
-  options.forced_kernel = narrow;
+  options.forced.kernel = narrow;
   options.workspace_bytes = 32 << 20;
   const Choice cluster = select(problem, nominal_h200, kernel_rows, options);
-  EXPECT_EQ(cluster.sums, SliceSums::cluster);
+  EXPECT_EQ(cluster.reduction, SliceSums::cluster);
   EXPECT_THAT(std::vector({2, 4, 6}), Contains(cluster.splits));
   const KernelConfig& row = row_named(narrow);
   const Splits tried = splits_to_try(seen_by(row, problem), nominal_h200, row, 32 << 20, 0);
   EXPECT_THAT(std::vector(tried.number, tried.number + tried.count), IsSupersetOf({1, 2, 4, 6, 8}));
-  options.forced_sums = SliceSums::memory;
-  EXPECT_EQ(select(problem, nominal_h200, kernel_rows, options).sums, SliceSums::memory);
-  options.forced_sums = SliceSums::cluster;
-  options.forced_splits = 8;
-  EXPECT_EQ(select(problem, nominal_h200, kernel_rows, options).sums, SliceSums::memory);
-  options.forced_splits = 0;
+  options.forced.reduction = SliceSums::memory;
+  EXPECT_EQ(select(problem, nominal_h200, kernel_rows, options).reduction, SliceSums::memory);
+  options.forced.reduction = SliceSums::cluster;
+  options.forced.splits = 8;
+  EXPECT_EQ(select(problem, nominal_h200, kernel_rows, options).reduction, SliceSums::memory);
+  options.forced.splits = 0;
   options.workspace_bytes = 0;
   EXPECT_EQ(select(problem, nominal_h200, kernel_rows, options).splits, 1);
 }

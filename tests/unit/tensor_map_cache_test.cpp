@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cache of tensor maps: what it returns, what it forgets, what it costs.
-#include "plan/tensor_map_cache.h"
+#include "program/tensor_map_cache.h"
 
 #include <algorithm>
 #include <cstring>

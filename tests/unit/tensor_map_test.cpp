@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensor-map keys: every input is in the key and reaches the driver; refusals say all inputs.
-#include "plan/tensor_map.h"
+#include "program/tensor_map.h"
 
 #include <cstring>
 #include <gmock/gmock.h>

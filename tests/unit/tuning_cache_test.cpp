@@ -127,8 +127,8 @@ class TuningCaches : public ::testing::Test {
   void TearDown() override { fs::remove_all(folder_); }
   std::string path() const { return folder_ / "cache"; }
 
-  static constexpr Pick pick{0, 256, 1};
-  static constexpr Pick other{1, 256, 2};
+  static constexpr Recipe pick{0, 256, 1};
+  static constexpr Recipe other{1, 256, 2};
 
  private:
   fs::path folder_;

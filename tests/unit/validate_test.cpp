@@ -11,23 +11,28 @@
 #include <vector>
 
 #include "api/bench_command.h"
-#include "api/plan_cache.h"
 #include "core/error.h"
 #include "support/matmul_call.h"
 
 namespace bwgemm::test {
 namespace {
 
-MatmulArguments arguments_of(const MatmulCall& call) {
-  return {known_desc(&call.desc), call.alpha, call.a, call.b, call.beta, call.c, call.d};
+Arguments arguments_of(const MatmulCall& call) {
+  return matmul_arguments(&call.desc, call.alpha, call.a, call.b, call.beta, call.c, call.d);
 }
 
 Problem problem_of(const MatmulCall& call, bwgemmPointerMode_t mode = BWGEMM_POINTER_MODE_HOST) {
   return validated(arguments_of(call), mode);
 }
 
-MatmulKey key_of(const MatmulCall& call, bwgemmPointerMode_t mode = BWGEMM_POINTER_MODE_HOST) {
-  return plan_key(arguments_of(call), mode).value();
+// Its words.
+using Key = std::vector<std::uint64_t>;
+
+Key key_of(const MatmulCall& call, bwgemmPointerMode_t mode = BWGEMM_POINTER_MODE_HOST) {
+  Arguments arguments = arguments_of(call);
+  EXPECT_TRUE(keyed(arguments, mode));
+  const auto begin = arguments.key.words.begin();
+  return {begin, begin + static_cast<std::ptrdiff_t>(arguments.key.count)};
 }
 
 // Everything differs, so that nothing can be mistaken for something else. D in row order.
@@ -135,8 +140,7 @@ TEST(Validate, AGemmIsAMatmulWhoseDIsC) {
                            3,
                            BWGEMM_COMPUTE_32F,
                            99};
-  EXPECT_EQ(validated(gemm, BWGEMM_POINTER_MODE_HOST), problem_of(call));
-  EXPECT_EQ(addresses(gemm, true), addresses(arguments_of(call), true));
+  EXPECT_EQ(validated(bwgemm::arguments_of(gemm), BWGEMM_POINTER_MODE_HOST), problem_of(call));
 }
 
 TEST(Validate, WhatIsNotReadIsDropped) {
@@ -275,7 +279,7 @@ std::vector<Change> changes() {
       {"biasType", [](auto& c) { c.desc.biasType = BWGEMM_R_32F; }},
       {"auxMode", [](auto& c) { c.desc.auxMode = BWGEMM_AUX_DERIVATIVE; }},
       {"auxType", [](auto& c) { c.desc.auxType = BWGEMM_R_16F; }},
-      {"bias", [](auto& c) { c.desc.bias = made_up(0x1010); }},
+      {"bias", [](auto& c) { c.desc.bias = made_up(0x1012); }},
       {"no bias", [](auto& c) { c.desc.bias = nullptr; }},
       {"strideBias", [](auto& c) { ++c.desc.strideBias; }},
       {"no rowScale", [](auto& c) { c.desc.rowScale = nullptr; }},
@@ -288,7 +292,7 @@ std::vector<Change> changes() {
       {"strideAux", [](auto& c) { ++c.desc.strideAux; }},
       {"biasGradientOf", [](auto& c) { c.desc.biasGradientOf = BWGEMM_BIAS_GRADIENT_D_ROWS; }},
       {"biasGradientType", [](auto& c) { c.desc.biasGradientType = BWGEMM_R_32F; }},
-      {"biasGradient", [](auto& c) { c.desc.biasGradient = made_up(0x5010); }},
+      {"biasGradient", [](auto& c) { c.desc.biasGradient = made_up(0x5012); }},
       {"no biasGradient", [](auto& c) { c.desc.biasGradient = nullptr; }},
       {"strideBiasGradient", [](auto& c) { ++c.desc.strideBiasGradient; }},
       {"algo", [](auto& c) { c.desc.algo = 7; }},
@@ -304,26 +308,24 @@ std::vector<Change> changes() {
   };
 }
 
-TEST(PlanKeys, TellApartEveryMember) {
-  const MatmulKey key = key_of(odd_one());
-  std::set<std::array<std::uint64_t, std::tuple_size_v<decltype(key.words)>>> seen{key.words};
+TEST(CallKeys, TellApartEveryMember) {
+  std::set<Key> seen{key_of(odd_one())};
   for (const Change& change : changes()) {
     MatmulCall call = odd_one();
     change.make(call);
-    EXPECT_TRUE(seen.insert(key_of(call).words).second)
+    EXPECT_TRUE(seen.insert(key_of(call)).second)
         << change.name << " is not in the key, or has the place of another";
   }
-  EXPECT_TRUE(seen.insert(key_of(odd_one(), BWGEMM_POINTER_MODE_DEVICE).words).second);
+  EXPECT_TRUE(seen.insert(key_of(odd_one(), BWGEMM_POINTER_MODE_DEVICE)).second);
 }
 
 // Each word of the struct is in the key, also those that a later version appends.
-TEST(PlanKeys, HoldTheWholeStruct) {
+TEST(CallKeys, HoldTheWholeStruct) {
   const MatmulCall call = odd_one();
-  const MatmulArguments arguments = arguments_of(call);
-  const MatmulKey key = key_of(call);
+  const Key key = key_of(call);
   for (std::size_t byte = offsetof(bwgemmMatmulDesc_t, computeType); byte < sizeof call.desc;
        ++byte) {
-    MatmulArguments other = arguments;
+    MatmulCall other = call;
     reinterpret_cast<unsigned char*>(&other.desc)[byte] ^= 1;
     // Of an address only its alignment is.
     const std::size_t word = byte / 8 * 8;
@@ -334,13 +336,13 @@ TEST(PlanKeys, HoldTheWholeStruct) {
                                              word == offsetof(bwgemmMatmulDesc_t, biasGradient) ||
                                              word == offsetof(bwgemmMatmulDesc_t, workspace));
     if (!is_address) {
-      EXPECT_NE(plan_key(other, BWGEMM_POINTER_MODE_HOST), key) << "byte " << byte;
+      EXPECT_NE(key_of(other), key) << "byte " << byte;
     }
   }
 }
 
-TEST(PlanKeys, AreTheSameForOtherAddressesAndScalars) {
-  const MatmulKey key = key_of(odd_one());
+TEST(CallKeys, AreTheSameForOtherAddressesAndScalars) {
+  const Key key = key_of(odd_one());
   MatmulCall call = odd_one();
   const float two = 2;
   call.alpha = call.beta = &two;
@@ -351,13 +353,46 @@ TEST(PlanKeys, AreTheSameForOtherAddressesAndScalars) {
   EXPECT_EQ(key_of(call), key);
 }
 
-TEST(PlanKeys, NoneForWhatLaunchesNothingOrLacksAlpha) {
+// What a call does not set is no part of its key, and the struct that it stands for is whole.
+TEST(CallKeys, OfPlainProductsAreShort) {
+  const MatmulCall plain;
+  const std::size_t words = key_of(plain).size();
+  EXPECT_EQ(words, 20u);
+  for (const MatmulCall& call : {MatmulCall::with_bias(), MatmulCall::with_gradient()})
+    EXPECT_GT(key_of(call).size(), words);
+  MatmulCall with_workspace;
+  with_workspace.desc.workspaceSize = 1;
+  EXPECT_EQ(key_of(with_workspace).size(), words + 3);
+  for (const MatmulCall& call : {plain, MatmulCall::with_gradient(), with_workspace, odd_one()}) {
+    const bwgemmMatmulDesc_t desc = desc_of(arguments_of(call));
+    EXPECT_EQ(std::memcmp(&desc, &call.desc, sizeof desc), 0);
+  }
+}
+
+// Maps of unaligned operands depend on where in 16 bytes they start.
+TEST(CallKeys, TellApartPlacesOfUnalignedOperands) {
+  std::set<Key> seen;
+  for (std::uintptr_t place = 0; place < 16; ++place) {
+    MatmulCall call;
+    call.a = made_up(0x7f0000000000 + place);
+    EXPECT_TRUE(seen.insert(key_of(call)).second) << place;
+    call.a = made_up(0x7f0000100000 + place);
+    EXPECT_FALSE(seen.insert(key_of(call)).second) << place;
+  }
+}
+
+TEST(CallKeys, NoneForWhatLaunchesNothingOrLacksAlpha) {
+  const auto has_key = [](const MatmulCall& call) {
+    Arguments arguments = arguments_of(call);
+    return keyed(arguments, BWGEMM_POINTER_MODE_HOST);
+  };
   MatmulCall call;
+  EXPECT_TRUE(has_key(call));
   call.alpha = nullptr;
-  EXPECT_FALSE(plan_key(arguments_of(call), BWGEMM_POINTER_MODE_HOST).has_value());
+  EXPECT_FALSE(has_key(call));
   call = {};
   call.desc.m = 0;
-  EXPECT_FALSE(plan_key(arguments_of(call), BWGEMM_POINTER_MODE_HOST).has_value());
+  EXPECT_FALSE(has_key(call));
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "gpu/fused_problems.h"
 #include "kernels/rows.h"
-#include "plan/plan.h"
+#include "program/product.h"
 #include "vgpu/driver/tensor_map_check.h"
 
 namespace bwgemm::vgpu::mutate {
@@ -79,6 +79,14 @@ std::string described(const RowProblem& problem) {
   return text.str();
 }
 
+Arguments given(const CallArguments& call) {
+  const bwgemmMatmulDesc_t& desc = call.desc;
+  Arguments arguments =
+      matmul_arguments(&desc, call.alpha, call.a, call.b, call.beta, call.c, call.d);
+  arguments.is_gemm = call.is_gemm;
+  return arguments;
+}
+
 }  // namespace
 
 std::uint64_t LaunchCase::add(GlobalMemory& layout, Buffer buffer) {
@@ -133,8 +141,8 @@ std::uint64_t LaunchCase::add_scratch(GlobalMemory& layout, std::size_t bytes, b
 }
 
 // What bwgemmMatmul would be given, or bwgemmGemmEx where nothing is fused.
-MatmulArguments LaunchCase::add_operands(GlobalMemory& layout, const KernelConfig& row,
-                                         const RowProblem& problem) {
+CallArguments LaunchCase::add_operands(GlobalMemory& layout, const KernelConfig& row,
+                                       const RowProblem& problem) {
   const GemmCase& gemm = problem.gemm;
   const bool ta = gemm.transa != BWGEMM_OP_N, tb = gemm.transb != BWGEMM_OP_N;
   const bool has_gate = problem.fusing && problem.fusing->gate != BWGEMM_GATE_NONE;
@@ -146,7 +154,7 @@ MatmulArguments LaunchCase::add_operands(GlobalMemory& layout, const KernelConfi
   d = Matrix(gemm.output, d.rows(), d.columns(), d.ld(), d.batch(), d.stride());
   if (gemm.fill_c != test::Fill::poison) fill_matrix(d, test::Fill::integers, 3 * gemm.seed + 2);
 
-  MatmulArguments arguments{};
+  CallArguments arguments{};
   bwgemmMatmulDesc_t& desc = arguments.desc = BWGEMM_MATMUL_DESC_INIT;
   desc.transa = gemm.transa, desc.transb = gemm.transb;
   desc.m = gemm.m, desc.n = gemm.n, desc.k = gemm.k;
@@ -173,7 +181,7 @@ MatmulArguments LaunchCase::add_operands(GlobalMemory& layout, const KernelConfi
 }
 
 void LaunchCase::add_fused(GlobalMemory& layout, const RowProblem& problem,
-                           MatmulArguments& arguments) {
+                           CallArguments& arguments) {
   const GemmCase& gemm = problem.gemm;
   const test::Fusing& fusing = *problem.fusing;
   bwgemmMatmulDesc_t& desc = arguments.desc;
@@ -216,7 +224,7 @@ void LaunchCase::add_fused(GlobalMemory& layout, const RowProblem& problem,
 }
 
 // Arrays of pointers to where the batches lie, in their place.
-void LaunchCase::add_pointers(GlobalMemory& layout, MatmulArguments& arguments) {
+void LaunchCase::add_pointers(GlobalMemory& layout, CallArguments& arguments) {
   bwgemmMatmulDesc_t& desc = arguments.desc;
   desc.batchMode = BWGEMM_BATCH_MODE_POINTER_ARRAY;
   const auto array_of = [&](const void* first, std::int64_t stride, std::int32_t type) {
@@ -244,43 +252,48 @@ std::optional<LaunchCase> LaunchCase::make(const KernelConfig& row, const RowPro
     made.name_.append(" on ").append(std::to_string(variation.clusters)).append(" clusters");
   made.twice_ = variation.twice;
   GlobalMemory layout;
-  MatmulArguments arguments = made.add_operands(layout, row, problem);
+  CallArguments arguments = made.add_operands(layout, row, problem);
   if (variation.twice) arguments.c = arguments.d = const_cast<void*>(arguments.a);
   try {
-    const Problem valid = validated(
-        arguments, problem.device_scalars ? BWGEMM_POINTER_MODE_DEVICE : BWGEMM_POINTER_MODE_HOST);
+    const ValidProblem valid =
+        validated(given(arguments),
+                  problem.device_scalars ? BWGEMM_POINTER_MODE_DEVICE : BWGEMM_POINTER_MODE_HOST);
     const KernelName kernel = kernel_name(row);
-    PlanContext context{facts_of(row), problem.clusters * row.cluster.size(), 0, 0, nullptr, {}};
+    ProductContext context{facts_of(row), problem.clusters * row.cluster.size(), 0, 0, 0};
     context.resident_clusters = context.facts.sm_count / row.cluster.size() * row.ctas_per_sm;
     SelectOptions options{};
-    options.forced_kernel = kernel.view();
-    options.forced_splits = test::forced_splits(row, problem.slices);
-    options.forced_sums =
+    options.forced.kernel = kernel.view();
+    options.forced.splits = test::forced_splits(row, problem.slices);
+    options.forced.reduction =
         problem.slices == test::Slices::in_cluster ? SliceSums::cluster : SliceSums::memory;
-    options.forced_tile_n = problem.tile_n;
-    options.forced_raster = problem.raster;
+    options.forced.tile_n = problem.tile_n;
+    options.forced.raster = problem.raster;
     options.sm_count_target = context.sm_limit;
     options.workspace_bytes = most_workspace;
     const Choice choice = select(valid, context.facts, kernel_rows, options);
     context.resident_slice_clusters = context.facts.sm_count / choice.splits;
+    const Values base = values_of(valid, false);
+    Part part;
+    add_product(valid, provenance(valid, false), base, row, choice, context, part);
+    Values values = base;
     if (choice.splits > 1) {
-      context.scratch.partials = reinterpret_cast<float*>(
-          made.add_scratch(layout, workspace_bytes(valid, row, choice), false));
-      context.scratch.arrivals = reinterpret_cast<std::uint32_t*>(
-          made.add_scratch(layout, arrival_count(row, choice) * sizeof(std::uint32_t), true));
+      values[Argument::workspace] =
+          made.add_scratch(layout, workspace_bytes(valid, row, choice), false);
+      values[Argument::counters] =
+          made.add_scratch(layout, arrival_count(row, choice) * sizeof(std::uint32_t), true);
     }
     TensorMapCache maps(encode_tiled);
-    context.maps = &maps;
-    const Plan plan = make_plan(valid, row, choice, context);
+    part.move_to(values, maps);
+    const Step& step = part.steps()[0];
     made.request_.kernel = kernel.view();
     made.request_.grid = {static_cast<std::uint32_t>(
-        variation.clusters > 0 ? std::min(plan.grid, variation.clusters * plan.cluster)
-                               : plan.grid)};
-    made.request_.block = {static_cast<std::uint32_t>(plan.shape.threads)};
-    made.request_.cluster_size = static_cast<std::uint32_t>(plan.cluster);
-    made.request_.dynamic_shared_bytes = static_cast<std::uint32_t>(plan.shape.smem_bytes);
-    made.request_.parameters.resize(plan.params_bytes);
-    std::memcpy(made.request_.parameters.data(), &plan.params, plan.params_bytes);
+        variation.clusters > 0 ? std::min(step.grid, variation.clusters * step.cluster)
+                               : step.grid)};
+    made.request_.block = {static_cast<std::uint32_t>(step.threads)};
+    made.request_.cluster_size = static_cast<std::uint32_t>(step.cluster);
+    made.request_.dynamic_shared_bytes = static_cast<std::uint32_t>(step.smem_bytes);
+    made.request_.parameters.resize(part.bytes());
+    std::memcpy(made.request_.parameters.data(), part.params(), part.bytes());
   } catch (const Error& error) {
     if (error.status() == BWGEMM_STATUS_NOT_SUPPORTED) return std::nullopt;
     throw;

@@ -17,6 +17,14 @@
 
 namespace bwgemm::vgpu::mutate {
 
+// What bwgemmMatmul takes, or, where it is a GEMM, bwgemmGemmEx.
+struct CallArguments {
+  bwgemmMatmulDesc_t desc;
+  const void *alpha, *a, *b, *beta, *c;
+  void* d;
+  bool is_gemm;
+};
+
 // How one run is scheduled.
 struct Schedule {
   bool is_adversarial;
@@ -64,10 +72,10 @@ class LaunchCase {
   std::uint64_t add_vector(GlobalMemory& layout, Dtype type, std::int64_t elements,
                            const test::GemmCase& gemm, std::uint64_t seed);
   std::uint64_t add_scratch(GlobalMemory& layout, std::size_t bytes, bool is_zero);
-  void add_fused(GlobalMemory& layout, const test::RowProblem& problem, MatmulArguments& arguments);
-  void add_pointers(GlobalMemory& layout, MatmulArguments& arguments);
-  MatmulArguments add_operands(GlobalMemory& layout, const KernelConfig& row,
-                               const test::RowProblem& problem);
+  void add_fused(GlobalMemory& layout, const test::RowProblem& problem, CallArguments& arguments);
+  void add_pointers(GlobalMemory& layout, CallArguments& arguments);
+  CallArguments add_operands(GlobalMemory& layout, const KernelConfig& row,
+                             const test::RowProblem& problem);
 
   std::string name_;
   std::vector<Buffer> buffers_;  // in the order in which they are allocated

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// The struct is taken word by word: its members fill whole words, group by group.
+#include "api/arguments.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <optional>
+#include <type_traits>
+
+#include "api/rules.h"
+#include "core/hash.h"
+#include "core/problem.h"
+
+namespace bwgemm {
+namespace {
+
+constexpr std::size_t word_bytes = sizeof(std::uint64_t);
+constexpr bwgemmMatmulDesc_t defaults = BWGEMM_MATMUL_DESC_INIT;
+// The size of the struct in the first version that had it.
+constexpr std::uint32_t first_desc_size = offsetof(bwgemmMatmulDesc_t, biasGradientOf);
+static_assert(std::has_unique_object_representations_v<bwgemmMatmulDesc_t>);
+static_assert(offsetof(bwgemmMatmulDesc_t, gate) % word_bytes == 0);
+
+// Words of the struct, from the first to the one behind the last.
+struct Group {
+  unsigned bit;
+  std::size_t begin, end;
+
+  std::size_t size() const { return end - begin; }
+};
+constexpr Group group_from(unsigned bit, std::size_t begin, std::size_t end) {
+  return {bit, begin / word_bytes, end / word_bytes};
+}
+constexpr Group product = group_from(0, 0, offsetof(bwgemmMatmulDesc_t, gate));
+constexpr std::array groups = {
+    group_from(group::epilogue, offsetof(bwgemmMatmulDesc_t, gate),
+               offsetof(bwgemmMatmulDesc_t, algo)),
+    group_from(group::settings, offsetof(bwgemmMatmulDesc_t, algo), first_desc_size),
+    group_from(group::gradient, first_desc_size, sizeof(bwgemmMatmulDesc_t))};
+
+const std::byte* at_word(const bwgemmMatmulDesc_t& desc, std::size_t word) {
+  return reinterpret_cast<const std::byte*>(&desc) + word * word_bytes;
+}
+
+bool is_default(const bwgemmMatmulDesc_t& desc, const Group& group) {
+  std::uint64_t differing = 0;
+  for (std::size_t word = group.begin; word < group.end; ++word) {
+    std::uint64_t given = 0, usual = 0;
+    std::memcpy(&given, at_word(desc, word), sizeof given);
+    std::memcpy(&usual, at_word(defaults, word), sizeof usual);
+    differing |= given ^ usual;
+  }
+  return differing == 0;
+}
+
+// In the form of this version.
+bwgemmMatmulDesc_t known_desc(const bwgemmMatmulDesc_t& desc) {
+  const std::uint32_t size = desc.structSize;
+  check_struct_size("structSize", size, first_desc_size, sizeof desc);
+  bwgemmMatmulDesc_t known = defaults;
+  std::memcpy(&known, &desc, std::min<std::size_t>(size, sizeof known));
+  known.structSize = sizeof known;
+  const auto* bytes = reinterpret_cast<const unsigned char*>(&desc);
+  for (std::size_t i = sizeof known; i < size; ++i)
+    if (bytes[i] != 0)
+      unsupported("structSize is ", size, ", and byte ", i,
+                  " is not 0: a member that this version of the library does not know");
+  return known;
+}
+
+// Log2 of the alignment, up to that of `most`; 16 for null.
+std::uint64_t traits(const void* pointer, std::uintptr_t most = 256) {
+  const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+  return address == 0 ? 16 : static_cast<std::uint64_t>(std::countr_zero(address | most));
+}
+
+// The same of an operand of the product; where that is less than 16 bytes, how far behind 16 bytes
+// it starts, on which the maps of unaligned operands depend.
+std::uint64_t operand_traits(const void* pointer) {
+  const std::uint64_t behind = reinterpret_cast<std::uintptr_t>(pointer) % 16;
+  return behind == 0 ? traits(pointer) : 16 + behind;
+}
+
+// 0: a number, 1: zero, 2: on the device; nothing if it is neither.
+std::optional<std::uint64_t> scalar_traits(const void* scalar, bwgemmPointerMode_t mode) {
+  if (scalar == nullptr) return std::nullopt;
+  if (mode == BWGEMM_POINTER_MODE_DEVICE) {
+    if (reinterpret_cast<std::uintptr_t>(scalar) % alignof(float) != 0) return std::nullopt;
+    return 2;
+  }
+  float value = 0;
+  std::memcpy(&value, scalar, sizeof value);
+  return is_zero(value) ? 1 : 0;
+}
+
+void set_scalar(Values& values, Argument argument, const void* scalar, bwgemmPointerMode_t mode) {
+  if (scalar == nullptr) return;  // a zero
+  if (mode == BWGEMM_POINTER_MODE_DEVICE) return values.set(argument, scalar);
+  float value = 0;
+  std::memcpy(&value, scalar, sizeof value);
+  values.set(argument, value);
+}
+
+// The group's words, of whose addresses the key has only traits.
+std::uint64_t* add(const bwgemmMatmulDesc_t& desc, const Group& group, CallKey& key) {
+  std::uint64_t* const words = &key.words[key.count];
+  std::memcpy(words, at_word(desc, group.begin), group.size() * word_bytes);
+  key.count += group.size();
+  return words - group.begin;  // of which the struct's k-th word is the k-th
+}
+
+void add_epilogue(const bwgemmMatmulDesc_t& desc, Arguments& arguments) {
+  std::uint64_t* const words = add(desc, groups[0], arguments.key);
+  const auto take = [&](std::size_t member, const void* from, std::uintptr_t most) {
+    words[member / word_bytes] = traits(from, most);
+    return from;
+  };
+  constexpr std::uintptr_t element = alignof(float);  // kernels read vectors by elements
+  arguments.bias = take(offsetof(bwgemmMatmulDesc_t, bias), desc.bias, element);
+  arguments.row_scale = take(offsetof(bwgemmMatmulDesc_t, rowScale), desc.rowScale, element);
+  arguments.column_scale =
+      take(offsetof(bwgemmMatmulDesc_t, columnScale), desc.columnScale, element);
+  arguments.aux = take(offsetof(bwgemmMatmulDesc_t, aux), desc.aux, 256);
+}
+
+void add_settings(const bwgemmMatmulDesc_t& desc, Arguments& arguments) {
+  std::uint64_t* const words = add(desc, groups[1], arguments.key);
+  words[offsetof(bwgemmMatmulDesc_t, workspace) / word_bytes] = traits(desc.workspace);
+  arguments.workspace = desc.workspace;
+  arguments.workspace_size = desc.workspaceSize;
+  arguments.algo = desc.algo;
+}
+
+void add_gradient(const bwgemmMatmulDesc_t& desc, Arguments& arguments) {
+  std::uint64_t* const words = add(desc, groups[2], arguments.key);
+  words[offsetof(bwgemmMatmulDesc_t, biasGradient) / word_bytes] =
+      traits(desc.biasGradient, alignof(float));
+  arguments.bias_gradient = desc.biasGradient;
+}
+
+void take(const bwgemmMatmulDesc_t& desc, Arguments& arguments) {
+  arguments.key.count = 1;
+  arguments.groups = 0;
+  arguments.algo = -1;
+  add(desc, product, arguments.key);
+  constexpr std::array adders = {add_epilogue, add_settings, add_gradient};
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    if (is_default(desc, groups[i])) continue;
+    arguments.groups |= groups[i].bit;
+    adders[i](desc, arguments);
+  }
+}
+
+// A member that is an address, given back to it.
+template <class Pointer>
+void restore(Pointer& member, const void* address) {
+  member = static_cast<Pointer>(const_cast<void*>(address));
+}
+
+}  // namespace
+
+CallKey& CallKey::operator=(const CallKey& other) {
+  count = other.count;
+  std::copy_n(other.words.begin(), count, words.begin());
+  return *this;
+}
+
+std::uint64_t CallKey::hash() const {
+  constexpr std::size_t usual = 1 + product.end;  // which the compiler unrolls
+  return hash_of_sum(mixed(words.data(), 0, usual) + mixed(words.data(), usual, count));
+}
+
+bool CallKey::operator==(const CallKey& other) const {
+  return count == other.count &&
+         std::memcmp(words.data(), other.words.data(), count * word_bytes) == 0;
+}
+
+Arguments matmul_arguments(const bwgemmMatmulDesc_t* desc, const void* alpha, const void* a,
+                           const void* b, const void* beta, const void* c, void* d) {
+  require(desc != nullptr, "desc is null but must be a struct");
+  Arguments arguments;
+  if (desc->structSize == sizeof *desc)
+    take(*desc, arguments);
+  else
+    take(known_desc(*desc), arguments);
+  arguments.alpha = alpha, arguments.beta = beta;
+  arguments.a = a, arguments.b = b, arguments.c = c, arguments.d = d;
+  arguments.is_gemm = false;
+  return arguments;
+}
+
+bwgemmMatmulDesc_t desc_of(const Arguments& arguments) {
+  bwgemmMatmulDesc_t desc = defaults;
+  const std::uint64_t* words = arguments.key.words.data() + 1;
+  const auto restore_group = [&](const Group& group) {
+    std::memcpy(reinterpret_cast<std::byte*>(&desc) + group.begin * word_bytes, words,
+                group.size() * word_bytes);
+    words += group.size();
+  };
+  restore_group(product);
+  for (const Group& group : groups)
+    if (arguments.has(group.bit)) restore_group(group);
+  if (arguments.has(group::epilogue)) {
+    restore(desc.bias, arguments.bias);
+    restore(desc.rowScale, arguments.row_scale);
+    restore(desc.columnScale, arguments.column_scale);
+    restore(desc.aux, arguments.aux);
+  }
+  if (arguments.has(group::settings)) desc.workspace = arguments.workspace;
+  if (arguments.has(group::gradient)) restore(desc.biasGradient, arguments.bias_gradient);
+  desc.algo = arguments.algo;
+  return desc;
+}
+
+bool keyed(Arguments& arguments, bwgemmPointerMode_t pointer_mode) {
+  const auto is_positive = [&](std::size_t member) {
+    return static_cast<std::int64_t>(arguments.key.words[1 + member / word_bytes]) > 0;
+  };
+  if (!is_positive(offsetof(bwgemmMatmulDesc_t, m)) ||
+      !is_positive(offsetof(bwgemmMatmulDesc_t, n)) ||
+      !is_positive(offsetof(bwgemmMatmulDesc_t, batchCount)))
+    return false;
+  const auto alpha = scalar_traits(arguments.alpha, pointer_mode);
+  // In bwgemmMatmul null is a zero in either mode.
+  const auto beta = arguments.beta != nullptr || arguments.is_gemm
+                        ? scalar_traits(arguments.beta, pointer_mode)
+                        : std::optional<std::uint64_t>(1);
+  if (!alpha || !beta) return false;
+  const std::uint64_t algo =
+      arguments.is_gemm ? static_cast<std::uint32_t>(arguments.algo) : std::uint64_t{0};
+  arguments.key.words[0] = operand_traits(arguments.a) | operand_traits(arguments.b) << 5 |
+                           traits(arguments.c) << 10 | traits(arguments.d) << 15 | *alpha << 20 |
+                           *beta << 22 | std::uint64_t{arguments.c == arguments.d} << 24 |
+                           std::uint64_t{arguments.is_gemm} << 25 |
+                           std::uint64_t{arguments.groups} << 26 | algo << 32;
+  return true;
+}
+
+Values values_of(const Arguments& arguments, bwgemmPointerMode_t pointer_mode) {
+  Values values;
+  set_scalar(values, Argument::alpha, arguments.alpha, pointer_mode);
+  set_scalar(values, Argument::beta, arguments.beta, pointer_mode);
+  values.set(Argument::a, arguments.a);
+  values.set(Argument::b, arguments.b);
+  values.set(Argument::c, arguments.c);
+  values.set(Argument::d, arguments.d);
+  if (arguments.has(group::epilogue)) {
+    values.set(Argument::bias, arguments.bias);
+    values.set(Argument::row_scale, arguments.row_scale);
+    values.set(Argument::column_scale, arguments.column_scale);
+    values.set(Argument::aux, arguments.aux);
+  }
+  if (arguments.has(group::gradient)) values.set(Argument::bias_gradient, arguments.bias_gradient);
+  return values;
+}
+
+}  // namespace bwgemm

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Arguments: what a call of any entry was given, taken apart when it comes in: the key of all calls
+// that are alike but for addresses and values of scalars, and those.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "bwgemm/bwgemm.h"
+#include "program/part.h"
+
+namespace bwgemm {
+
+// Members of bwgemmMatmulDesc_t behind the product's, which most calls leave as
+// BWGEMM_MATMUL_DESC_INIT has them. A group that is as there is absent.
+namespace group {
+inline constexpr unsigned epilogue = 1;  // gate to ldaux
+inline constexpr unsigned settings = 2;  // algo to workspaceSize
+inline constexpr unsigned gradient = 4;  // biasGradientOf to strideBiasGradient
+}  // namespace group
+
+// The words of bwgemmMatmulDesc_t but those of absent groups, behind a word that says which these
+// are. Of pointers a key has whether they are null and their alignment, up to 256 bytes or to an
+// element of a vector, of unaligned A and B their place in 16 bytes, and whether D is C; of scalars
+// whether they are on the device or known zeros.
+struct CallKey {
+  static constexpr std::size_t most_words = sizeof(bwgemmMatmulDesc_t) / sizeof(std::uint64_t) + 1;
+
+  std::size_t count;
+  std::array<std::uint64_t, most_words> words;  // so many of them are filled
+
+  CallKey() {}  // fills nothing: a call is too short for that
+  CallKey(const CallKey& other) { *this = other; }
+  CallKey& operator=(const CallKey& other);
+
+  std::uint64_t hash() const;
+  bool operator==(const CallKey& other) const;
+};
+
+struct Arguments {
+  CallKey key;  // without the first word: see keyed()
+  const void *alpha, *a, *b, *beta, *c;
+  void* d;
+  // Members of present groups.
+  const void *bias, *row_scale, *column_scale, *aux, *bias_gradient;
+  void* workspace;
+  std::uint64_t workspace_size;
+  std::int64_t algo;  // of absent settings: -1, or cuBLAS's
+  unsigned groups;
+  bool is_gemm;  // of an entry that cuBLAS has: C is D, beta is not null
+
+  bool has(unsigned wanted) const { return (groups & wanted) != 0; }
+};
+
+// The parameters of bwgemmGemmStridedBatchedEx in their order. Other entries that cuBLAS has are
+// special cases. Nothing but Arguments is made of them.
+struct GemmArguments {
+  bwgemmOperation_t transa, transb;
+  std::int64_t m, n, k;
+  const void* alpha;
+  const void* a;
+  bwgemmDataType_t a_type;
+  std::int64_t lda, stride_a;
+  const void* b;
+  bwgemmDataType_t b_type;
+  std::int64_t ldb, stride_b;
+  const void* beta;
+  void* c;
+  bwgemmDataType_t c_type;
+  std::int64_t ldc, stride_c;
+  std::int64_t batch_count;
+  bwgemmComputeType_t compute_type;
+  int algo;
+  bwgemmBatchMode_t batch_mode = BWGEMM_BATCH_MODE_STRIDED;
+};
+
+// Inline, so that each parameter is written to its place and nowhere else, in whole words, as the
+// key is read.
+[[gnu::always_inline]] inline Arguments arguments_of(const GemmArguments& given) {
+  static_assert(BWGEMM_ORDER_COL == 0 && BWGEMM_ACTIVATION_NONE == 0);
+  const auto word = [](std::int64_t value) { return static_cast<std::uint64_t>(value); };
+  const auto pair = [](auto first, auto second) {
+    return std::uint64_t{static_cast<std::uint32_t>(first)} |
+           std::uint64_t{static_cast<std::uint32_t>(second)} << 32;
+  };
+  Arguments arguments;
+  std::uint64_t* to = arguments.key.words.data() + 1;
+  *to++ = pair(sizeof(bwgemmMatmulDesc_t), given.compute_type);
+  *to++ = pair(given.transa, given.transb);
+  *to++ = word(given.m), *to++ = word(given.n), *to++ = word(given.k);
+  *to++ = pair(given.a_type, given.b_type);
+  *to++ = pair(given.c_type, given.c_type);
+  *to++ = 0, *to++ = 0;  // column order
+  *to++ = word(given.lda), *to++ = word(given.ldb);
+  *to++ = word(given.ldc), *to++ = word(given.ldc);
+  *to++ = word(given.batch_count);
+  *to++ = word(given.stride_a), *to++ = word(given.stride_b);
+  *to++ = word(given.stride_c), *to++ = word(given.stride_c);
+  *to++ = pair(given.batch_mode, BWGEMM_ACTIVATION_NONE);
+  arguments.key.count = static_cast<std::size_t>(to - arguments.key.words.data());
+  arguments.alpha = given.alpha, arguments.beta = given.beta;
+  arguments.a = given.a, arguments.b = given.b, arguments.c = given.c, arguments.d = given.c;
+  arguments.algo = given.algo, arguments.groups = 0, arguments.is_gemm = true;
+  return arguments;
+}
+
+// As bwgemmMatmul takes them. Error unless the struct is one of some version.
+Arguments matmul_arguments(const bwgemmMatmulDesc_t* desc, const void* alpha, const void* a,
+                           const void* b, const void* beta, const void* c, void* d);
+
+// As bwgemmMatmul takes it, in the form of this version.
+bwgemmMatmulDesc_t desc_of(const Arguments& arguments);
+
+// Fills the first word of the key. False for calls that launch nothing or lack a scalar.
+bool keyed(Arguments& arguments, bwgemmPointerMode_t pointer_mode);
+
+// What the call's program is moved to; workspace and counters are left 0.
+Values values_of(const Arguments& arguments, bwgemmPointerMode_t pointer_mode);
+
+}  // namespace bwgemm

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Program: all that a call launches. ProgramCache: the programs of one handle's calls, by
+// everything of a call but addresses and the values of scalars, so that a warm call validates,
+// selects and builds nothing: an equal call was legal before. Of bounded size; takes heap for a new
+// program, not for a known one. Settings that change programs are not in the key: their setters
+// clear the cache.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "api/arguments.h"
+#include "launch/scratch.h"
+#include "program/part.h"
+
+namespace bwgemm {
+
+struct Program {
+  std::vector<Part> parts;  // in their order
+  ScratchNeed need;         // of each part: they use the same scratch
+  bool uses_scratch = false;
+};
+
+class ProgramCache {
+ public:
+  ProgramCache() : sets_(std::make_unique<Set[]>(set_count)) {}
+
+  // While the lock lives, no other thread moves or replaces the program.
+  struct Found {
+    std::unique_lock<std::mutex> lock;
+    const std::shared_ptr<Program>* program;  // null: there is none
+  };
+  Found find(const CallKey& key);
+
+  // Each call that is not found validates and selects.
+  struct Counters {
+    std::uint64_t found = 0, not_found = 0;
+  };
+  Counters counters() const;
+
+  // How often it was cleared. A program belongs to the generation that was read before anything was
+  // chosen for it.
+  std::uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
+
+  // In place of an equal key's, or of the program of its set that was not used for longest. A
+  // program of an earlier generation is dropped: what it was chosen by no longer holds.
+  void insert(const CallKey& key, Program program, std::uint64_t generation);
+  void clear();
+
+ private:
+  static constexpr std::size_t set_count = 64;
+  static constexpr std::size_t ways = 4;
+
+  struct Entry {
+    CallKey key;
+    std::shared_ptr<Program> program;
+  };
+  struct alignas(64) Set {
+    mutable std::mutex mutex;
+    std::uint64_t clock = 0;
+    Counters counters{};
+    std::array<std::uint64_t, ways> last_use{};  // 0: empty
+    std::array<std::uint64_t, ways> hashes{};
+    std::array<std::unique_ptr<Entry>, ways> entries;
+  };
+
+  static std::optional<std::size_t> way_of(const Set& set, std::uint64_t hash, const CallKey& key);
+
+  std::unique_ptr<Set[]> sets_;
+  std::atomic<std::uint64_t> generation_{0};
+};
+
+}  // namespace bwgemm

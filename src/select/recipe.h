@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recipe: how a product is computed: the kernel and all that is chosen with it. Selection chooses
+// one, an algo value names one, the tuning cache keeps one.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "kernels/raster.h"
+#include "select/copies.h"
+#include "select/splits.h"
+
+namespace bwgemm {
+
+struct Recipe {
+  int row = 0;     // index into the rows
+  int tile_n = 0;  // the config's, or the run-time value
+  int splits = 1;  // split-K: slices of k; 1: none
+  Raster raster = Raster::grouped;
+  Operands operands = Operands::in_place;
+  // Where the sums of slices are added. Open in what is picked or kept: the rest decides.
+  std::optional<SliceSums> reduction = std::nullopt;
+
+  bool operator==(const Recipe&) const = default;
+};
+
+// What of a recipe somebody has decided, where a kernel can do it. "", 0 or nothing: is chosen.
+struct ForcedRecipe {
+  std::string_view kernel = {};
+  int splits = 0;
+  int tile_n = 0;  // where the config leaves it to the launch
+  std::optional<Raster> raster = std::nullopt;
+  std::optional<SliceSums> reduction = std::nullopt;
+  std::optional<Operands> operands = std::nullopt;  // of a forced kernel else in place
+
+  bool operator==(const ForcedRecipe&) const = default;
+  bool any() const { return *this != ForcedRecipe{}; }
+  bool has_kernel() const { return !kernel.empty(); }
+  bool allows(SliceSums one) const { return reduction.value_or(one) == one; }
+  bool allows(Operands one) const { return operands.value_or(one) == one; }
+};
+
+}  // namespace bwgemm
