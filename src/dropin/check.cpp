@@ -132,7 +132,7 @@ cublasStatus_t check(Handle& handle, const Call& call, const CallSettings& setti
   Reason reason = Reason::unchecked;
   std::unique_ptr<OurSide> ours;
   try {
-    require(device() != nullptr && device()->can_check());
+    require(!call.is_lt() && device() != nullptr && device()->can_check());
     ours = std::make_unique<OurSide>(our_side(handle, call, settings, reason));
   } catch (const std::exception&) {  // of this file, or no memory
   }

@@ -6,6 +6,7 @@
 
 #include "dropin/call.h"
 #include "dropin/cublas.h"
+#include "dropin/lt_read.h"
 
 namespace bwgemm::dropin {
 
@@ -26,5 +27,6 @@ class RealCall {
 
 // `caller`: the address that the program's call returns to.
 cublasStatus_t dispatch(const Call& call, const void* caller, const RealCall& real);
+cublasStatus_t dispatch_lt(const LtArguments& arguments, const void* caller, const RealCall& real);
 
 }  // namespace bwgemm::dropin
