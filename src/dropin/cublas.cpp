@@ -12,6 +12,7 @@
 
 #include "dropin/fork.h"
 #include "dropin/settings.h"
+#include "dropin/symbols.h"
 
 namespace bwgemm::dropin {
 
@@ -39,7 +40,7 @@ constinit std::atomic<const Copy*> copies[16] = {};
 
 template <class Function>
 void find(void* library, const char* name, Function*& function) {
-  function = reinterpret_cast<Function*>(dlsym(library, name));
+  function = reinterpret_cast<Function*>(real_symbol(library, name));
 }
 
 Cublas functions_of(void* library) {
@@ -101,7 +102,7 @@ void* if_loaded(const char* path) {
 const void* landmark_in(const char* path, const Family& family) {
   void* const library = if_loaded(path);
   if (library == nullptr) return nullptr;
-  const void* const found = dlsym(library, family.landmark);
+  const void* const found = real_symbol(library, family.landmark);
   dlclose(library);  // which only counts: the caller, or whoever loaded the file, has it too
   return start_of_file(found) != start_of_file(&cublas_family) ? found : nullptr;
 }
@@ -120,7 +121,7 @@ const void* landmark_for(const void* caller, const Family& family) {
   const char* const path = path_of_library(caller);
   if (path != nullptr)
     if (const void* own = landmark_in(path, family)) return own;
-  if (const void* next = dlsym(RTLD_NEXT, family.landmark)) return next;
+  if (const void* next = real_symbol(RTLD_NEXT, family.landmark)) return next;
   const std::string file = loaded_file(family.is_named);
   return file.empty() ? nullptr : landmark_in(file.c_str(), family);
 }

@@ -24,6 +24,7 @@ struct Settings {
   Mode mode = Mode::serve;
   Policy policy = Policy::all;
   bool batch_invariant = false;
+  bool hooks_dlsym = true;  // lookups in cuBLAS's handles find this library; never in mode off
   std::string log_file;     // of the counts; empty: none, or standard error in mode log
   std::string chosen_file;  // of policy faster; empty: none
 };

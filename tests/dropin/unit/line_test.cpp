@@ -85,18 +85,31 @@ TEST(DropinRecord, Columns) {
 
 TEST(DropinRecord, Fields) {
   EXPECT_EQ(kind_of(call(), &host, Outcome::served, Reason::none),
-            "cublasGemmEx,1,0,256,128,64,14,14,14,68,-1,64,64,256,0,0,0,1,16,host,0,0,served,,");
+            "cublasGemmEx,1,0,256,128,64,14,14,14,14,0,1,68,-1,64,64,256,256,0,0,0,0,1,16,host,0,0,"
+            "served,,");
   Call made = call();
   made.b.data = at(0x2002);
-  EXPECT_EQ(kind_of(made, &device, Outcome::forwarded, Reason::algo),
-            "cublasGemmEx,1,0,256,128,64,14,14,14,68,-1,64,64,256,0,0,0,1,2,device,16,4096,"
-            "forwarded,algo,");
+  EXPECT_EQ(
+      kind_of(made, &device, Outcome::forwarded, Reason::algo),
+      "cublasGemmEx,1,0,256,128,64,14,14,14,14,0,1,68,-1,64,64,256,256,0,0,0,0,1,2,device,16,4096,"
+      "forwarded,algo,");
   EXPECT_THAT(kind_of(made, nullptr, Outcome::forwarded, Reason::unknown_handle),
               ::testing::EndsWith(",1,2,,,,forwarded,unknown_handle,"));
   EXPECT_THAT(kind_of(made, &host, Outcome::forwarded, Reason::none),
               ::testing::EndsWith(",servable,,"));
   EXPECT_THAT(kind_of(made, &host, Outcome::differed, Reason::none),
               ::testing::EndsWith(",differed,,"));
+}
+
+TEST(DropinRecord, OfCublasLt) {
+  Call made = call();
+  made.entry = Entry::lt_matmul;
+  made.d = dropin::Operand{at(0x3004), CUDA_R_32F, 512, 7, CUBLASLT_ORDER_ROW};
+  made.b.order = CUBLASLT_ORDER_ROW;
+  made.epilogue.kind = CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
+  EXPECT_EQ(kind_of(made, &host, Outcome::served, Reason::none),
+            "cublasLtMatmul,1,0,256,128,64,14,14,14,0,101,164,68,-1,64,64,256,512,0,0,0,7,1,4,host,"
+            "0,0,served,,");
 }
 
 }  // namespace
