@@ -11,7 +11,7 @@ namespace bwgemm::test {
 // each matrix of the batch.
 void multiply(const FakeProduct& call, cudaStream_t stream, bool has_device_scalars, double error);
 
-// Of the epilogues those that write D alone, with a bias or relu. Each matrix has a batch of 1.
+// `error` is added to element (0, 0) of D and to all sums of a bias gradient. There is no batch.
 void multiply(const FakeLtProduct& call, double error);
 
 }  // namespace bwgemm::test

@@ -79,6 +79,7 @@ int main(int count, char** arguments) {
     print_file(dlsym(RTLD_NEXT, arguments[at]));
     printf("\n");
   }
+  printf("%s\n", dlsym(lt, "cublasGemmEx") == NULL ? "none in Lt" : "in Lt");
   printf("%s\n", dlsym(cublas, "cublasNothing") == NULL ? dlerror() : "found");
   return 0;
 }

@@ -108,7 +108,9 @@ class Program(unittest.TestCase):
             *(f"{name} libbwgemm_cublas.so libbwgemm_cublas.so" for name in names),
             "cublasSetMathMode libcublas.so.13 nowhere",
             "cublasGetStream_v2 libcublas.so.13 nowhere",
-            "cublasLtMatmulDescCreate libcublasLt.so.13 nowhere"])
+            "cublasLtMatmulDescCreate libcublasLt.so.13 nowhere", "none in Lt"])
+        done = run(RUN, "-q", "-m", "off", FINDER, CUBLAS, CUBLASLT, "cublasGemmEx")
+        self.assertIn("cublasGemmEx libcublas.so.13 libbwgemm_cublas.so\n", done.stdout)
 
     def test_lookups_in_a_second_copy_find_that_copy(self):
         done = run(RUN, "-q", FINDER, CUBLAS_12, CUBLASLT_12, LD_PRELOAD=CUBLAS)
