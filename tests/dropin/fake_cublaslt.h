@@ -33,7 +33,8 @@ FakeLtProduct fakeCublasLtLast(void);
 /* Products until the next reset are recorded only. */
 void fakeCublasLtRecordOnly(int only);
 
-/* Is added to element (0, 0) of every product that is computed. */
+/* Is added to element (0, 0) of every product that is computed, in front of the activation, and to
+ * the sums of bias gradients. */
 void fakeCublasLtAdd(double error);
 
 /* Forgets the products and undoes the above. */

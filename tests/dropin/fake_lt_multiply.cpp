@@ -80,10 +80,10 @@ class Product {
     if (beta_ != 0) sum += beta_ * c_.get(i, j);
     if (is(CUBLASLT_EPILOGUE_BIAS)) sum += vector_.get(i, 0);
     if (stores_aux_) aux_.set(i, j, sum);
+    if (i == 0 && j == 0) sum += static_cast<float>(error_);
     if (is(CUBLASLT_EPILOGUE_RELU)) sum = std::max(sum, 0.0F);
     if (is(CUBLASLT_EPILOGUE_GELU)) sum = static_cast<float>(gelu(sum));
     if (is(64)) sum *= static_cast<float>(gelu_slope(aux_.get(i, j)));
-    if (i == 0 && j == 0) sum += static_cast<float>(error_);
     d_.set(i, j, sum);
     gradient_[static_cast<std::size_t>(i)] += d_.get(i, j);
   }

@@ -11,7 +11,8 @@ namespace bwgemm::test {
 // each matrix of the batch.
 void multiply(const FakeProduct& call, cudaStream_t stream, bool has_device_scalars, double error);
 
-// `error` is added to element (0, 0) of D and to all sums of a bias gradient. There is no batch.
+// `error` is added to element (0, 0) of what the activation is applied to, but not in aux, and to
+// all sums of a bias gradient. There is no batch.
 void multiply(const FakeLtProduct& call, double error);
 
 }  // namespace bwgemm::test
