@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "dropin/fork.h"
+#include "dropin/reach.h"
 #include "dropin/settings.h"
 #include "dropin/symbols.h"
 
@@ -187,6 +188,7 @@ const Cublas* copy_for(const void* caller, const Family& family) {
 }
 
 const Cublas* found_copy(const void* caller, const Family& family, std::atomic<bool>& said) {
+  note_call();
   const Cublas* const found = copy_for(caller, family);
   if (found == nullptr && !said.exchange(true)) {
     std::string line = "the process has called ";

@@ -85,7 +85,9 @@ TEST_F(DropinLtCheck, Rows) {
     call.set(layout, CUBLASLT_MATRIX_LAYOUT_LD, n + 3);
   }
   call.set_epilogue(CUBLASLT_EPILOGUE_BIAS);
-  EXPECT_EQ(said_during(call, true, 1, 0), "");
+  call.beta = &two;
+  EXPECT_EQ(said_during(call, true, 1, 2), "");
+  EXPECT_EQ(said_during(call, true, 1, 2, 2), "");
 }
 
 // One difference is said in a process: each epilogue has a process of its own.

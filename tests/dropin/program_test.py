@@ -92,7 +92,8 @@ class Program(unittest.TestCase):
         missed = "undefined symbol: cublasNothing"
         for variables, said in (({}, "0 0 0 0, 0 products, 0 of Lt\n"),
                                 ({"BWGEMM_CUBLAS": "off"}, "0 0 0 0, 1 products, 1 of Lt\n"),
-                                ({"BWGEMM_CUBLAS_DLSYM": "0"}, "0 0 0 0, 1 products, 1 of Lt\n")):
+                                ({"BWGEMM_CUBLAS_DLSYM": "0"}, "0 0 0 0, 1 products, 1 of Lt\n"),
+                                ({"BWGEMM_CUBLAS_DLSYM": "x"}, "0 0 0 0, 1 products, 1 of Lt\n")):
             with self.subTest(variables=variables):
                 done = run(RUN, "-q", FINDER, CUBLAS, CUBLASLT, **variables)
                 self.assertEqual(done.returncode, 0, done.stderr)
@@ -196,6 +197,33 @@ class Program(unittest.TestCase):
         self.assertNotIn("static cuBLAS", run(RUN, PROGRAM).stderr)
         os.chmod(static, 0o4755)
         self.assertIn("runs with more rights than its user", run(RUN, static).stderr)
+
+    def test_launcher_looks_behind_scripts(self):
+        interpreter, script = self.path("interpreter"), self.path("script")
+        with open(interpreter, "w", encoding="utf-8") as file:
+            file.write("#!/bin/sh\n# cublasCreate_v2\n")
+        for line in (f"#!{interpreter}\n", f"#!/usr/bin/env {interpreter}\n"):
+            with open(script, "w", encoding="utf-8") as file:
+                file.write(line)
+            os.chmod(interpreter, 0o755)
+            os.chmod(script, 0o755)
+            self.assertIn(f"{interpreter} seems to be linked to a static cuBLAS",
+                          run(RUN, script).stderr)
+
+    def test_calls_that_do_not_come_by_are_noticed(self):
+        opened = ("import ctypes; plugin = ctypes.CDLL({!r}, mode={}); handle = ctypes.c_void_p(); "
+                  "print(plugin.plugin_create(ctypes.byref(handle)))")
+        local, deep = 0, 8  # RTLD_DEEPBIND
+        for mode, said in ((deep, True), (local, False)):
+            done = run(RUN, sys.executable, "-c", opened.format(PLUGIN, mode))
+            self.check(done, "0\n")
+            self.assertEqual("no call reached this library, though the process has " in done.stderr,
+                             said, done.stderr)
+        done = run(RUN, "-q", sys.executable, "-c", opened.format(PLUGIN, deep))
+        self.assertEqual(done.stderr, "")
+        done = run(RUN, "-n", FINDER, CUBLAS, CUBLASLT)
+        self.assertIn("no call reached this library", done.stderr)
+        self.assertNotIn("no call reached", run(RUN, "sh", "-c", "true").stderr)
 
     def test_launcher_needs_the_library(self):
         bin_folder = os.path.join(self.folder, "bin")

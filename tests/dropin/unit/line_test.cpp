@@ -73,6 +73,20 @@ TEST(DropinBenchLine, ArraysOfPointers) {
             "out=bf16,batch=3,beta=0\"  # the call has arrays of pointers");
 }
 
+TEST(DropinBenchLine, OfCublasLt) {
+  Call made = call();
+  made.entry = Entry::lt_matmul;
+  made.d = dropin::Operand{at(0x4000), CUDA_R_32F, 300, 0};
+  made.epilogue.kind = CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
+  EXPECT_EQ(
+      bench_line(made, host),
+      "bwgemm_bench --colmajor --problem \"m=256,n=128,k=64,transa=T,transb=N,dtype=bf16,"
+      "out=f32,batch=1,beta=0,epilogue=bias_gelu_tanh,ldc=300\"  # the call has C apart from D, "
+      "more outputs than D");
+  made.d->order = CUBLASLT_ORDER_ROW;
+  EXPECT_THAT(bench_line(made, host), ::testing::HasSubstr("has matrices in row order, C apart"));
+}
+
 // A line has a field for each column, but for the process in front and the count behind.
 TEST(DropinRecord, Columns) {
   const auto commas = [](const std::string& text) {
