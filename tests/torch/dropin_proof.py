@@ -41,8 +41,9 @@ class Run:
         plain = {key: value for key, value in os.environ.items()
                  if not key.startswith(("BWGEMM_", "LD_PRELOAD"))}
         try:
-            done = subprocess.run(command, env={**plain, **ALL, **variables}, timeout=left, text=True,
-                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+            done = subprocess.run(command, env={**plain, **ALL, **variables}, timeout=left,
+                                  text=True, check=False, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE)
         except subprocess.TimeoutExpired:
             self.why = "FAILED: it took too long"
             return
@@ -109,8 +110,8 @@ def verdict_of_losses(plain, other, served):
              for run in (other, served)]
     noise, ours = apart
     is_good = ours <= 3 * noise + 0.01
-    print(f"loss: served is {ours:.4f} from cuBLAS at most, cuBLAS with other settings {noise:.4f}; "
-          f"after {len(plain.value['losses'])} steps {plain.value['losses'][-1]:.4f} and "
+    print(f"loss: served is {ours:.4f} from cuBLAS at most, cuBLAS with other settings "
+          f"{noise:.4f}; after {len(plain.value['losses'])} steps {plain.value['losses'][-1]:.4f} and "
           f"{served.value['losses'][-1]:.4f}: {'passed' if is_good else 'FAILED'}")
     return is_good
 
