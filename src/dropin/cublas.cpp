@@ -77,7 +77,12 @@ Cublas functions_of(void* library) {
   find(library, "cublasLtMatmulDescDestroy", makers.destroy_desc);
   find(library, "cublasLtMatrixLayoutCreate", makers.create_layout);
   find(library, "cublasLtMatrixLayoutDestroy", makers.destroy_layout);
+  find(library, "cublasLtMatmulDescSetAttribute", makers.set_desc);
+  find(library, "cublasLtMatrixLayoutSetAttribute", makers.set_layout);
+  find(library, "cublasLtGetVersion", makers.get_version);
   found.lt_defaults = defaults_of(found.lt_getters, makers);
+  if (found.lt_defaults.are_known)
+    found.lt_images = images_of(found.lt_getters, makers, found.lt_defaults);
   return found;
 }
 

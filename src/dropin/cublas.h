@@ -7,7 +7,7 @@
 #include <string>
 
 #include "dropin/cublaslt_abi.h"
-#include "dropin/lt_defaults.h"
+#include "dropin/lt_images.h"
 
 namespace bwgemm::dropin {
 
@@ -41,6 +41,7 @@ struct Cublas {
   decltype(&::cublasLtMatmulAlgoConfigGetAttribute) lt_algo_config_get_attribute;
   LtGetters lt_getters;
   LtDefaults lt_defaults;
+  LtImages lt_images;
 };
 
 // The copy that the code at `caller` would have called if this library were not there. Null if the

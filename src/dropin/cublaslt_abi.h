@@ -72,6 +72,7 @@ typedef enum {
 } cublasLtEpilogue_t;
 #endif
 
+size_t cublasLtGetVersion(void);
 cublasStatus_t cublasLtCreate(cublasLtHandle_t* lightHandle);
 cublasStatus_t cublasLtDestroy(cublasLtHandle_t lightHandle);
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t computeDesc,

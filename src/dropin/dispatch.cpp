@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dropin/dispatch.h"
 
+#include <new>
 #include <optional>
 
 #include "dropin/check.h"
@@ -86,17 +87,18 @@ bool is_in_context(const Handle& handle, cudaStream_t stream) {
          current == handle.product.context.context;
 }
 
-// Why bwgemm cannot serve a call of cuBLASLt, which is read. Needs no lock.
-Reason why_lt(const Handle* handle, const LtArguments& arguments, const Cublas& cublas,
-              LtCall& read) {
-  const Reason known = why_handle(handle);
-  const bool reads_all = is_recording();
-  if (known != Reason::none && !reads_all) return known;
-  const Reason found = read_call(arguments, cublas, reads_all, read);
-  if (known != Reason::none) return known;
+// Null if there is no memory.
+LtCache* cache_of(Handle& handle) {
+  if (handle.lt_cache == nullptr) handle.lt_cache = new (std::nothrow) LtCache;
+  return handle.lt_cache;
+}
+
+// Why bwgemm cannot serve a call of cuBLASLt, which is read. handle.mutex must be held.
+Reason why_lt(Handle& handle, const LtArguments& arguments, LtCall& read) {
+  const Reason found = read_call(arguments, *handle.cublas, cache_of(handle), is_recording(), read);
   if (found != Reason::none) return found;
-  if (const Reason reason = why_never(handle, read.call); reason != Reason::none) return reason;
-  if (!is_in_context(*handle, arguments.stream)) return Reason::other_context;
+  if (const Reason reason = why_never(&handle, read.call); reason != Reason::none) return reason;
+  if (!is_in_context(handle, arguments.stream)) return Reason::other_context;
   return why_forwarded(read.call, read.settings);
 }
 
@@ -127,10 +129,15 @@ cublasStatus_t dispatch_lt(const LtArguments& arguments, const void* caller, con
   if (cublas == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
   if (settings().mode == Mode::off || Inside::now()) return real(*cublas);
   LtCall read;
-  if (const Reason reason = why_lt(handle, arguments, *cublas, read); reason != Reason::none)
+  if (const Reason reason = why_handle(handle); reason != Reason::none) {
+    if (is_recording()) read_call(arguments, *cublas, nullptr, true, read);
     return forward(read.call, &read.settings, reason, *cublas, real);
+  }
   std::unique_lock lock(handle->mutex);
-  return in_mode(*handle, read.call, read.settings, lock, real);
+  const Reason reason = why_lt(*handle, arguments, read);
+  if (reason == Reason::none) return in_mode(*handle, read.call, read.settings, lock, real);
+  lock.unlock();
+  return forward(read.call, &read.settings, reason, *cublas, real);
 }
 
 }  // namespace bwgemm::dropin

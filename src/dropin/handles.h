@@ -14,6 +14,7 @@
 #include "bwgemm/bwgemm.h"
 #include "dropin/cublas.h"
 #include "dropin/device.h"
+#include "dropin/lt_objects.h"
 
 namespace bwgemm::dropin {
 
@@ -33,6 +34,7 @@ struct Handle {
   Product product;     // without a handle: there is none for the device
   void* workspace = nullptr;
   std::size_t workspace_size = 0;
+  LtCache* lt_cache = nullptr;  // of `cublas`; made by the first call of cuBLASLt, and kept
 };
 
 // Without a lock. Null if the handle was not made through this library.

@@ -22,6 +22,9 @@ struct LtMakers {
   decltype(&::cublasLtMatmulDescDestroy) destroy_desc;
   decltype(&::cublasLtMatrixLayoutCreate) create_layout;
   decltype(&::cublasLtMatrixLayoutDestroy) destroy_layout;
+  decltype(&::cublasLtMatmulDescSetAttribute) set_desc;
+  decltype(&::cublasLtMatrixLayoutSetAttribute) set_layout;
+  decltype(&::cublasLtGetVersion) get_version;
 };
 
 struct LtDefault {
@@ -35,6 +38,7 @@ struct LtDefaultList {
   std::array<LtDefault, capacity> all;
   std::size_t count;
 
+  void add(const LtDefault& one) { all[count++] = one; }
   const LtDefault* begin() const { return all.data(); }
   const LtDefault* end() const { return all.data() + count; }
 };

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "dropin/call.h"
-#include "dropin/cublas.h"
+#include "dropin/lt_objects.h"
 #include "dropin/reason.h"
 
 namespace bwgemm::dropin {
@@ -33,7 +33,8 @@ struct LtCall {
 };
 
 // Fills `read`, and says why the call cannot be served, as far as its descriptors tell. Where types
-// tell it already, the rest is read only if `reads_all`.
-Reason read_call(const LtArguments& arguments, const Cublas& cublas, bool reads_all, LtCall& read);
+// tell it already, the rest is read only if `reads_all`. `cache`: as read_desc() takes it.
+Reason read_call(const LtArguments& arguments, const Cublas& cublas, LtCache* cache, bool reads_all,
+                 LtCall& read);
 
 }  // namespace bwgemm::dropin

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <set>
@@ -30,23 +31,34 @@ double error = 0;
 bool records_only = false;
 std::atomic<std::int64_t> reads{0};
 
+// An attribute of a new object.
+template <class Object, class Value>
+void put(Object& object, int number, Value value) {
+  const auto wide = static_cast<std::uint64_t>(value);
+  object.set(number, &wide, attribute_of(object.all, number)->size);
+}
+
+using Attributes = std::span<const FakeAttribute>;
+
 template <class Object>
-cublasStatus_t set(Object* object, const FakeAttribute* known, const void* from, std::size_t size) {
+cublasStatus_t set(Object* object, Attributes all, int number, const void* from, std::size_t size) {
+  const FakeAttribute* const known = attribute_of(all, number);
   if (object == nullptr || known == nullptr || from == nullptr || size != known->size)
     return invalid_value;
-  std::memcpy(&object->values[known->number], from, size);
+  std::memcpy(object->place(all, number), from, size);
   return CUBLAS_STATUS_SUCCESS;
 }
 
 template <class Object>
-cublasStatus_t get(const Object* object, const FakeAttribute* known, void* to, std::size_t size,
+cublasStatus_t get(Object* object, Attributes all, int number, void* to, std::size_t size,
                    std::size_t* written) {
   ++reads;
+  const FakeAttribute* const known = attribute_of(all, number);
   if (object == nullptr || known == nullptr ||
       (size != 0 && (to == nullptr || size != known->size)))
     return invalid_value;
   if (written != nullptr) *written = known->size;
-  if (size != 0) std::memcpy(to, &object->values[known->number], size);
+  if (size != 0) std::memcpy(to, object->place(all, number), size);
   return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -83,6 +95,12 @@ std::int64_t fakeCublasLtReads() {
   return reads;
 }
 
+// FAKE_CUBLASLT_VERSION, or that of CUDA 13.0.
+size_t cublasLtGetVersion() {
+  const char* const named = std::getenv("FAKE_CUBLASLT_VERSION");
+  return named != nullptr ? static_cast<size_t>(std::atoi(named)) : 130100;
+}
+
 cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
   *handle = new cublasLtContext;
   fakeCublasLtKnow(*handle, 1);
@@ -99,8 +117,8 @@ cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
 cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* desc, cublasComputeType_t compute,
                                         cudaDataType scale_type) {
   *desc = new cublasLtMatmulDescOpaque(desc_attributes);
-  (*desc)->values[CUBLASLT_MATMUL_DESC_COMPUTE_TYPE] = compute;
-  (*desc)->values[CUBLASLT_MATMUL_DESC_SCALE_TYPE] = scale_type;
+  put(**desc, CUBLASLT_MATMUL_DESC_COMPUTE_TYPE, compute);
+  put(**desc, CUBLASLT_MATMUL_DESC_SCALE_TYPE, scale_type);
   return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -112,22 +130,22 @@ cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t desc) {
 cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc,
                                               cublasLtMatmulDescAttributes_t attribute,
                                               const void* from, size_t size) {
-  return set(desc, attribute_of(desc_attributes, attribute), from, size);
+  return set(desc, desc_attributes, attribute, from, size);
 }
 
 cublasStatus_t cublasLtMatmulDescGetAttribute(cublasLtMatmulDesc_t desc,
                                               cublasLtMatmulDescAttributes_t attribute, void* to,
                                               size_t size, size_t* written) {
-  return get(desc, attribute_of(desc_attributes, attribute), to, size, written);
+  return get(desc, desc_attributes, attribute, to, size, written);
 }
 
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType type,
                                           uint64_t rows, uint64_t columns, int64_t ld) {
   *layout = new cublasLtMatrixLayoutOpaque(layout_attributes);
-  (*layout)->values[CUBLASLT_MATRIX_LAYOUT_TYPE] = type;
-  (*layout)->values[CUBLASLT_MATRIX_LAYOUT_ROWS] = rows;
-  (*layout)->values[CUBLASLT_MATRIX_LAYOUT_COLS] = columns;
-  (*layout)->values[CUBLASLT_MATRIX_LAYOUT_LD] = static_cast<std::uint64_t>(ld);
+  put(**layout, CUBLASLT_MATRIX_LAYOUT_TYPE, type);
+  put(**layout, CUBLASLT_MATRIX_LAYOUT_ROWS, rows);
+  put(**layout, CUBLASLT_MATRIX_LAYOUT_COLS, columns);
+  put(**layout, CUBLASLT_MATRIX_LAYOUT_LD, ld);
   return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -139,13 +157,13 @@ cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) {
 cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
                                                 cublasLtMatrixLayoutAttribute_t attribute,
                                                 const void* from, size_t size) {
-  return set(layout, attribute_of(layout_attributes, attribute), from, size);
+  return set(layout, layout_attributes, attribute, from, size);
 }
 
 cublasStatus_t cublasLtMatrixLayoutGetAttribute(cublasLtMatrixLayout_t layout,
                                                 cublasLtMatrixLayoutAttribute_t attribute, void* to,
                                                 size_t size, size_t* written) {
-  return get(layout, attribute_of(layout_attributes, attribute), to, size, written);
+  return get(layout, layout_attributes, attribute, to, size, written);
 }
 
 cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t* algo,

@@ -5,6 +5,8 @@
 
 #include <array>
 #include <cstdint>
+#include <cstdlib>
+#include <cstring>
 #include <span>
 
 #include "dropin/fake_cublaslt.h"
@@ -35,27 +37,53 @@ inline const FakeAttribute* attribute_of(std::span<const FakeAttribute> all, int
   return nullptr;
 }
 
+// Attributes lie one behind the other, as far as `words` go, which is the size that cublasLt.h
+// publishes; others lie behind. FAKE_CUBLASLT_OUTSIDE names one that does not lie there at all, by
+// its number: all objects have it in common.
+template <std::size_t words>
 struct FakeObject {
-  explicit FakeObject(std::span<const FakeAttribute> all) {
-    for (const FakeAttribute& one : all) values[static_cast<std::size_t>(one.number)] = one.value;
+  explicit FakeObject(std::span<const FakeAttribute> of) : all(of) {
+    for (const FakeAttribute& one : all) set(one.number, &one.value, one.size);
   }
-  int whole(int number) const { return static_cast<int>(values[static_cast<std::size_t>(number)]); }
+  void set(int number, const void* from, std::size_t size) {
+    std::memcpy(place(all, number), from, size);
+  }
   std::int64_t long_whole(int number) const {
-    return static_cast<std::int64_t>(values[static_cast<std::size_t>(number)]);
+    std::int64_t value = 0;
+    std::memcpy(&value, const_cast<FakeObject*>(this)->place(all, number),
+                attribute_of(all, number)->size);
+    return value;
   }
+  int whole(int number) const { return static_cast<int>(long_whole(number)); }
   template <class Pointer>
   Pointer pointer(int number) const {
-    return reinterpret_cast<Pointer>(values[static_cast<std::size_t>(number)]);
+    return reinterpret_cast<Pointer>(long_whole(number));
+  }
+  // Where the attribute of that number lies. `list` is given, as a copy has none.
+  void* place(std::span<const FakeAttribute> list, int number) {
+    static std::uint64_t outside = 0;
+    const char* const named = std::getenv("FAKE_CUBLASLT_OUTSIDE");
+    if (named != nullptr && words == 32 && std::atoi(named) == number) return &outside;
+    std::size_t at = 0;
+    for (const FakeAttribute& one : list) {
+      at = (at + one.size - 1) / one.size * one.size;
+      if (at + one.size > sizeof memory) break;
+      if (one.number == number) return reinterpret_cast<char*>(memory.data()) + at;
+      at += one.size;
+    }
+    return &behind[static_cast<std::size_t>(number)];
   }
 
-  std::array<std::uint64_t, 64> values{};
+  std::array<std::uint64_t, words> memory{};
+  std::array<std::uint64_t, 64> behind{};
+  std::span<const FakeAttribute> all;
 };
 
 }  // namespace bwgemm::test
 
-struct cublasLtMatmulDescOpaque : bwgemm::test::FakeObject {
+struct cublasLtMatmulDescOpaque : bwgemm::test::FakeObject<32> {
   using FakeObject::FakeObject;
 };
-struct cublasLtMatrixLayoutOpaque : bwgemm::test::FakeObject {
+struct cublasLtMatrixLayoutOpaque : bwgemm::test::FakeObject<8> {
   using FakeObject::FakeObject;
 };

@@ -83,6 +83,22 @@ TEST_F(DropinLtForward, AttributesThatAreNotKnown) {
   expect_forwarded_with([](LtCall& call) { call.set(call.b_layout, 13, 1); });
 }
 
+// Those that a call served a moment ago had not.
+TEST_F(DropinLtForward, AttributesThatAppear) {
+  LtCall call(lt());
+  for (int turn = 0; turn < 2; ++turn) {
+    fake_cuda().reset();
+    EXPECT_EQ(call.run(), CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(fake_cuda().launches(), 1);
+    call.set(17, std::int64_t{256});
+    expect_forwarded(call, "a scale of A");
+    call.set(17, std::int64_t{0});
+    call.set(call.d_layout, 12, 1);
+    expect_forwarded(call, "behind the memory that is known");
+    call.set(call.d_layout, 12, 0);
+  }
+}
+
 TEST_F(DropinLtForward, Layouts) {
   for (const int order : {2, 3, 4})
     expect_forwarded_with(

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <memory>
 
 #include "dropin/lt_read.h"
 
@@ -22,7 +23,8 @@ class DropinRealLt : public ::testing::Test {
     const char* const named = std::getenv("BWGEMM_TEST_CUBLASLT");
     for (const char* path : {named, "libcublasLt.so.13", "/usr/local/cuda/lib64/libcublasLt.so.13",
                              "libcublasLt.so.12"})
-      if (library_ == nullptr && path != nullptr) library_ = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+      if (library_ == nullptr && path != nullptr && *path != '\0')
+        library_ = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (library_ == nullptr) GTEST_SKIP() << "no cuBLASLt is installed";
     find("cublasLtMatmulDescGetAttribute", cublas_.lt_getters.desc);
     find("cublasLtMatrixLayoutGetAttribute", cublas_.lt_getters.layout);
@@ -31,10 +33,13 @@ class DropinRealLt : public ::testing::Test {
     find("cublasLtMatmulDescDestroy", makers_.destroy_desc);
     find("cublasLtMatrixLayoutCreate", makers_.create_layout);
     find("cublasLtMatrixLayoutDestroy", makers_.destroy_layout);
-    find("cublasLtMatmulDescSetAttribute", set_desc_);
-    find("cublasLtMatrixLayoutSetAttribute", set_layout_);
+    find("cublasLtMatmulDescSetAttribute", makers_.set_desc);
+    find("cublasLtMatrixLayoutSetAttribute", makers_.set_layout);
+    find("cublasLtGetVersion", makers_.get_version);
     cublas_.lt_defaults = defaults_of(cublas_.lt_getters, makers_);
     ASSERT_TRUE(cublas_.lt_defaults.are_known);
+    cublas_.lt_images = images_of(cublas_.lt_getters, makers_, cublas_.lt_defaults);
+    EXPECT_EQ(cublas_.lt_images.tell, makers_.get_version() >= 130000);
     makers_.create_desc(&call_.desc, CUBLAS_COMPUTE_32F, CUDA_R_32F);
     makers_.create_layout(&call_.a_layout, CUDA_R_16BF, 192, 256, 200);
     makers_.create_layout(&call_.b_layout, CUDA_R_16BF, 192, 128, 201);
@@ -46,19 +51,19 @@ class DropinRealLt : public ::testing::Test {
 
   template <class Value>
   void set(int attribute, const Value& value) {
-    ASSERT_EQ(set_desc_(call_.desc, static_cast<cublasLtMatmulDescAttributes_t>(attribute), &value,
-                        sizeof value),
+    ASSERT_EQ(makers_.set_desc(call_.desc, static_cast<cublasLtMatmulDescAttributes_t>(attribute),
+                               &value, sizeof value),
               CUBLAS_STATUS_SUCCESS)
         << attribute;
   }
   template <class Value>
   void set(cublasLtMatrixLayout_t layout, int attribute, const Value& value) {
-    ASSERT_EQ(set_layout_(layout, static_cast<cublasLtMatrixLayoutAttribute_t>(attribute), &value,
-                          sizeof value),
+    ASSERT_EQ(makers_.set_layout(layout, static_cast<cublasLtMatrixLayoutAttribute_t>(attribute),
+                                 &value, sizeof value),
               CUBLAS_STATUS_SUCCESS)
         << attribute;
   }
-  Reason read(LtCall& found) const { return read_call(call_, cublas_, false, found); }
+  Reason read(LtCall& found) const { return read_call(call_, cublas_, cache_.get(), false, found); }
 
   LtArguments call_{};
 
@@ -72,8 +77,7 @@ class DropinRealLt : public ::testing::Test {
   void* library_ = nullptr;
   Cublas cublas_{};
   dropin::LtMakers makers_{};
-  decltype(&::cublasLtMatmulDescSetAttribute) set_desc_ = nullptr;
-  decltype(&::cublasLtMatrixLayoutSetAttribute) set_layout_ = nullptr;
+  std::unique_ptr<dropin::LtCache> cache_ = std::make_unique<dropin::LtCache>();
 };
 
 TEST_F(DropinRealLt, NewObjectsAreServed) {
