@@ -16,11 +16,6 @@
 namespace bwgemm::dropin {
 namespace {
 
-// The copy of cuBLAS that made the handle; of a handle that is not known, the caller's.
-const Cublas* cublas_for(const Handle* handle, const void* caller) {
-  return handle != nullptr ? handle->cublas : cublas_of(caller);
-}
-
 Reason why_handle(const Handle* handle) {
   if (handle == nullptr) return Reason::unknown_handle;
   if (handle->forks != fork_count()) return Reason::forked;
@@ -108,7 +103,7 @@ cublasStatus_t dispatch(const Call& call, const void* caller, const RealCall& re
   Handle* const handle = find_handle(call.handle);
   const Cublas* const cublas = cublas_for(handle, caller);
   if (cublas == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
-  if (settings().mode == Mode::off || Inside::now()) return real(*cublas);
+  if (Inside::now()) return real(*cublas);
   if (const Reason never = why_never(handle, call); never != Reason::none)
     return forward(call, nullptr, never, *cublas, real);
 
@@ -127,7 +122,7 @@ cublasStatus_t dispatch_lt(const LtArguments& arguments, const void* caller, con
   Handle* const handle = find_handle(reinterpret_cast<cublasHandle_t>(arguments.handle));
   const Cublas* const cublas = handle != nullptr ? handle->cublas : cublaslt_of(caller);
   if (cublas == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
-  if (settings().mode == Mode::off || Inside::now()) return real(*cublas);
+  if (is_off() || Inside::now()) return real(*cublas);
   LtCall read;
   if (const Reason reason = why_handle(handle); reason != Reason::none) {
     if (is_recording()) read_call(arguments, *cublas, nullptr, true, read);

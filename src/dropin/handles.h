@@ -40,6 +40,12 @@ struct Handle {
 // Without a lock. Null if the handle was not made through this library.
 Handle* find_handle(cublasHandle_t handle);
 
+// The copy of cuBLAS that made the handle; of a handle that is not known, the caller's. Null if the
+// process has no cuBLAS.
+inline const Cublas* cublas_for(const Handle* handle, const void* caller) {
+  return handle != nullptr ? handle->cublas : cublas_of(caller);
+}
+
 // Remembers a new handle of cuBLAS. Where there is no room for more, the handle stays unknown.
 void add_handle(cublasHandle_t handle, const Cublas* cublas);
 

@@ -2,6 +2,7 @@
 #include "dropin/settings.h"
 
 #include <array>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
@@ -107,6 +108,16 @@ Settings read_settings() {
 const Settings& settings() {
   static const Settings* const read = new Settings(read_settings());  // lives until the very end
   return *read;
+}
+
+bool is_off() {
+  enum : std::uint8_t { unknown, off, on };
+  static constinit std::atomic<std::uint8_t> known{unknown};
+  const std::uint8_t now = known.load(std::memory_order_relaxed);
+  if (now != unknown) return now == off;
+  const bool found = settings().mode == Mode::off;
+  known.store(found ? off : on, std::memory_order_relaxed);
+  return found;
 }
 
 void say(const std::string& line) {

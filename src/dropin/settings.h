@@ -32,6 +32,9 @@ struct Settings {
 // The settings of this process.
 const Settings& settings();
 
+// Whether the mode is off. As settings() says, with less cost.
+bool is_off();
+
 // What the variables say now. A value that is not understood is named on standard error; of the
 // mode it means off, of the policy faster.
 Settings read_settings();

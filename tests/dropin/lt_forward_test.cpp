@@ -96,6 +96,9 @@ TEST_F(DropinLtForward, AttributesThatAppear) {
     call.set(call.d_layout, 12, 1);
     expect_forwarded(call, "behind the memory that is known");
     call.set(call.d_layout, 12, 0);
+    call.set_epilogue(130);
+    expect_forwarded(call, "an epilogue with a mask");
+    call.set_epilogue(CUBLASLT_EPILOGUE_DEFAULT);
   }
 }
 
