@@ -122,13 +122,13 @@ Reason read_call(const LtArguments& arguments, const Cublas& cublas, LtCache* ca
               0,
               arguments.alpha,
               arguments.beta,
-              {arguments.A, 0, 0, 0},
-              {arguments.B, 0, 0, 0},
-              {arguments.C, 0, 0, 0},
+              {arguments.a, 0, 0, 0},
+              {arguments.b, 0, 0, 0},
+              {arguments.c, 0, 0, 0},
               0,
               0,
               CUBLAS_GEMM_DEFAULT,
-              Operand{arguments.D, 0, 0, 0}};
+              Operand{arguments.d, 0, 0, 0}};
   read.settings = CallSettings{arguments.stream, 0, 0, 0, nullptr, 0};
   if (!has_objects(arguments) || !cublas.lt_defaults.are_known) return Reason::descriptor;
   // Without a cache, most calls that are not served cost few questions.

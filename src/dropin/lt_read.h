@@ -13,13 +13,13 @@ namespace bwgemm::dropin {
 struct LtArguments {
   cublasLtHandle_t handle;
   cublasLtMatmulDesc_t desc;
-  const void *alpha, *A;
+  const void *alpha, *a;
   cublasLtMatrixLayout_t a_layout;
-  const void* B;
+  const void* b;
   cublasLtMatrixLayout_t b_layout;
-  const void *beta, *C;
+  const void *beta, *c;
   cublasLtMatrixLayout_t c_layout;
-  void* D;
+  void* d;
   cublasLtMatrixLayout_t d_layout;
   const cublasLtMatmulAlgo_t* algo;
   void* workspace;

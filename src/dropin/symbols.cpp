@@ -152,6 +152,7 @@ Dlvsym dlvsym_of_libc() {
     const char* const slash = std::strrchr(info->dlpi_name, '/');
     if (slash == nullptr || std::strcmp(slash + 1, "libc.so.6") != 0) return 0;
     const Symbols symbols = symbols_of(*info);
+    if (symbols.all == nullptr || symbols.names == nullptr) return 1;
     for (std::size_t at = 0; at < symbols.count; ++at)
       if (symbols.all[at].st_shndx != SHN_UNDEF &&
           std::strcmp(symbols.names + symbols.all[at].st_name, "dlvsym") == 0)
