@@ -111,8 +111,9 @@ def verdict_of_losses(plain, other, served):
     noise, ours = apart
     is_good = ours <= 3 * noise + 0.01
     print(f"loss: served is {ours:.4f} from cuBLAS at most, cuBLAS with other settings "
-          f"{noise:.4f}; after {len(plain.value['losses'])} steps {plain.value['losses'][-1]:.4f} and "
-          f"{served.value['losses'][-1]:.4f}: {'passed' if is_good else 'FAILED'}")
+          f"{noise:.4f}; after {len(plain.value['losses'])} steps "
+          f"{plain.value['losses'][-1]:.4f} and {served.value['losses'][-1]:.4f}: "
+          f"{'passed' if is_good else 'FAILED'}")
     return is_good
 
 
