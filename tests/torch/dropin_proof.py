@@ -126,11 +126,18 @@ def print_ratio(what, key, plain, served):
 def check_verdict(run):
     if not run.is_measured:
         return None
-    differed = run.calls()[0]["differed"]
-    said = [line for line in run.errors.split("\n") if "check:" in line][:1]
-    print(f"mode check: {run.calls()[0]['agreed']} calls agreed, {differed} differed "
-          f"{said[0] if said else ''}")
-    return differed == 0
+    differed = [row for row in run.rows() if row["outcome"] == "differed"]
+    print(f"mode check of {run.name}: {run.calls()[0]['agreed']} calls agreed, "
+          f"{run.calls()[0]['differed']} differed")
+    for row in differed:
+        print("  " + ",".join(f"{key}={row[key]}" for key in (
+            "function", "m", "n", "k", "Atype", "Dtype", "orders", "epilogue", "calls")))
+    for line in run.errors.split("\n"):
+        if "check:" in line:
+            print("  " + line)
+    if run.value.get("unsupported"):
+        print(f"  cuBLASLt has no algorithm for {' '.join(run.value['unsupported'])}")
+    return not differed
 
 
 def main():
@@ -153,12 +160,14 @@ def main():
             Run(setup, "graphs_and_threads", "graphs"),
             Run(setup, "jax", "jax"),
             Run(setup, "cupy", "cupy"),
+            Run(setup, "cublaslt_checked", "lt", mode="check"),
             Run(setup, "train_checked", "short_train", mode="check")]
     print_table([run.row() for run in runs])
     print_ratio("training step, ms", "step_ms", plain, served)
     for key in ("mm_us", "linear_us"):
         print_ratio(f"host time of a small {key[:-3]}, us", key, plain, served)
-    verdicts = [verdict_of_losses(plain, other, served), check_verdict(runs[-1])]
+    verdicts = [verdict_of_losses(plain, other, served),
+                *(check_verdict(run) for run in runs if run.mode == "check")]
     failed = any(run.why.startswith("FAILED") for run in runs) or False in verdicts
     measured = any(run.is_measured for run in runs)
     print(f"logs of calls: {setup.folder}")

@@ -8,6 +8,8 @@ import sys
 import threading
 import time
 
+import lt_part
+
 failures = []
 
 
@@ -285,6 +287,10 @@ def host(torch):
     return measured
 
 
+def lt():
+    return lt_part.lt(the_torch(), expect)
+
+
 # ---- other frameworks ----------------------------------------------------------------------------
 def check_against_numpy(numpy, what, got, a, b, unit):
     exact, size = a @ b, abs(a) @ abs(b)
@@ -336,7 +342,7 @@ def cupy():
 
 
 PARTS = {part.__name__: part
-         for part in (operations, graphs, train, short_train, jax, cupy)}
+         for part in (operations, graphs, train, short_train, lt, jax, cupy)}
 
 if __name__ == "__main__":
     measured_ = PARTS[sys.argv[1]]() or {}
