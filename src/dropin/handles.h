@@ -23,6 +23,7 @@ struct Product {
   bwgemmHandle_t handle = nullptr;
   ContextIdentity context;
   cudaStream_t stream = nullptr;
+  unsigned long long stream_number = 0;  // number_of() it at that time
   int pointer_mode = BWGEMM_POINTER_MODE_HOST, sm_count_target = 0;
 };
 

@@ -73,10 +73,16 @@ bwgemmMatmulDesc_t desc_of(const Call& call, const CallSettings& settings) {
   return desc;
 }
 
+// The driver gives a new stream the address of one that is gone, whose work need not be over. What
+// bwgemm has for a stream it has by its number.
 bwgemmStatus_t set_stream(Product& product, cudaStream_t stream) {
-  if (product.stream == stream) return BWGEMM_STATUS_SUCCESS;
+  const unsigned long long number = number_of(stream);
+  if (product.stream == stream && (number == product.stream_number || number == 0))
+    return BWGEMM_STATUS_SUCCESS;
   const bwgemmStatus_t status = library()->set_stream(product.handle, stream);
-  if (status == BWGEMM_STATUS_SUCCESS) product.stream = stream;
+  if (status != BWGEMM_STATUS_SUCCESS) return status;
+  product.stream = stream;
+  product.stream_number = number;
   return status;
 }
 
