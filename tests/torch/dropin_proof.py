@@ -103,14 +103,14 @@ def print_table(rows):
 
 
 def verdict_of_losses(plain, other, served):
-    """Served losses lie as near to cuBLAS's as those of a cuBLAS that rounds otherwise."""
+    """Served losses lie as near to cuBLAS's as those of a cuBLAS whose inputs round otherwise."""
     if not (plain.is_measured and other.is_measured and served.is_measured):
         return None
     apart = [max(abs(a - b) for a, b in zip(plain.value["losses"], run.value["losses"]))
              for run in (other, served)]
     noise, ours = apart
     is_good = ours <= 3 * noise + 0.01
-    print(f"loss: served is {ours:.4f} from cuBLAS at most, cuBLAS with other settings "
+    print(f"loss: served is {ours:.4f} from cuBLAS at most, cuBLAS with nudged weights "
           f"{noise:.4f}; after {len(plain.value['losses'])} steps "
           f"{plain.value['losses'][-1]:.4f} and {served.value['losses'][-1]:.4f}: "
           f"{'passed' if is_good else 'FAILED'}")
@@ -154,7 +154,9 @@ def main():
 
     served = Run(setup, "train", "train")
     plain = Run(setup, "train_plain", "train", mode=None)
-    other = Run(setup, "train_plain_f32_sums", "train", mode=None, PROOF_FULL_SUMS="1")
+    # What rounding alone does to the losses: weights that are off by an eighth of a unit in the last
+    # place of bfloat16, and sums of another precision.
+    other = Run(setup, "train_plain_nudged", "train", mode=None, PROOF_NUDGE=str(2.0 ** -12))
     runs = [served, plain, other,
             Run(setup, "operations", "operations"),
             Run(setup, "graphs_and_threads", "graphs"),

@@ -233,8 +233,8 @@ def threads(torch, dtype):
 # ---- training ------------------------------------------------------------------------------------
 def train(steps=50, width=512, length=256, batch=16):
     torch = the_torch()
-    if os.environ.get("PROOF_FULL_SUMS"):
-        torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
+    nudge = float(os.environ.get("PROOF_NUDGE", 0))
+    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = nudge == 0
     torch.manual_seed(3)
     words = 1024
     layer = torch.nn.TransformerEncoderLayer(width, 8, 4 * width, 0.0, "gelu", batch_first=True,
@@ -242,6 +242,9 @@ def train(steps=50, width=512, length=256, batch=16):
     model = torch.nn.Sequential(torch.nn.Embedding(words, width),
                                 torch.nn.TransformerEncoder(layer, 4, enable_nested_tensor=False),
                                 torch.nn.Linear(width, words)).cuda()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(1 + nudge)
     optimizer = torch.optim.AdamW(model.parameters(), 3e-4, fused=True)
     tokens = torch.randint(0, words, (8, batch, length + 1), device="cuda")
     tokens[:, :, 1::2] = tokens[:, :, :-1:2]  # half of the text can be learned
