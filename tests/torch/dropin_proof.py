@@ -154,8 +154,8 @@ def main():
 
     served = Run(setup, "train", "train")
     plain = Run(setup, "train_plain", "train", mode=None)
-    # What rounding alone does to the losses: weights that are off by an eighth of a unit in the last
-    # place of bfloat16, and sums of another precision.
+    # What rounding alone does to the losses: weights that are off by an eighth of a unit in the
+    # last place of bfloat16, and sums of another precision.
     other = Run(setup, "train_plain_nudged", "train", mode=None, PROOF_NUDGE=str(2.0 ** -12))
     runs = [served, plain, other,
             Run(setup, "operations", "operations"),
