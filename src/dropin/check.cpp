@@ -6,9 +6,12 @@
 #include <exception>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "dropin/bench_line.h"
 #include "dropin/compare.h"
+#include "dropin/epilogue.h"
+#include "dropin/outputs.h"
 #include "dropin/record.h"
 #include "dropin/serve.h"
 #include "dropin/settings.h"
@@ -65,11 +68,23 @@ double scalar_value(const Call& call, const CallSettings& settings, const void* 
   return value;
 }
 
-// What bwgemm made of C, and what C was.
-struct OurSide {
+// What bwgemm made of an output, and what that was.
+struct OurOutput {
+  Output output;
   HostMatrix before, after;
-  std::string damage;  // what bwgemm wrote beside the elements of C; empty: nothing
+  std::string damage;  // what bwgemm wrote beside the elements; empty: nothing
 };
+
+struct OurSide {
+  std::vector<OurOutput> outputs;  // the result first
+  HostMatrix c;                    // as it was before, where it is apart from the result
+};
+
+// C may be null or something else where beta is 0.
+HostMatrix c_before(const Call& call, const CallSettings& settings) {
+  if (!call.d || scalar_value(call, settings, call.beta) == 0) return {};
+  return copied(call, call.c, call.m, call.n, settings.stream);
+}
 
 // Throws what forwards the call instead. Gives back the memory on the device before cuBLAS runs.
 OurSide our_side(Handle& handle, const Call& call, const CallSettings& settings, Reason& reason) {
@@ -79,33 +94,94 @@ OurSide our_side(Handle& handle, const Call& call, const CallSettings& settings,
   reason = Reason::refused;
   require(ask(handle, call, settings) == BWGEMM_STATUS_SUCCESS);
   reason = Reason::unchecked;
-  Shadow shadow(call, settings.stream);
   OurSide side;
-  side.before = shadow.elements();
-  const bwgemmStatus_t status = multiply(handle, call, settings, shadow.argument());
+  side.c = c_before(call, settings);
+  std::vector<std::unique_ptr<Shadow>> shadows;
+  Call ours = call;
+  const std::vector<Output> outputs = outputs_of(call);
+  for (const Output& output : outputs) {
+    shadows.push_back(std::make_unique<Shadow>(output.call, settings.stream));
+    side.outputs.push_back({output, shadows.back()->elements(), {}, ""});
+    ours = redirected(ours, output.what, shadows.back()->argument());
+  }
+  const bwgemmStatus_t status = multiply(handle, ours, settings, shadows.front()->argument());
   if (status != BWGEMM_STATUS_SUCCESS) reason = Reason::refused;
   require(status == BWGEMM_STATUS_SUCCESS);
-  side.after = shadow.elements();
-  side.damage = shadow.damage(side.before, side.after);
+  for (std::size_t at = 0; at < outputs.size(); ++at) {
+    OurOutput& seen = side.outputs[at];
+    seen.after = shadows[at]->elements();
+    seen.damage = shadows[at]->damage(seen.before, seen.after);
+  }
   return side;
 }
 
-std::string difference(const Call& call, const CallSettings& settings, const OurSide& ours) {
-  if (!ours.damage.empty()) return ours.damage;
-  const HostMatrix theirs = copied(call, call.c, call.m, call.n, settings.stream);
-  const std::vector<Place> places = suspicious(call, ours.after, theirs);
-  if (places.empty()) return "";
-  const double alpha = scalar_value(call, settings, call.alpha);
-  const double beta = scalar_value(call, settings, call.beta);
-  const bool ta = call.transa != CUBLAS_OP_N, tb = call.transb != CUBLAS_OP_N;
-  HostMatrix a, b;
-  if (alpha != 0 && call.k != 0) {
-    a = copied(call, call.a, ta ? call.k : call.m, ta ? call.m : call.k, settings.stream);
-    b = copied(call, call.b, tb ? call.n : call.k, tb ? call.k : call.n, settings.stream);
+// Copies of what a call reads, made once somebody needs them.
+class Operands {
+ public:
+  Operands(const Call& call, const CallSettings& settings)
+      : call_(call), settings_(settings), form_(*form_of(call.epilogue.kind)) {}
+
+  Inputs inputs(const HostMatrix& before) {
+    if (!is_copied_) copy();
+    return {a_,
+            b_,
+            before,
+            alpha_,
+            beta_,
+            form_.adds_bias ? &bias_ : nullptr,
+            form_.aux_mode == BWGEMM_AUX_DERIVATIVE ? &aux_ : nullptr};
   }
-  const Inputs inputs{a, b, ours.before, alpha, beta};
-  for (const Place& place : places)
-    if (std::string why = judge(call, inputs, place); !why.empty()) return why;
+
+ private:
+  void copy() {
+    const bool ta = call_.transa != CUBLAS_OP_N, tb = call_.transb != CUBLAS_OP_N;
+    const std::int64_t m = call_.m, n = call_.n, k = call_.k;
+    const cudaStream_t stream = settings_.stream;
+    const Epilogue& epilogue = call_.epilogue;
+    alpha_ = scalar_value(call_, settings_, call_.alpha);
+    beta_ = scalar_value(call_, settings_, call_.beta);
+    if (alpha_ != 0 && k != 0) {
+      a_ = copied(call_, call_.a, ta ? k : m, ta ? m : k, stream);
+      b_ = copied(call_, call_.b, tb ? n : k, tb ? k : n, stream);
+    }
+    if (form_.adds_bias)
+      bias_ =
+          copied(call_, {epilogue.bias, epilogue.bias_type, m, epilogue.bias_stride}, m, 1, stream);
+    if (form_.aux_mode == BWGEMM_AUX_DERIVATIVE)
+      aux_ = copied(call_, {epilogue.aux, epilogue.aux_type, epilogue.aux_ld, epilogue.aux_stride},
+                    m, n, stream);
+    is_copied_ = true;
+  }
+
+  const Call& call_;
+  const CallSettings& settings_;
+  const EpilogueForm& form_;
+  bool is_copied_ = false;
+  HostMatrix a_, b_, bias_, aux_;
+  double alpha_ = 0, beta_ = 0;
+};
+
+std::string difference(const Call& call, const CallSettings& settings, const OurSide& ours) {
+  Operands operands(call, settings);
+  const HostMatrix& before = call.d ? ours.c : ours.outputs.front().before;
+  for (const OurOutput& seen : ours.outputs) {
+    if (!seen.damage.empty()) return seen.damage;
+    const Call& of = seen.output.call;
+    const HostMatrix theirs = copied(of, of.output(), of.m, of.n, settings.stream);
+    if (seen.output.what == Written::bias_gradient) {
+      const Summed summed = summed_of(call);
+      const bool adds_result = summed.operand.data == call.output().data;
+      const HostMatrix terms =
+          copied(call, summed.operand, summed.rows, summed.columns, settings.stream);
+      const HostMatrix& our_terms = adds_result ? ours.outputs.front().after : terms;
+      if (std::string why = judge_gradient(call, seen.after, our_terms, theirs, terms);
+          !why.empty())
+        return why;
+      continue;
+    }
+    for (const Place& place : suspicious(of, seen.after, theirs))
+      if (std::string why = judge(of, operands.inputs(before), place); !why.empty()) return why;
+  }
   return "";
 }
 

@@ -67,6 +67,9 @@ Chosen::Key Chosen::key_of(const Call& call) {
           call.a.type,
           call.b.type,
           call.c.type,
+          call.output().type,
+          orders_of(call),
+          call.epilogue.kind,
           call.compute,
           call.batch};
 }

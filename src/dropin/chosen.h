@@ -13,8 +13,9 @@
 
 namespace bwgemm::dropin {
 
-inline constexpr std::array chosen_columns = {
-    "function", "transa", "transb", "m", "n", "k", "Atype", "Btype", "Ctype", "compute", "batch"};
+inline constexpr std::array chosen_columns = {"function", "transa",   "transb",  "m",     "n",
+                                              "k",        "Atype",    "Btype",   "Ctype", "Dtype",
+                                              "orders",   "epilogue", "compute", "batch"};
 
 class Chosen {
  public:

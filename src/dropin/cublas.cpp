@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dropin/cublas.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <dlfcn.h>
 #include <link.h>
 #include <new>
 #include <string>
+#include <string_view>
 
 #include "dropin/fork.h"
+#include "dropin/reach.h"
 #include "dropin/settings.h"
+#include "dropin/symbols.h"
 
 namespace bwgemm::dropin {
 
@@ -17,11 +21,19 @@ constinit thread_local int Inside::depth = 0;
 
 namespace {
 
-// A copy is known by where it has this function.
-constexpr const char* landmark = "cublasCreate_v2";
+// A library that copies are of. A copy is known by where it has the landmark.
+struct Family {
+  const char* landmark;
+  bool (*is_named)(const char* path);
+  const char* library;
+};
+constexpr Family cublas_family = {"cublasCreate_v2", is_named_cublas, "cuBLAS"};
+constexpr Family cublaslt_family = {"cublasLtCreate", is_named_cublaslt, "cuBLASLt"};
 
 struct Copy {
   const void* landmark;
+  std::uintptr_t start, end;  // of the file that has the landmark
+  bool is_cublaslt;
   Cublas functions;
 };
 
@@ -29,7 +41,7 @@ constinit std::atomic<const Copy*> copies[16] = {};
 
 template <class Function>
 void find(void* library, const char* name, Function*& function) {
-  function = reinterpret_cast<Function*>(dlsym(library, name));
+  function = reinterpret_cast<Function*>(real_symbol(library, name));
 }
 
 Cublas functions_of(void* library) {
@@ -54,29 +66,32 @@ Cublas functions_of(void* library) {
   find(library, "cublasGemmStridedBatchedEx_64", found.gemm_strided_batched_ex_64);
   find(library, "cublasGemmBatchedEx", found.gemm_batched_ex);
   find(library, "cublasGemmBatchedEx_64", found.gemm_batched_ex_64);
+  find(library, "cublasLtCreate", found.lt_create);
+  find(library, "cublasLtDestroy", found.lt_destroy);
+  find(library, "cublasLtMatmul", found.lt_matmul);
+  find(library, "cublasLtMatmulAlgoConfigGetAttribute", found.lt_algo_config_get_attribute);
+  find(library, "cublasLtMatmulDescGetAttribute", found.lt_getters.desc);
+  find(library, "cublasLtMatrixLayoutGetAttribute", found.lt_getters.layout);
+  LtMakers makers{};
+  find(library, "cublasLtMatmulDescCreate", makers.create_desc);
+  find(library, "cublasLtMatmulDescDestroy", makers.destroy_desc);
+  find(library, "cublasLtMatrixLayoutCreate", makers.create_layout);
+  find(library, "cublasLtMatrixLayoutDestroy", makers.destroy_layout);
+  find(library, "cublasLtMatmulDescSetAttribute", makers.set_desc);
+  find(library, "cublasLtMatrixLayoutSetAttribute", makers.set_layout);
+  find(library, "cublasLtGetVersion", makers.get_version);
+  found.lt_defaults = defaults_of(found.lt_getters, makers);
+  if (found.lt_defaults.are_known)
+    found.lt_images = images_of(found.lt_getters, makers, found.lt_defaults);
   return found;
 }
 
-// libcublas.so and anything, or a wheel's libcublas-, a hash and .so. libcublasLt is not cuBLAS.
-bool is_named_cublas(const char* path) {
-  constexpr const char* prefix = "libcublas";
+// A library's name, or a wheel's with a hash behind it: the name is over where a dot or a dash is.
+bool is_named(const char* path, std::string_view library) {
   const char* const slash = std::strrchr(path, '/');
-  const char* const name = slash != nullptr ? slash + 1 : path;
-  if (std::strncmp(name, prefix, std::strlen(prefix)) != 0) return false;
-  const char next = name[std::strlen(prefix)];
-  return next == '.' || next == '-';
-}
-
-// The path of a loaded file of cuBLAS; empty if there is none.
-std::string loaded_file() {
-  std::string file;
-  const auto look = [](dl_phdr_info* info, std::size_t, void* found) {
-    if (!is_named_cublas(info->dlpi_name)) return 0;
-    *static_cast<std::string*>(found) = info->dlpi_name;
-    return 1;
-  };
-  dl_iterate_phdr(look, &file);
-  return file;
+  const std::string_view name = slash != nullptr ? slash + 1 : path;
+  return name.starts_with(library) && name.size() > library.size() &&
+         (name[library.size()] == '.' || name[library.size()] == '-');
 }
 
 // Where a file begins that holds the address; null if no file does.
@@ -90,30 +105,51 @@ void* if_loaded(const char* path) {
 }
 
 // In the file or what it depends on. Null also if this library is the first of these.
-const void* landmark_in(const char* path) {
+const void* landmark_in(const char* path, const Family& family) {
   void* const library = if_loaded(path);
   if (library == nullptr) return nullptr;
-  const void* const found = dlsym(library, landmark);
+  const void* const found = real_symbol(library, family.landmark);
   dlclose(library);  // which only counts: the caller, or whoever loaded the file, has it too
-  return start_of_file(found) != start_of_file(landmark) ? found : nullptr;
+  return start_of_file(found) != start_of_file(&cublas_family) ? found : nullptr;
 }
 
-// What the caller's own file depends on. Null for the program itself, whose scope begins with what
-// was preloaded.
-const void* landmark_below(const void* caller) {
+// Null for the program itself, whose scope begins with what was preloaded.
+const char* path_of_library(const void* address) {
   Dl_info info{};
   link_map* map = nullptr;
-  if (dladdr1(caller, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0 ||
+  if (dladdr1(address, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0 ||
       map == nullptr || *map->l_name == '\0')
     return nullptr;
-  return landmark_in(map->l_name);
+  return map->l_name;
 }
 
-const void* landmark_for(const void* caller) {
-  if (const void* own = landmark_below(caller)) return own;
-  if (const void* next = dlsym(RTLD_NEXT, landmark)) return next;
-  const std::string file = loaded_file();
-  return file.empty() ? nullptr : landmark_in(file.c_str());
+const void* landmark_for(const void* caller, const Family& family) {
+  const char* const path = path_of_library(caller);
+  if (path != nullptr)
+    if (const void* own = landmark_in(path, family)) return own;
+  if (const void* next = real_symbol(RTLD_NEXT, family.landmark)) return next;
+  const std::string file = loaded_file(family.is_named);
+  return file.empty() ? nullptr : landmark_in(file.c_str(), family);
+}
+
+// Sets where the file that holds copy.landmark begins and ends.
+void set_extent(Copy& copy) {
+  const auto look = [](dl_phdr_info* info, std::size_t, void* data) {
+    auto& found = *static_cast<Copy*>(data);
+    std::uintptr_t start = UINTPTR_MAX, end = 0;
+    for (int at = 0; at < info->dlpi_phnum; ++at) {
+      const auto& header = info->dlpi_phdr[at];
+      if (header.p_type != PT_LOAD) continue;
+      start = std::min<std::uintptr_t>(start, info->dlpi_addr + header.p_vaddr);
+      end = std::max<std::uintptr_t>(end, info->dlpi_addr + header.p_vaddr + header.p_memsz);
+    }
+    const auto address = reinterpret_cast<std::uintptr_t>(found.landmark);
+    if (address < start || address >= end) return 0;
+    found.start = start;
+    found.end = end;
+    return 1;
+  };
+  dl_iterate_phdr(look, &copy);
 }
 
 const Cublas* known_copy(const void* at) {
@@ -125,11 +161,13 @@ const Cublas* known_copy(const void* at) {
   return nullptr;
 }
 
-const Cublas* new_copy(const void* at) {
+const Cublas* new_copy(const void* at, const Family& family) {
   Dl_info info{};
   void* const library = dladdr(at, &info) != 0 ? if_loaded(info.dli_fname) : nullptr;
   if (library == nullptr) return nullptr;
-  const auto* const copy = new Copy{at, functions_of(library)};
+  const bool is_cublaslt = &family == &cublaslt_family;
+  auto* const copy = new Copy{at, 0, 0, is_cublaslt, functions_of(library)};
+  set_extent(*copy);
   const std::lock_guard lock(seldom());
   if (const Cublas* known = known_copy(at)) {
     delete copy;
@@ -144,25 +182,72 @@ const Cublas* new_copy(const void* at) {
   return nullptr;
 }
 
-const Cublas* copy_for(const void* caller) {
+const Cublas* copy_for(const void* caller, const Family& family) {
   try {
-    const void* const at = landmark_for(caller);
+    const void* const at = landmark_for(caller, family);
     const Cublas* const known = at != nullptr ? known_copy(at) : nullptr;
-    return at == nullptr || known != nullptr ? known : new_copy(at);
+    return at == nullptr || known != nullptr ? known : new_copy(at, family);
   } catch (const std::bad_alloc&) {
     return nullptr;
   }
 }
 
+const Cublas* found_copy(const void* caller, const Family& family, std::atomic<bool>& said) {
+  note_call();
+  const Cublas* const found = copy_for(caller, family);
+  if (found == nullptr && !said.exchange(true)) {
+    std::string line = "the process has called ";
+    say(line.append(family.library).append(", but has not loaded it"));
+  }
+  return found;
+}
+
 }  // namespace
 
 const Cublas* cublas_of(const void* caller) {
-  const Cublas* const found = copy_for(caller);
-  if (found == nullptr) {
-    static constinit std::atomic<bool> said{false};
-    if (!said.exchange(true)) say("the process has called cuBLAS, but has not loaded it");
+  static constinit std::atomic<bool> said{false};
+  return found_copy(caller, cublas_family, said);
+}
+
+const Cublas* cublaslt_of(const void* caller) {
+  static constinit std::atomic<bool> said{false};
+  const char* const path = path_of_library(caller);
+  const bool is_cublas = path != nullptr && is_named_cublas(path);
+  return found_copy(caller, is_cublas ? cublas_family : cublaslt_family, said);
+}
+
+const Cublas* cublas_around(const void* caller) {
+  const auto address = reinterpret_cast<std::uintptr_t>(caller);
+  for (const std::atomic<const Copy*>& place : copies) {
+    const Copy* const copy = place.load(std::memory_order_acquire);
+    if (copy == nullptr) return nullptr;
+    if (!copy->is_cublaslt && address >= copy->start && address < copy->end)
+      return &copy->functions;
   }
-  return found;
+  return nullptr;
+}
+
+bool is_named_cublas(const char* path) {
+  return is_named(path, "libcublas");
+}
+
+bool is_named_cublaslt(const char* path) {
+  return is_named(path, "libcublasLt");
+}
+
+std::string loaded_file(bool (*is_named)(const char* path)) {
+  struct Search {
+    bool (*is_named)(const char* path);
+    std::string file;
+  } search{is_named, {}};
+  const auto look = [](dl_phdr_info* info, std::size_t, void* data) {
+    auto& wanted = *static_cast<Search*>(data);
+    if (!wanted.is_named(info->dlpi_name)) return 0;
+    wanted.file = info->dlpi_name;
+    return 1;
+  };
+  dl_iterate_phdr(look, &search);
+  return search.file;
 }
 
 }  // namespace bwgemm::dropin

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The copies of cuBLAS that are loaded into the process, and their functions. Usually there is one.
-// A handle of one copy must not reach another: whoever keeps handles keeps their copy beside them.
+// The copies of cuBLAS and cuBLASLt that are loaded into the process, and their functions. Usually
+// there is one of each. A handle of one copy must not reach another: whoever keeps handles keeps
+// their copy beside them.
 #pragma once
 
-#include "dropin/cublas_abi.h"
+#include <string>
+
+#include "dropin/cublaslt_abi.h"
+#include "dropin/lt_images.h"
 
 namespace bwgemm::dropin {
 
-// Functions that a copy lacks are null; members have the functions' names without "cublas".
+// Functions that a copy lacks are null; members have the functions' names without "cublas". A copy
+// of cuBLAS has the functions of the cuBLASLt that it depends on too, because its handles are
+// cuBLASLt's as well.
 struct Cublas {
   decltype(&::cublasCreate_v2) create;
   decltype(&::cublasDestroy_v2) destroy;
@@ -29,11 +35,30 @@ struct Cublas {
   decltype(&::cublasGemmStridedBatchedEx_64) gemm_strided_batched_ex_64;
   decltype(&::cublasGemmBatchedEx) gemm_batched_ex;
   decltype(&::cublasGemmBatchedEx_64) gemm_batched_ex_64;
+  decltype(&::cublasLtCreate) lt_create;
+  decltype(&::cublasLtDestroy) lt_destroy;
+  decltype(&::cublasLtMatmul) lt_matmul;
+  decltype(&::cublasLtMatmulAlgoConfigGetAttribute) lt_algo_config_get_attribute;
+  LtGetters lt_getters;
+  LtDefaults lt_defaults;
+  LtImages lt_images;
 };
 
 // The copy that the code at `caller` would have called if this library were not there. Null if the
 // process has none, which standard error then says once. Keeps the copy loaded.
 const Cublas* cublas_of(const void* caller);
+const Cublas* cublaslt_of(const void* caller);
+
+// The copy of cuBLAS whose own code `caller` is, if a handle of that copy was made or its code was
+// the caller of cublaslt_of(). Otherwise null.
+const Cublas* cublas_around(const void* caller);
+
+// Whether a file of that path is cuBLAS's or cuBLASLt's.
+bool is_named_cublas(const char* path);
+bool is_named_cublaslt(const char* path);
+
+// The path of the first file of the process that is cuBLAS's or cuBLASLt's; empty if there is none.
+std::string loaded_file(bool (*is_named)(const char* path));
 
 // A thread that is inside a function of cuBLAS: what cuBLAS itself calls is not for this library.
 class Inside {

@@ -30,6 +30,7 @@ const Device* opened() {
   find(from, "cuMemsetD8Async", found.memset_d8_async);
   find(from, "cuStreamSynchronize", found.stream_synchronize);
   find(from, "cuStreamIsCapturing", found.stream_is_capturing);
+  find(from, "cuStreamGetId", found.stream_get_id);
   find(from, "cuThreadExchangeStreamCaptureMode", found.thread_exchange_stream_capture_mode);
   return &found;
 }
@@ -57,6 +58,20 @@ ContextIdentity current_context() {
       driver->ctx_get_id(found.context, &found.number) != CUDA_SUCCESS)
     return {};
   return found;
+}
+
+unsigned long long number_of(CUstream stream) {
+  const Device* const driver = device();
+  if (driver == nullptr || driver->stream_is_capturing == nullptr ||
+      driver->stream_get_id == nullptr || stream == nullptr || stream == CU_STREAM_LEGACY ||
+      stream == CU_STREAM_PER_THREAD)
+    return 0;
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  if (driver->stream_is_capturing(stream, &status) != CUDA_SUCCESS ||
+      status != CU_STREAM_CAPTURE_STATUS_NONE)
+    return 0;
+  unsigned long long number = 0;
+  return driver->stream_get_id(stream, &number) == CUDA_SUCCESS ? number : 0;
 }
 
 }  // namespace bwgemm::dropin

@@ -23,6 +23,7 @@ struct Device {
   CUresult (*memset_d8_async)(CUdeviceptr, unsigned char, std::size_t, CUstream);
   CUresult (*stream_synchronize)(CUstream);
   CUresult (*stream_is_capturing)(CUstream, CUstreamCaptureStatus*);
+  CUresult (*stream_get_id)(CUstream, unsigned long long*);
   CUresult (*thread_exchange_stream_capture_mode)(CUstreamCaptureMode*);
 
   bool can_check() const;  // it has what mode check needs
@@ -44,5 +45,9 @@ struct ContextIdentity {
 
 // The calling thread's context. Unknown if the thread has none or the driver does not tell.
 ContextIdentity current_context();
+
+// A number that no other stream of the process has or had. 0 if the stream is one of the driver's
+// default ones, is being captured, which asking would end, or cannot be asked.
+unsigned long long number_of(CUstream stream);
 
 }  // namespace bwgemm::dropin

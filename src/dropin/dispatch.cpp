@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dropin/dispatch.h"
 
+#include <new>
 #include <optional>
 
 #include "dropin/check.h"
@@ -15,16 +16,15 @@
 namespace bwgemm::dropin {
 namespace {
 
-// The copy of cuBLAS that made the handle; of a handle that is not known, the caller's.
-const Cublas* cublas_for(const Handle* handle, const void* caller) {
-  return handle != nullptr ? handle->cublas : cublas_of(caller);
+Reason why_handle(const Handle* handle) {
+  if (handle == nullptr) return Reason::unknown_handle;
+  if (handle->forks != fork_count()) return Reason::forked;
+  return handle->product.handle != nullptr ? Reason::none : Reason::no_device;
 }
 
 // Why bwgemm cannot serve the call, whatever the handle is set to. Needs no lock.
 Reason why_never(const Handle* handle, const Call& call) {
-  if (handle == nullptr) return Reason::unknown_handle;
-  if (handle->forks != fork_count()) return Reason::forked;
-  if (handle->product.handle == nullptr) return Reason::no_device;
+  if (const Reason reason = why_handle(handle); reason != Reason::none) return reason;
   if (const Reason reason = why_forwarded(call); reason != Reason::none) return reason;
   const bool is_chosen = settings().policy == Policy::all || chosen().has(call);
   return is_chosen ? Reason::none : Reason::policy;
@@ -39,7 +39,8 @@ cublasStatus_t forward(const Call& call, const CallSettings* settings, Reason re
 // cuBLAS may do the call again where C is only written. Otherwise a part of it may have been done.
 cublasStatus_t serve(Handle& handle, const Call& call, const CallSettings& settings,
                      std::unique_lock<std::mutex>& lock, const RealCall& real) {
-  const bwgemmStatus_t status = multiply(handle, call, settings, const_cast<void*>(call.c.data));
+  const bwgemmStatus_t status =
+      multiply(handle, call, settings, const_cast<void*>(call.output().data));
   lock.unlock();
   if (status == BWGEMM_STATUS_SUCCESS) {
     record(call, &settings, Outcome::served, Reason::none);
@@ -58,14 +59,51 @@ cublasStatus_t only_ask(Handle& handle, const Call& call, const CallSettings& se
   return forward(call, &settings, reason, *handle.cublas, real);
 }
 
+// A call that can be served. `lock`: of the handle.
+cublasStatus_t in_mode(Handle& handle, const Call& call, const CallSettings& settings,
+                       std::unique_lock<std::mutex>& lock, const RealCall& real) {
+  switch (dropin::settings().mode) {
+    case Mode::log: return only_ask(handle, call, settings, lock, real);
+    case Mode::check: return check(handle, call, settings, lock, real);
+    default: return serve(handle, call, settings, lock, real);
+  }
+}
+
+// The default streams are those of the current context, which bwgemm's handle need not belong to.
+// Where there is none, the CUDA runtime would make that of the handle's device current.
+bool is_in_context(const Handle& handle, cudaStream_t stream) {
+  if (reinterpret_cast<std::uintptr_t>(stream) >
+      reinterpret_cast<std::uintptr_t>(CU_STREAM_PER_THREAD))
+    return true;
+  CUcontext current = nullptr;
+  const Device* const driver = device();
+  return driver == nullptr || driver->ctx_get_current == nullptr ||
+         driver->ctx_get_current(&current) != CUDA_SUCCESS || current == nullptr ||
+         current == handle.product.context.context;
+}
+
+// Null if there is no memory.
+LtCache* cache_of(Handle& handle) {
+  if (handle.lt_cache == nullptr) handle.lt_cache = new (std::nothrow) LtCache;
+  return handle.lt_cache;
+}
+
+// Why bwgemm cannot serve a call of cuBLASLt, which is read. handle.mutex must be held.
+Reason why_lt(Handle& handle, const LtArguments& arguments, LtCall& read) {
+  const Reason found = read_call(arguments, *handle.cublas, cache_of(handle), is_recording(), read);
+  if (found != Reason::none) return found;
+  if (const Reason reason = why_never(&handle, read.call); reason != Reason::none) return reason;
+  if (!is_in_context(handle, arguments.stream)) return Reason::other_context;
+  return why_forwarded(read.call, read.settings);
+}
+
 }  // namespace
 
 cublasStatus_t dispatch(const Call& call, const void* caller, const RealCall& real) {
   Handle* const handle = find_handle(call.handle);
   const Cublas* const cublas = cublas_for(handle, caller);
   if (cublas == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
-  const Mode mode = settings().mode;
-  if (mode == Mode::off || Inside::now()) return real(*cublas);
+  if (Inside::now()) return real(*cublas);
   if (const Reason never = why_never(handle, call); never != Reason::none)
     return forward(call, nullptr, never, *cublas, real);
 
@@ -76,11 +114,25 @@ cublasStatus_t dispatch(const Call& call, const void* caller, const RealCall& re
     lock.unlock();
     return forward(call, now ? &*now : nullptr, reason, *cublas, real);
   }
-  switch (mode) {
-    case Mode::log: return only_ask(*handle, call, *now, lock, real);
-    case Mode::check: return check(*handle, call, *now, lock, real);
-    default: return serve(*handle, call, *now, lock, real);
+  return in_mode(*handle, call, *now, lock, real);
+}
+
+cublasStatus_t dispatch_lt(const LtArguments& arguments, const void* caller, const RealCall& real) {
+  if (const Cublas* const around = cublas_around(caller)) return real(*around);
+  Handle* const handle = find_handle(reinterpret_cast<cublasHandle_t>(arguments.handle));
+  const Cublas* const cublas = handle != nullptr ? handle->cublas : cublaslt_of(caller);
+  if (cublas == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
+  if (is_off() || Inside::now()) return real(*cublas);
+  LtCall read;
+  if (const Reason reason = why_handle(handle); reason != Reason::none) {
+    if (is_recording()) read_call(arguments, *cublas, nullptr, true, read);
+    return forward(read.call, &read.settings, reason, *cublas, real);
   }
+  std::unique_lock lock(handle->mutex);
+  const Reason reason = why_lt(*handle, arguments, read);
+  if (reason == Reason::none) return in_mode(*handle, read.call, read.settings, lock, real);
+  lock.unlock();
+  return forward(read.call, &read.settings, reason, *cublas, real);
 }
 
 }  // namespace bwgemm::dropin

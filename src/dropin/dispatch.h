@@ -6,6 +6,7 @@
 
 #include "dropin/call.h"
 #include "dropin/cublas.h"
+#include "dropin/lt_read.h"
 
 namespace bwgemm::dropin {
 
@@ -24,7 +25,9 @@ class RealCall {
   cublasStatus_t (*call_)(const void*, const Cublas&);
 };
 
-// `caller`: the address that the program's call returns to.
+// In all modes but off. `caller`: the address that the program's call returns to.
 cublasStatus_t dispatch(const Call& call, const void* caller, const RealCall& real);
+// In any mode.
+cublasStatus_t dispatch_lt(const LtArguments& arguments, const void* caller, const RealCall& real);
 
 }  // namespace bwgemm::dropin

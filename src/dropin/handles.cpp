@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <new>
+#include <utility>
 
 #include "dropin/fork.h"
 #include "dropin/library.h"
@@ -70,6 +71,7 @@ Product new_product() {
 
 void fill(Handle& place, cublasHandle_t handle, const Cublas* cublas, const Product& product) {
   new (&place.mutex) std::mutex;  // perhaps held by a thread that a fork left behind
+  if (place.cublas != cublas) delete std::exchange(place.lt_cache, nullptr);
   place.cublas = cublas;
   place.forks = fork_count();
   place.product = product;

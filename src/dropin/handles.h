@@ -14,6 +14,7 @@
 #include "bwgemm/bwgemm.h"
 #include "dropin/cublas.h"
 #include "dropin/device.h"
+#include "dropin/lt_objects.h"
 
 namespace bwgemm::dropin {
 
@@ -22,6 +23,7 @@ struct Product {
   bwgemmHandle_t handle = nullptr;
   ContextIdentity context;
   cudaStream_t stream = nullptr;
+  unsigned long long stream_number = 0;  // number_of() it at that time
   int pointer_mode = BWGEMM_POINTER_MODE_HOST, sm_count_target = 0;
 };
 
@@ -33,10 +35,17 @@ struct Handle {
   Product product;     // without a handle: there is none for the device
   void* workspace = nullptr;
   std::size_t workspace_size = 0;
+  LtCache* lt_cache = nullptr;  // of `cublas`; made by the first call of cuBLASLt, and kept
 };
 
 // Without a lock. Null if the handle was not made through this library.
 Handle* find_handle(cublasHandle_t handle);
+
+// The copy of cuBLAS that made the handle; of a handle that is not known, the caller's. Null if the
+// process has no cuBLAS.
+inline const Cublas* cublas_for(const Handle* handle, const void* caller) {
+  return handle != nullptr ? handle->cublas : cublas_of(caller);
+}
 
 // Remembers a new handle of cuBLAS. Where there is no room for more, the handle stays unknown.
 void add_handle(cublasHandle_t handle, const Cublas* cublas);

@@ -17,8 +17,9 @@
 namespace bwgemm::dropin {
 
 const char* const columns =
-    "process,function,transa,transb,m,n,k,Atype,Btype,Ctype,compute,algo,lda,ldb,ldc,strideA,"
-    "strideB,strideC,batch,align,scalars,math,workspace,outcome,reason,calls\n";
+    "process,function,transa,transb,m,n,k,Atype,Btype,Ctype,Dtype,orders,epilogue,compute,algo,lda,"
+    "ldb,ldc,ldd,strideA,strideB,strideC,strideD,batch,align,scalars,math,workspace,outcome,reason,"
+    "calls\n";
 
 namespace {
 
@@ -40,7 +41,7 @@ class Line {
 std::int64_t alignment(const Call& call) {
   std::uintptr_t bits = 16;
   if (!call.by_pointers())
-    for (const Operand* operand : {&call.a, &call.b, &call.c})
+    for (const Operand* operand : {&call.a, &call.b, &call.c, &call.output()})
       bits |= reinterpret_cast<std::uintptr_t>(operand->data);
   return static_cast<std::int64_t>(bits & (~bits + 1));
 }
@@ -112,10 +113,13 @@ void count(const std::string& kind) {
 
 std::string kind_of(const Call& call, const CallSettings* settings, Outcome outcome,
                     Reason reason) {
+  const Operand& d = call.output();
   Line line;
   line << name(call.entry) << call.transa << call.transb << call.m << call.n << call.k;
-  line << call.a.type << call.b.type << call.c.type << call.compute << call.algo;
-  line << call.a.ld << call.b.ld << call.c.ld << call.a.stride << call.b.stride << call.c.stride;
+  line << call.a.type << call.b.type << call.c.type << d.type;
+  line << orders_of(call) << call.epilogue.kind << call.compute << call.algo;
+  line << call.a.ld << call.b.ld << call.c.ld << d.ld;
+  line << call.a.stride << call.b.stride << call.c.stride << d.stride;
   line << call.batch << alignment(call);
   if (settings != nullptr)
     line << (settings->has_device_scalars() ? "device" : "host") << settings->math_mode
@@ -128,9 +132,13 @@ std::string kind_of(const Call& call, const CallSettings* settings, Outcome outc
   return line.text();
 }
 
+bool is_recording() {
+  const Settings& asked = settings();
+  return asked.mode == Mode::log || !asked.log_file.empty();
+}
+
 void record(const Call& call, const CallSettings* settings, Outcome outcome, Reason reason) {
-  const Settings& asked = dropin::settings();
-  if (asked.mode != Mode::log && asked.log_file.empty()) return;
+  if (!is_recording()) return;
   try {
     count(kind_of(call, settings, outcome, reason));
   } catch (const std::bad_alloc&) {  // then the call is not counted

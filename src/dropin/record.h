@@ -17,6 +17,9 @@ enum class Outcome : std::uint8_t {
   differed,   // in mode check: outside the bounds
 };
 
+// Whether calls are counted.
+bool is_recording();
+
 // In mode log, and where the environment names a file. `settings`: null if they are not known.
 void record(const Call& call, const CallSettings* settings, Outcome outcome, Reason reason);
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "dropin/epilogue.h"
 #include "dropin/library.h"
 
 namespace bwgemm::dropin {
@@ -51,23 +52,37 @@ bwgemmMatmulDesc_t desc_of(const Call& call, const CallSettings& settings) {
   desc.k = call.k;
   desc.Atype = call.a.type;
   desc.Btype = call.b.type;
-  desc.Ctype = desc.Dtype = call.c.type;
+  desc.Ctype = call.c.type;
+  desc.Dtype = call.output().type;
+  desc.Aorder = call.a.order;
+  desc.Border = call.b.order;
+  desc.Corder = call.c.order;
+  desc.Dorder = call.output().order;
   desc.lda = call.a.ld;
   desc.ldb = call.b.ld;
-  desc.ldc = desc.ldd = call.c.ld;
+  desc.ldc = call.c.ld;
+  desc.ldd = call.output().ld;
   desc.batchCount = call.batch;
   desc.strideA = call.a.stride;
   desc.strideB = call.b.stride;
-  desc.strideC = desc.strideD = call.c.stride;
+  desc.strideC = call.c.stride;
+  desc.strideD = call.output().stride;
   if (call.by_pointers()) desc.batchMode = BWGEMM_BATCH_MODE_POINTER_ARRAY;
+  set_epilogue(desc, call);
   set_workspace(desc, settings);
   return desc;
 }
 
+// The driver gives a new stream the address of one that is gone, whose work need not be over. What
+// bwgemm has for a stream it has by its number.
 bwgemmStatus_t set_stream(Product& product, cudaStream_t stream) {
-  if (product.stream == stream) return BWGEMM_STATUS_SUCCESS;
+  const unsigned long long number = number_of(stream);
+  if (product.stream == stream && (number == product.stream_number || number == 0))
+    return BWGEMM_STATUS_SUCCESS;
   const bwgemmStatus_t status = library()->set_stream(product.handle, stream);
-  if (status == BWGEMM_STATUS_SUCCESS) product.stream = stream;
+  if (status != BWGEMM_STATUS_SUCCESS) return status;
+  product.stream = stream;
+  product.stream_number = number;
   return status;
 }
 
@@ -114,13 +129,13 @@ std::optional<CallSettings> settings_of(const Handle& handle, cublasHandle_t of)
                       sm_count_target, handle.workspace, handle.workspace_size};
 }
 
-bwgemmStatus_t multiply(Handle& handle, const Call& call, const CallSettings& settings, void* c) {
+bwgemmStatus_t multiply(Handle& handle, const Call& call, const CallSettings& settings, void* to) {
   const bwgemmStatus_t status = apply(handle.product, settings);
   if (status != BWGEMM_STATUS_SUCCESS) return status;
   const bwgemmMatmulDesc_t desc = desc_of(call, settings);
   const Scalars scalars(call);
   return library()->matmul(handle.product.handle, &desc, scalars.alpha, call.a.data, call.b.data,
-                           scalars.beta, c, c);
+                           scalars.beta, call.d ? call.c.data : to, to);
 }
 
 bwgemmStatus_t ask(Handle& handle, const Call& call, const CallSettings& settings) {
@@ -128,10 +143,10 @@ bwgemmStatus_t ask(Handle& handle, const Call& call, const CallSettings& setting
   if (status != BWGEMM_STATUS_SUCCESS) return status;
   const bwgemmMatmulDesc_t desc = desc_of(call, settings);
   const Scalars scalars(call);
-  void* const c = const_cast<void*>(call.c.data);
   std::size_t size = 0;
   return library()->get_workspace_size(handle.product.handle, &desc, scalars.alpha, call.a.data,
-                                       call.b.data, scalars.beta, c, c, &size);
+                                       call.b.data, scalars.beta, call.c.data,
+                                       const_cast<void*>(call.output().data), &size);
 }
 
 bool may_have_written(bwgemmStatus_t status, const CallSettings& settings) {
@@ -142,6 +157,7 @@ bool may_have_written(bwgemmStatus_t status, const CallSettings& settings) {
 }
 
 bool overwrites(const Call& call, const CallSettings& settings) {
+  if (call.output().data != call.c.data) return true;
   return !settings.has_device_scalars() && host_scalar(call, call.beta) == 0;
 }
 

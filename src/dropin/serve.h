@@ -14,9 +14,9 @@ namespace bwgemm::dropin {
 // does not say, as for a handle that is none. The handle's mutex must be held.
 std::optional<CallSettings> settings_of(const Handle& handle, cublasHandle_t of);
 
-// Gives the call to bwgemm, on the stream of the settings; `c` stands for the C of the call.
-// handle.mutex must be held.
-bwgemmStatus_t multiply(Handle& handle, const Call& call, const CallSettings& settings, void* c);
+// Gives the call to bwgemm, on the stream of the settings; `to` stands for the call's output, and
+// for C where that is the output. handle.mutex must be held.
+bwgemmStatus_t multiply(Handle& handle, const Call& call, const CallSettings& settings, void* to);
 
 // What multiply() would say of the arguments. Launches nothing.
 bwgemmStatus_t ask(Handle& handle, const Call& call, const CallSettings& settings);
@@ -25,7 +25,7 @@ bwgemmStatus_t ask(Handle& handle, const Call& call, const CallSettings& setting
 // which each may fail to load its kernel, to allocate or to launch. Arguments are judged before.
 bool may_have_written(bwgemmStatus_t status, const CallSettings& settings);
 
-// Whether C is only written, as far as the host knows.
+// Whether the output is only written, as far as the host knows.
 bool overwrites(const Call& call, const CallSettings& settings);
 
 // The value of a half, given by its bits. Exact.

@@ -2,6 +2,7 @@
 #include "dropin/settings.h"
 
 #include <array>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
@@ -45,15 +46,17 @@ Policy policy_of(const std::string& text) {
   return Policy::faster;
 }
 
+// Of a variable that is 0 or 1. Anything else, which standard error then says, is `otherwise`.
+bool flag_of(const char* name, const std::string& text, bool otherwise) {
+  if (text == "0" || text == "1") return text == "1";
+  std::string line = name;
+  line.append(" is ").append(text).append(", not 0 or 1: taken for ");
+  say(line.append(otherwise ? "1" : "0"));
+  return otherwise;
+}
+
 bool invariance_of(const std::string& text) {
-  if (text == "1") return true;
-  if (text == "0") return false;
-  if (!text.empty()) {
-    std::string line = "BWGEMM_CUBLAS_BATCH_INVARIANT is ";
-    line.append(text).append(", not 0 or 1: taken for 1");
-    say(line);
-    return true;
-  }
+  if (!text.empty()) return flag_of("BWGEMM_CUBLAS_BATCH_INVARIANT", text, true);
   return asks_for_batch_invariance(secure_getenv("CUBLAS_WORKSPACE_CONFIG"),
                                    secure_getenv("CUBLASLT_WORKSPACE_SIZE"));
 }
@@ -94,6 +97,9 @@ Settings read_settings() {
   read.mode = mode_of(variable("BWGEMM_CUBLAS"));
   read.policy = policy_of(variable("BWGEMM_CUBLAS_POLICY"));
   read.batch_invariant = invariance_of(variable("BWGEMM_CUBLAS_BATCH_INVARIANT"));
+  const std::string hook = variable("BWGEMM_CUBLAS_DLSYM");
+  read.hooks_dlsym =
+      read.mode != Mode::off && (hook.empty() || flag_of("BWGEMM_CUBLAS_DLSYM", hook, false));
   read.log_file = variable("BWGEMM_CUBLAS_LOG");
   read.chosen_file = variable("BWGEMM_CUBLAS_CHOSEN");
   return read;
@@ -102,6 +108,16 @@ Settings read_settings() {
 const Settings& settings() {
   static const Settings* const read = new Settings(read_settings());  // lives until the very end
   return *read;
+}
+
+bool is_off() {
+  enum : std::uint8_t { unknown, off, on };
+  static constinit std::atomic<std::uint8_t> known{unknown};
+  const std::uint8_t now = known.load(std::memory_order_relaxed);
+  if (now != unknown) return now == off;
+  const bool found = settings().mode == Mode::off;
+  known.store(found ? off : on, std::memory_order_relaxed);
+  return found;
 }
 
 void say(const std::string& line) {

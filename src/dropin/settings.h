@@ -24,12 +24,16 @@ struct Settings {
   Mode mode = Mode::serve;
   Policy policy = Policy::all;
   bool batch_invariant = false;
+  bool hooks_dlsym = true;  // lookups in cuBLAS's handles find this library; never in mode off
   std::string log_file;     // of the counts; empty: none, or standard error in mode log
   std::string chosen_file;  // of policy faster; empty: none
 };
 
 // The settings of this process.
 const Settings& settings();
+
+// Whether the mode is off. As settings() says, with less cost.
+bool is_off();
 
 // What the variables say now. A value that is not understood is named on standard error; of the
 // mode it means off, of the policy faster.

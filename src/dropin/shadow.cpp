@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace bwgemm::dropin {
 namespace {
@@ -19,6 +20,7 @@ void check_result(CUresult result) {
 std::int64_t span(const Call& call, const Operand& operand, std::int64_t rows,
                   std::int64_t columns) {
   if (rows == 0 || columns == 0) return 0;
+  if (operand.is_row_major()) std::swap(rows, columns);
   const std::int64_t batches = call.by_pointers() ? 0 : (call.batch - 1) * operand.stride;
   return (batches + (columns - 1) * operand.ld + rows) * size_of(operand.type);
 }
@@ -50,7 +52,8 @@ HostMatrix copied(const Call& call, const Operand& operand, std::int64_t rows, s
                   CUstream stream) {
   const std::int64_t bytes = span(call, operand, rows, columns);
   const std::vector<CUdeviceptr> sources = pieces(call, operand, stream);
-  HostMatrix matrix{{}, starts(call, operand, bytes), operand.type, operand.ld};
+  HostMatrix matrix{
+      {}, starts(call, operand, bytes), operand.type, operand.ld, operand.is_row_major()};
   matrix.bytes.resize(sources.size() * static_cast<std::size_t>(bytes));
   std::byte* to = matrix.bytes.data();
   for (const CUdeviceptr source : sources) {
@@ -61,8 +64,8 @@ HostMatrix copied(const Call& call, const Operand& operand, std::int64_t rows, s
 }
 
 Shadow::Shadow(const Call& call, CUstream stream)
-    : call_(call), stream_(stream), piece_bytes_(span(call, call.c, call.m, call.n)) {
-  const std::vector<CUdeviceptr> sources = pieces(call, call.c, stream);
+    : call_(call), stream_(stream), piece_bytes_(span(call, call.output(), call.m, call.n)) {
+  const std::vector<CUdeviceptr> sources = pieces(call, call.output(), stream);
   for (const CUdeviceptr source : sources) {
     offsets_.push_back(bytes_ + band + static_cast<std::int64_t>(source % alignment));
     bytes_ = (offsets_.back() + piece_bytes_ + alignment - 1) / alignment * alignment;
@@ -106,7 +109,8 @@ void* Shadow::argument() const {
 }
 
 HostMatrix Shadow::elements() const {
-  HostMatrix matrix{{}, starts(call_, call_.c, piece_bytes_), call_.c.type, call_.c.ld};
+  const Operand& of = call_.output();
+  HostMatrix matrix{{}, starts(call_, of, piece_bytes_), of.type, of.ld, of.is_row_major()};
   matrix.bytes.resize(offsets_.size() * static_cast<std::size_t>(piece_bytes_));
   std::byte* to = matrix.bytes.data();
   for (const std::int64_t offset : offsets_) {
@@ -127,16 +131,18 @@ bool Shadow::has_whole_bands() const {
 }
 
 std::string Shadow::damage(const HostMatrix& before, const HostMatrix& after) const {
-  if (!has_whole_bands()) return "bwgemm wrote in front of C or behind it";
+  if (!has_whole_bands()) return "bwgemm wrote in front of the result or behind it";
+  const Operand& of = call_.output();
   std::vector<std::byte> expected = before.bytes;
-  const std::int64_t column_bytes = call_.m * size_of(call_.c.type);
+  const std::int64_t lines = of.is_row_major() ? call_.m : call_.n;
+  const std::int64_t line_bytes = (of.is_row_major() ? call_.n : call_.m) * size_of(of.type);
   for (const std::int64_t start : after.starts)
-    for (std::int64_t column = 0; column < call_.n; ++column) {
-      const std::int64_t at = start + column * call_.c.ld * size_of(call_.c.type);
+    for (std::int64_t line = 0; line < lines; ++line) {
+      const std::int64_t at = start + line * of.ld * size_of(of.type);
       std::memcpy(expected.data() + at, after.bytes.data() + at,
-                  static_cast<std::size_t>(column_bytes));
+                  static_cast<std::size_t>(line_bytes));
     }
-  return expected == after.bytes ? "" : "bwgemm wrote between the columns of C";
+  return expected == after.bytes ? "" : "bwgemm wrote between the lines of the result";
 }
 
 }  // namespace bwgemm::dropin

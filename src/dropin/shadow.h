@@ -26,7 +26,7 @@ void download(void* to, CUdeviceptr from, std::size_t bytes, CUstream stream);
 HostMatrix copied(const Call& call, const Operand& operand, std::int64_t rows, std::int64_t columns,
                   CUstream stream);
 
-// A copy of C between bands of a pattern, aligned as C is.
+// A copy of the call's output between bands of a pattern, aligned as that is.
 class Shadow {
  public:
   Shadow(const Call& call, CUstream stream);
@@ -34,7 +34,7 @@ class Shadow {
   Shadow(const Shadow&) = delete;
   Shadow& operator=(const Shadow&) = delete;
 
-  // What stands for C in the arguments of the call.
+  // What stands for the output in the arguments of the call.
   void* argument() const;
   // Waits for what the stream has been given.
   HostMatrix elements() const;
@@ -48,8 +48,9 @@ class Shadow {
   const Call& call_;
   CUstream stream_;
   std::int64_t piece_bytes_ = 0;
-  std::vector<std::int64_t> offsets_;  // of the pieces that hold C: one, or one of each batch
-  std::int64_t pointers_ = 0;          // of a batch by pointers: where the array lies
+  std::vector<std::int64_t>
+      offsets_;                // of the pieces that hold the output: one, or one of each batch
+  std::int64_t pointers_ = 0;  // of a batch by pointers: where the array lies
   std::int64_t bytes_ = 0;
   CUdeviceptr memory_ = 0;
 };

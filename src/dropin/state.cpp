@@ -11,17 +11,13 @@ namespace {
 using bwgemm::dropin::add_handle;
 using bwgemm::dropin::call_real;
 using bwgemm::dropin::Cublas;
+using bwgemm::dropin::cublas_for;
 using bwgemm::dropin::cublas_of;
 using bwgemm::dropin::find_handle;
 using bwgemm::dropin::fork_count;
 using bwgemm::dropin::Handle;
 using bwgemm::dropin::Inside;
 using bwgemm::dropin::remove_handle;
-
-// Null if the process has no cuBLAS.
-const Cublas* cublas_for(const Handle* handle, const void* caller) {
-  return handle != nullptr ? handle->cublas : cublas_of(caller);
-}
 
 void set_workspace(Handle* handle, void* workspace, std::size_t size) {
   if (handle == nullptr || handle->forks != fork_count()) return;

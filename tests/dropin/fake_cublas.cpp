@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <set>
 
+#include "dropin/fake_cublaslt.h"
 #include "dropin/fake_multiply.h"
 #include "dropin/fake_product.h"
 
@@ -27,7 +28,7 @@ std::mutex mutex;
 std::set<cublasHandle_t> handles;
 FakeProduct last{};
 double error = 0;
-bool records_only = false, does_call_out = false;
+bool records_only = false, does_call_out = false, does_call_lt = false;
 
 // Free in a child, whoever held it in the parent.
 [[maybe_unused]] const int at_fork =
@@ -66,6 +67,7 @@ cublasStatus_t product(cublasHandle_t handle, const char* function, const FakeSi
                        const void* alpha, const FakeOperand& a, const FakeOperand& b,
                        const void* beta, const FakeOperand& c) {
   if (!exists(handle)) return CUBLAS_STATUS_NOT_INITIALIZED;
+  if (does_call_lt) fakeCublasMultiplyByLt(handle);
   const std::lock_guard lock(mutex);
   last = {function,    sizes.transa, sizes.transb, sizes.m,  sizes.n,       sizes.k,
           a.ld,        b.ld,         c.ld,         a.stride, b.stride,      c.stride,
@@ -96,10 +98,29 @@ void fakeCublasCallsOut(int does) {
   does_call_out = does != 0;
 }
 
+void fakeCublasCallsLt(int does) {
+  does_call_lt = does != 0;
+}
+
+cublasStatus_t fakeCublasMultiplyByLt(cublasHandle_t handle) {
+  const float one = 1, zero = 0;
+  auto* const memory = reinterpret_cast<char*>(0x7f0000000000);
+  cublasLtMatmulDesc_t desc = nullptr;
+  cublasLtMatrixLayout_t layout = nullptr;
+  cublasLtMatmulDescCreate(&desc, CUBLAS_COMPUTE_32F, CUDA_R_32F);
+  cublasLtMatrixLayoutCreate(&layout, CUDA_R_16BF, 64, 64, 64);
+  const cublasStatus_t status = cublasLtMatmul(
+      reinterpret_cast<cublasLtHandle_t>(handle), desc, &one, memory, layout, memory + 8192, layout,
+      &zero, memory + 16384, layout, memory + 16384, layout, nullptr, nullptr, 0, nullptr);
+  cublasLtMatrixLayoutDestroy(layout);
+  cublasLtMatmulDescDestroy(desc);
+  return status;
+}
+
 void fakeCublasReset() {
   last = {};
   error = 0;
-  records_only = does_call_out = false;
+  records_only = does_call_out = does_call_lt = false;
 }
 
 int fakeCublasHandles() {
@@ -111,12 +132,14 @@ cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
   const std::lock_guard lock(mutex);
   *handle = new cublasContext;
   handles.insert(*handle);
+  fakeCublasLtKnow(*handle, 1);
   return CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) {
   const std::lock_guard lock(mutex);
   if (handles.erase(handle) == 0) return CUBLAS_STATUS_NOT_INITIALIZED;
+  fakeCublasLtKnow(handle, 0);
   delete handle;
   return CUBLAS_STATUS_SUCCESS;
 }

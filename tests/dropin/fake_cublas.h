@@ -36,6 +36,13 @@ void fakeCublasAdd(double error);
 /* cublasGemmStridedBatchedEx then calls cublasGemmEx as another library would. */
 void fakeCublasCallsOut(int calls_out);
 
+/* Multiplies by cuBLASLt, as functions of cuBLAS do that nobody stands in front of. Returns its
+ * status. */
+cublasStatus_t fakeCublasMultiplyByLt(cublasHandle_t handle);
+
+/* Products then call fakeCublasMultiplyByLt besides. */
+void fakeCublasCallsLt(int calls_lt);
+
 /* Forgets the products and undoes the above. */
 void fakeCublasReset(void);
 

@@ -11,6 +11,7 @@
 #include <thread>
 #include <unistd.h>
 
+#include "dropin/lt_call.h"
 #include "dropin/preloaded.h"
 #include "support/fake_cuda.h"
 #include "support/fake_gemm.h"
@@ -28,8 +29,10 @@ class DropinChild : public Preloaded {
   void SetUp() override {
     Preloaded::SetUp();
     fakeCublasRecordOnly(1);
+    fakeCublasLtRecordOnly(1);
     fake_cuda().reset();
   }
+  LtCall lt_call() const { return LtCall(reinterpret_cast<cublasLtHandle_t>(handle())); }
   CublasCall deep() const {
     CublasCall made = call();
     made.m = made.n = made.ldc = 64;
@@ -58,18 +61,24 @@ TEST_F(DropinChild, DISABLED_ForwardsAll) {
     EXPECT_EQ(call().run(function), CUBLAS_STATUS_SUCCESS);
     EXPECT_EQ(fakeCublasLast().count, before + 1) << function;
   }
+  EXPECT_EQ(lt_call().run(), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(fakeCublasLtLast().count, 1);
   EXPECT_EQ(fake_cuda().launches(), 0);
 }
 
 TEST_F(DropinChild, DISABLED_ForwardsAllWithoutBwgemm) {
   EXPECT_EQ(call().run("cublasGemmEx"), CUBLAS_STATUS_SUCCESS);
   EXPECT_EQ(fakeCublasLast().count, 1);
+  EXPECT_EQ(lt_call().run(), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(fakeCublasLtLast().count, 1);
   EXPECT_FALSE(is_loaded("libbwgemm.so"));
 }
 
 TEST_F(DropinChild, DISABLED_Serves) {
   EXPECT_EQ(call().run("cublasGemmEx"), CUBLAS_STATUS_SUCCESS);
   EXPECT_EQ(fakeCublasLast().count, 0);
+  EXPECT_EQ(lt_call().run(), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(fakeCublasLtLast().count, 0);
   EXPECT_TRUE(is_loaded("libbwgemm.so"));
 }
 
@@ -105,9 +114,10 @@ TEST_F(DropinChild, DISABLED_Forks) {
   EXPECT_EQ(fakeCublasLast().count, 0);
   const pid_t forked = fork();
   if (forked == 0) {
-    const cublasStatus_t status = call().run("cublasGemmEx");
+    const bool is_good = call().run("cublasGemmEx") == CUBLAS_STATUS_SUCCESS &&
+                         lt_call().run() == CUBLAS_STATUS_SUCCESS;
     cublasSetStream_v2(handle(), nullptr);
-    _exit(status == CUBLAS_STATUS_SUCCESS && fakeCublasLast().count == 1 ? 42 : 1);
+    _exit(is_good && fakeCublasLast().count == 1 && fakeCublasLtLast().count == 1 ? 42 : 1);
   }
   int ended = 0;
   ASSERT_EQ(waitpid(forked, &ended, 0), forked);
@@ -120,15 +130,19 @@ TEST_F(DropinChild, DISABLED_Forks) {
 TEST_F(DropinChild, DISABLED_ForksDuringCalls) {
   std::atomic<bool> ends{false};
   std::thread busy([&] {
-    while (!ends) call().run("cublasGemmEx");
+    while (!ends) {
+      call().run("cublasGemmEx");
+      lt_call().run();
+    }
   });
   for (int turn = 0; turn < 20; ++turn) {
     const pid_t forked = fork();
     if (forked == 0) {
       alarm(10);  // a child that waits for ever is a failure, not a hang
       call().run("cublasGemmEx");
+      lt_call().run();
       cublasSetWorkspace_v2(handle(), nullptr, 0);
-      _exit(fakeCublasLast().count == 1 ? 42 : 1);
+      _exit(fakeCublasLast().count == 1 && fakeCublasLtLast().count == 1 ? 42 : 1);
     }
     int ended = 0;
     EXPECT_EQ(waitpid(forked, &ended, 0), forked);
@@ -168,6 +182,30 @@ TEST(DropinProcess, Modes) {
   child("Serves", {{"BWGEMM_CUBLAS", "serve"}});
   child("ForwardsAll", {{"BWGEMM_CUBLAS", "log"}});
   child("ForwardsAllWithoutBwgemm", {{"BWGEMM_CUBLAS", "off"}});
+}
+
+// With what the log says of each.
+TEST_F(DropinChild, DISABLED_LtReasons) {
+  LtCall served = lt_call(), types = lt_call(), epilogue = lt_call(), scaled = lt_call();
+  types.set_types(CUDA_R_32F, CUDA_R_32F);
+  epilogue.set_epilogue(130);
+  scaled.set(17, std::int64_t{4096});
+  for (const LtCall* one : {&served, &types, &epilogue, &scaled}) one->run();
+  LtCall unknown(reinterpret_cast<cublasLtHandle_t>(&served));
+  unknown.run();
+}
+
+TEST(DropinProcess, ReasonsOfLtInTheLog) {
+  const ProcessResult result = child("LtReasons", {{"BWGEMM_CUBLAS", "log"}});
+  for (const char* line :
+       {"cublasLtMatmul,1,0,256,128,192,14,14,14,14,0,1,68,-1,192,192,256,256,0,0,0,0,1,16,host,0,"
+        "0,"
+        "servable,,1",
+        "cublasLtMatmul,1,0,256,128,192,0,0,0,0,0,1,68,-1,192,192,256,256,0,0,0,0,1,16,host,0,0,"
+        "forwarded,types,1",
+        "14,0,130,68,-1,192,192,256,256,0,0,0,0,1,16,host,0,0,forwarded,epilogue,1",
+        "forwarded,descriptor,1", "forwarded,unknown_handle,1"})
+    EXPECT_THAT(result.output, HasSubstr(line));
 }
 
 TEST(DropinProcess, NoCallMeasures) {

@@ -24,8 +24,15 @@ HOST = os.path.join(BIN, "bwgemm_dropin_host")
 PLUGIN = os.path.join(LIB, "libbwgemm_dropin_plugin.so")
 WHEEL_PLUGIN = os.path.join(LIB, "libbwgemm_dropin_wheel_plugin.so")
 LINKED_PLUGIN = os.path.join(LIB, "libbwgemm_dropin_linked_plugin.so")
+FINDER = os.path.join(BIN, "bwgemm_dropin_finder")
+NEXT_PROGRAM = os.path.join(BIN, "bwgemm_dropin_next_program")
+CUBLAS = os.path.join(LIB, "fake_cublas_13", "libcublas.so.13")
+CUBLASLT = os.path.join(LIB, "fake_cublaslt_13", "libcublasLt.so.13")
+CUBLAS_12 = os.path.join(LIB, "fake_cublas_12", "libcublas.so.12")
+CUBLASLT_12 = os.path.join(LIB, "fake_cublaslt_12", "libcublasLt.so.12")
 FALSE_DRIVER = os.path.join(LIB, "libbwgemm_fake_libcuda.so")
-HEADER = os.path.join(environment.SOURCE, "src", "dropin", "cublas_abi.h")
+HEADERS = [os.path.join(environment.SOURCE, "src", "dropin", name)
+           for name in ("cublas_abi.h", "cublaslt_abi.h")]
 PAGE = os.path.join(environment.SOURCE, "packaging", "docs", "dropin.md")
 # glibc 2.34 is the oldest that the library runs with; the C++ library is its own.
 LIBRARIES = {"libc.so.6", "libm.so.6", "libgcc_s.so.1", "ld-linux-x86-64.so.2"}
@@ -39,6 +46,11 @@ def run(*command, **variables):
     return subprocess.run(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
         env={**PLAIN, "BWGEMM_LIBCUDA": FALSE_DRIVER, **variables})
+
+
+def exported():
+    symbols = run("nm", "-D", "--defined-only", LIBRARY).stdout.split("\n")
+    return {line.split()[-1] for line in symbols if line}
 
 
 def rows(text):
@@ -75,6 +87,38 @@ class Program(unittest.TestCase):
                 with self.subTest(plugins=plugins, mode=mode):
                     self.check(run(RUN, "-q", "-m", mode, HOST, *plugins),
                                f"0 0 0, {products} products, gone\n")
+
+    def test_programs_that_look_functions_up(self):
+        missed = "undefined symbol: cublasNothing"
+        for variables, said in (({}, "0 0 0 0, 0 products, 0 of Lt\n"),
+                                ({"BWGEMM_CUBLAS": "off"}, "0 0 0 0, 1 products, 1 of Lt\n"),
+                                ({"BWGEMM_CUBLAS_DLSYM": "0"}, "0 0 0 0, 1 products, 1 of Lt\n"),
+                                ({"BWGEMM_CUBLAS_DLSYM": "x"}, "0 0 0 0, 1 products, 1 of Lt\n")):
+            with self.subTest(variables=variables):
+                done = run(RUN, "-q", FINDER, CUBLAS, CUBLASLT, **variables)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertTrue(done.stdout.startswith(said), done.stdout)
+                self.assertIn(missed, done.stdout)
+
+    def test_lookups_find_what_is_exported_and_nothing_else(self):
+        names = sorted(name for name in exported() if name.startswith("cublas"))
+        self.assertGreaterEqual(len(names), 19)
+        real = ["cublasSetMathMode", "cublasGetStream_v2", "cublasLtMatmulDescCreate"]
+        done = run(RUN, "-q", FINDER, CUBLAS, CUBLASLT, *names, *real)
+        self.assertEqual(done.stdout.split("\n")[1:-2], [
+            *(f"{name} libbwgemm_cublas.so libbwgemm_cublas.so" for name in names),
+            "cublasSetMathMode libcublas.so.13 nowhere",
+            "cublasGetStream_v2 libcublas.so.13 nowhere",
+            "cublasLtMatmulDescCreate libcublasLt.so.13 nowhere", "none in Lt"])
+        done = run(RUN, "-q", "-m", "off", FINDER, CUBLAS, CUBLASLT, "cublasGemmEx")
+        self.assertIn("cublasGemmEx libcublas.so.13 libbwgemm_cublas.so\n", done.stdout)
+
+    def test_lookups_in_a_second_copy_find_that_copy(self):
+        done = run(RUN, "-q", FINDER, CUBLAS_12, CUBLASLT_12, LD_PRELOAD=CUBLAS)
+        self.assertTrue(done.stdout.startswith("0 0 0 0, 1 products, 1 of Lt\n"), done.stdout)
+
+    def test_lookups_of_the_next_one_are_the_callers(self):
+        self.check(run(RUN, "-q", NEXT_PROGRAM), "next\n")
 
     def test_quiet(self):
         done = run(RUN, "-q", PROGRAM)
@@ -154,6 +198,33 @@ class Program(unittest.TestCase):
         os.chmod(static, 0o4755)
         self.assertIn("runs with more rights than its user", run(RUN, static).stderr)
 
+    def test_launcher_looks_behind_scripts(self):
+        interpreter, script = self.path("interpreter"), self.path("script")
+        with open(interpreter, "w", encoding="utf-8") as file:
+            file.write("#!/bin/sh\n# cublasCreate_v2\n")
+        for line in (f"#!{interpreter}\n", f"#!/usr/bin/env {interpreter}\n"):
+            with open(script, "w", encoding="utf-8") as file:
+                file.write(line)
+            os.chmod(interpreter, 0o755)
+            os.chmod(script, 0o755)
+            self.assertIn(f"{interpreter} seems to be linked to a static cuBLAS",
+                          run(RUN, script).stderr)
+
+    def test_calls_that_do_not_come_by_are_noticed(self):
+        opened = ("import ctypes; plugin = ctypes.CDLL({!r}, mode={}); handle = ctypes.c_void_p(); "
+                  "print(plugin.plugin_create(ctypes.byref(handle)))")
+        local, deep = 0, 8  # RTLD_DEEPBIND
+        for mode, said in ((deep, True), (local, False)):
+            done = run(RUN, sys.executable, "-c", opened.format(PLUGIN, mode))
+            self.check(done, "0\n")
+            self.assertEqual("no call reached this library, though the process has " in done.stderr,
+                             said, done.stderr)
+        done = run(RUN, "-q", sys.executable, "-c", opened.format(PLUGIN, deep))
+        self.assertEqual(done.stderr, "")
+        done = run(RUN, "-n", FINDER, CUBLAS, CUBLASLT)
+        self.assertIn("no call reached this library", done.stderr)
+        self.assertNotIn("no call reached", run(RUN, "sh", "-c", "true").stderr)
+
     def test_launcher_needs_the_library(self):
         bin_folder = os.path.join(self.folder, "bin")
         os.mkdir(bin_folder)
@@ -168,14 +239,13 @@ class File(unittest.TestCase):
         self.dynamic = run("readelf", "-dW", LIBRARY).stdout
 
     def test_exports_what_the_page_lists_and_nothing_else(self):
-        symbols = run("nm", "-D", "--defined-only", LIBRARY).stdout.split("\n")
-        exported = {line.split()[-1] for line in symbols if line}
-        self.assertEqual({name for name in exported if "@" in name}, set(),
+        names = exported()
+        self.assertEqual({name for name in names if "@" in name}, set(),
                          "with a version, the library would not be found in front of cuBLAS")
-        listed = set(re.findall(r"`(cublas\w+)`", environment.read(PAGE)))
-        forms = {name + "_64" for name in exported if name + "_64" in exported}
-        self.assertEqual({name for name in exported - forms if name not in listed}, set())
-        self.assertGreaterEqual(len(exported), 16)
+        listed = set(re.findall(r"`((?:cublas|dl)\w+)`", environment.read(PAGE)))
+        forms = {name + "_64" for name in names if name + "_64" in names}
+        self.assertEqual({name for name in names - forms if name not in listed}, set())
+        self.assertGreaterEqual(len(names), 21)
 
     def test_needs(self):
         needed = set(re.findall(r"\(NEEDED\).*\[(.*)\]", self.dynamic))
@@ -187,21 +257,22 @@ class File(unittest.TestCase):
         self.assertLessEqual(max(versions), (2, 34))
 
     def test_uses_the_public_interface_alone(self):
-        for name in os.listdir(os.path.dirname(HEADER)):
+        folder = os.path.dirname(HEADERS[0])
+        for name in os.listdir(folder):
             if not name.endswith((".h", ".cpp")):
                 continue
-            source = environment.read(os.path.join(os.path.dirname(HEADER), name))
+            source = environment.read(os.path.join(folder, name))
             for included in re.findall(r'#include "(.*)"', source):
                 self.assertRegex(included, r"^(dropin|bwgemm)/", name)
 
 
 class Abi(unittest.TestCase):
-    """src/dropin/cublas_abi.h against cuBLAS's own headers, where they are."""
+    """src/dropin/cublas*_abi.h against cuBLAS's own headers, where they are."""
 
     def setUp(self):
         folders = (environment.CUDA_INCLUDE, "/usr/local/cuda/include")
         self.include = next((folder for folder in folders
-                             if os.path.exists(os.path.join(folder, "cublas_api.h"))), None)
+                             if os.path.exists(os.path.join(folder, "cublasLt.h"))), None)
         if self.include is None:
             self.skipTest("cuBLAS's headers are not installed")
 
@@ -209,19 +280,20 @@ class Abi(unittest.TestCase):
         done = subprocess.run(
             [os.environ["CC"], "-fsyntax-only", "-x", "c", "-I", self.include,
              "-I", os.path.join(environment.SOURCE, "src"), "-"],
-            input="#include <cublas_api.h>\n" + program, text=True, check=False,
+            input="#include <cublas_api.h>\n#include <cublasLt.h>\n" + program, text=True, check=False,
             stderr=subprocess.PIPE)
         return done.stderr if done.returncode else ""
 
     def test_functions(self):
-        include = '#define BWGEMM_CUBLAS_TYPES_ARE_KNOWN\n#include "dropin/cublas_abi.h"\n'
+        include = '#define BWGEMM_CUBLAS_TYPES_ARE_KNOWN\n#include "dropin/cublaslt_abi.h"\n'
         self.assertEqual(self.compiles(include), "")
-        wrong = "cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, int stream);\n"
-        self.assertIn("conflicting types", self.compiles(include + wrong))
+        for wrong in ("cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, int stream);\n",
+                      "cublasStatus_t cublasLtDestroy(int handle);\n"):
+            self.assertIn("conflicting types", self.compiles(include + wrong))
 
     def test_enumerators(self):
-        values = re.findall(r"\b(CU[A-Z_0-9]+) = (-?\d+)", environment.read(HEADER))
-        self.assertGreaterEqual(len(values), 22)
+        values = re.findall(r"\b(CU[A-Z_0-9]+) = (-?\d+)", "".join(map(environment.read, HEADERS)))
+        self.assertGreaterEqual(len(values), 60)
         self.assertEqual(self.compiles("".join(
             f'_Static_assert({name} == {value}, "{name}");\n' for name, value in values)), "")
 

@@ -108,6 +108,28 @@ TEST_F(DropinState, StreamIsThatOfTheHandle) {
   }
 }
 
+// The work of a stream that is gone may still run: what counts its arrivals is not the new one's.
+TEST_F(DropinState, NewStreamAtTheAddressOfAnother) {
+  constexpr std::size_t size = 32 << 20;
+  const DeviceMemory workspace(size);
+  const auto arrivals_on = [&](CUstream stream) {
+    cublasSetStream_v2(handle(), stream);
+    cublasSetWorkspace_v2(handle(), workspace.as(), size);
+    return launch_of(deep()).params.arrivals;
+  };
+  auto stream = std::make_unique<Stream>();
+  const CUstream address = stream->get();
+  const std::uint32_t* const first = arrivals_on(address);
+  ASSERT_NE(first, nullptr) << "the problem is not split, and the test shows nothing";
+  EXPECT_EQ(arrivals_on(address), first);
+  stream.reset();
+  fake_cuda().forget_released();
+  stream = std::make_unique<Stream>();
+  ASSERT_EQ(stream->get(), address) << "the test shows nothing";
+  EXPECT_NE(arrivals_on(address), first);
+  cublasSetStream_v2(handle(), nullptr);
+}
+
 TEST_F(DropinState, HandlesKeepTheirStreamsApart) {
   const Stream one, other;
   cublasHandle_t second = nullptr;

@@ -15,7 +15,8 @@ using dropin::Entry;
 using dropin::Outcome;
 using dropin::Reason;
 
-constexpr char heads[] = "function,transa,transb,m,n,k,Atype,Btype,Ctype,compute,batch\n";
+constexpr char heads[] =
+    "function,transa,transb,m,n,k,Atype,Btype,Ctype,Dtype,orders,epilogue,compute,batch\n";
 
 Call call() {
   return {Entry::gemm_ex,
@@ -53,8 +54,8 @@ TEST(DropinChosen, ALogIsSuchAFile) {
 }
 
 TEST(DropinChosen, EachColumnDecides) {
-  const std::string text(std::string(heads) + "cublasSgemmEx,0,0,1,1,1,2,2,2,68,1\n\n" +
-                         "cublasGemmEx,1,0,256,128,64,14,14,14,68,1\r\n");
+  const std::string text(std::string(heads) + "cublasSgemmEx,0,0,1,1,1,2,2,2,2,0,1,68,1\n\n" +
+                         "cublasGemmEx,1,0,256,128,64,14,14,14,14,0,1,68,1\r\n");
   Chosen chosen;
   std::string why;
   ASSERT_TRUE(chosen.read(text, why)) << why;
@@ -69,6 +70,11 @@ TEST(DropinChosen, EachColumnDecides) {
       [](Call& made) { made.a.type = CUDA_R_16F; },
       [](Call& made) { made.b.type = CUDA_R_16F; },
       [](Call& made) { made.c.type = CUDA_R_32F; },
+      [](Call& made) {
+        made.d = dropin::Operand{nullptr, CUDA_R_32F, 256, 0};
+      },
+      [](Call& made) { made.b.order = CUBLASLT_ORDER_ROW; },
+      [](Call& made) { made.epilogue.kind = CUBLASLT_EPILOGUE_RELU; },
       [](Call& made) { made.compute = CUBLAS_COMPUTE_16F; },
       [](Call& made) { made.batch = 2; }};
   EXPECT_EQ(changes.size(), dropin::chosen_columns.size());
@@ -85,10 +91,11 @@ TEST(DropinChosen, EachColumnDecides) {
 TEST(DropinChosen, DamagedFilesChooseNothing) {
   EXPECT_EQ(why_bad(""), "it has no column function");
   EXPECT_EQ(why_bad("function,m\n"), "it has no column transa");
-  const std::string good = std::string(heads) + "cublasGemmEx,1,0,256,128,64,14,14,14,68,1\n";
-  for (const char* bad : {"cublasGemmEx,1,0,256,128,64,14,14,14,68\n", "cublasGemmEx,1\n",
-                          "cublasDgemm,1,0,256,128,64,14,14,14,68,1\n",
-                          "cublasGemmEx,1,0,256,128,64,14,14,14,68,1x\n"})
+  const std::string good =
+      std::string(heads) + "cublasGemmEx,1,0,256,128,64,14,14,14,14,0,1,68,1\n";
+  for (const char* bad : {"cublasGemmEx,1,0,256,128,64,14,14,14,14,0,1,68\n", "cublasGemmEx,1\n",
+                          "cublasDgemm,1,0,256,128,64,14,14,14,14,0,1,68,1\n",
+                          "cublasGemmEx,1,0,256,128,64,14,14,14,14,0,1,68,1x\n"})
     EXPECT_EQ(why_bad(good + bad), "line 3 is not like the first one") << bad;
 }
 

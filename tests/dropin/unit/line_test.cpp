@@ -73,6 +73,20 @@ TEST(DropinBenchLine, ArraysOfPointers) {
             "out=bf16,batch=3,beta=0\"  # the call has arrays of pointers");
 }
 
+TEST(DropinBenchLine, OfCublasLt) {
+  Call made = call();
+  made.entry = Entry::lt_matmul;
+  made.d = dropin::Operand{at(0x4000), CUDA_R_32F, 300, 0};
+  made.epilogue.kind = CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
+  EXPECT_EQ(
+      bench_line(made, host),
+      "bwgemm_bench --colmajor --problem \"m=256,n=128,k=64,transa=T,transb=N,dtype=bf16,"
+      "out=f32,batch=1,beta=0,epilogue=bias_gelu_tanh,ldc=300\"  # the call has C apart from D, "
+      "more outputs than D");
+  made.d->order = CUBLASLT_ORDER_ROW;
+  EXPECT_THAT(bench_line(made, host), ::testing::HasSubstr("has matrices in row order, C apart"));
+}
+
 // A line has a field for each column, but for the process in front and the count behind.
 TEST(DropinRecord, Columns) {
   const auto commas = [](const std::string& text) {
@@ -85,18 +99,31 @@ TEST(DropinRecord, Columns) {
 
 TEST(DropinRecord, Fields) {
   EXPECT_EQ(kind_of(call(), &host, Outcome::served, Reason::none),
-            "cublasGemmEx,1,0,256,128,64,14,14,14,68,-1,64,64,256,0,0,0,1,16,host,0,0,served,,");
+            "cublasGemmEx,1,0,256,128,64,14,14,14,14,0,1,68,-1,64,64,256,256,0,0,0,0,1,16,host,0,0,"
+            "served,,");
   Call made = call();
   made.b.data = at(0x2002);
-  EXPECT_EQ(kind_of(made, &device, Outcome::forwarded, Reason::algo),
-            "cublasGemmEx,1,0,256,128,64,14,14,14,68,-1,64,64,256,0,0,0,1,2,device,16,4096,"
-            "forwarded,algo,");
+  EXPECT_EQ(
+      kind_of(made, &device, Outcome::forwarded, Reason::algo),
+      "cublasGemmEx,1,0,256,128,64,14,14,14,14,0,1,68,-1,64,64,256,256,0,0,0,0,1,2,device,16,4096,"
+      "forwarded,algo,");
   EXPECT_THAT(kind_of(made, nullptr, Outcome::forwarded, Reason::unknown_handle),
               ::testing::EndsWith(",1,2,,,,forwarded,unknown_handle,"));
   EXPECT_THAT(kind_of(made, &host, Outcome::forwarded, Reason::none),
               ::testing::EndsWith(",servable,,"));
   EXPECT_THAT(kind_of(made, &host, Outcome::differed, Reason::none),
               ::testing::EndsWith(",differed,,"));
+}
+
+TEST(DropinRecord, OfCublasLt) {
+  Call made = call();
+  made.entry = Entry::lt_matmul;
+  made.d = dropin::Operand{at(0x3004), CUDA_R_32F, 512, 7, CUBLASLT_ORDER_ROW};
+  made.b.order = CUBLASLT_ORDER_ROW;
+  made.epilogue.kind = CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
+  EXPECT_EQ(kind_of(made, &host, Outcome::served, Reason::none),
+            "cublasLtMatmul,1,0,256,128,64,14,14,14,0,101,164,68,-1,64,64,256,512,0,0,0,7,1,4,host,"
+            "0,0,served,,");
 }
 
 }  // namespace

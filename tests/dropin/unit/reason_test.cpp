@@ -41,6 +41,25 @@ constexpr Case cases[] = {
      }},
     {"compute_type", [](Call& call, CallSettings&) { call.compute = CUBLAS_COMPUTE_32F_PEDANTIC; }},
     {"algo", [](Call& call, CallSettings&) { call.algo = 0; }},
+    {"compute_type",
+     [](Call& call, CallSettings&) { call.compute = CUBLAS_COMPUTE_32F_FAST_16BF; }},
+    {"",
+     [](Call& call, CallSettings&) {
+       call.entry = Entry::lt_matmul;
+       call.compute = CUBLAS_COMPUTE_32F_FAST_16BF;
+       call.algo = 71;
+     }},
+    {"empty",
+     [](Call& call, CallSettings&) {
+       call.entry = Entry::lt_matmul;
+       call.k = 0;
+     }},
+    {"types",
+     [](Call& call, CallSettings&) {
+       call.d = dropin::Operand{nullptr, CUDA_R_16BF, 256, 0};
+     }},
+    {"epilogue", [](Call& call, CallSettings&) { call.epilogue.kind = CUBLASLT_EPILOGUE_BIAS; }},
+    {"pointer_mode", [](Call&, CallSettings& set) { set.pointer_mode = 2; }},
     {"math_mode", [](Call&, CallSettings& set) { set.math_mode = CUBLAS_PEDANTIC_MATH; }},
     {"half_on_device",
      [](Call& call, CallSettings& set) {
@@ -78,6 +97,8 @@ TEST(DropinReason, Names) {
   EXPECT_STREQ(name(Reason::none), "");
   EXPECT_STREQ(name(Reason::unknown_handle), "unknown_handle");
   EXPECT_STREQ(name(Reason::handle_state), "handle_state");
+  EXPECT_STREQ(name(Reason::descriptor), "descriptor");
+  EXPECT_STREQ(name(Reason::other_context), "other_context");
   EXPECT_STREQ(name(Reason::policy), "policy");
   EXPECT_STREQ(name(Reason::refused), "refused");
   EXPECT_STREQ(name(Reason::unchecked), "unchecked");
