@@ -9,7 +9,7 @@ import types
 import unittest
 
 import bwgemm
-from bwgemm import _library
+from bwgemm import _native
 from fake_arrays import (Cupy, Device, Dlpack, Interface, Jax, OldDlpack, Tensor, cuda, cupy,
                          current, torch)
 
@@ -221,12 +221,6 @@ class Fused(Case):
         with self.assertRaisesRegex(ValueError, "rows of out"):
             bwgemm.matmul(a, b, Dlpack((9, 6), strides=(1, 9)), gate="stacked")
 
-    def test_the_struct_is_that_of_the_header(self):
-        self.assertEqual(ctypes.sizeof(_library.MatmulDesc), 296)
-        self.assertEqual(_library.MatmulDesc.bias.offset, 176)
-        self.assertEqual(_library.MatmulDesc.workspaceSize.offset, 264)
-        self.assertEqual(_library.MatmulDesc.biasGradient.offset, 280)
-
 
 class Refusals(Case):
     def refused(self, error, text, *arguments, **named):
@@ -282,10 +276,7 @@ class Torch(Case):
         with torch(current_stream=stream) as module:
             c = bwgemm.gemm(a, b, transb=True, out_dtype=module.float32)
             self.assertEqual(module.allocation_stream, stream)
-            used = ctypes.c_void_p()
-            handle = _library._thread.leases[0][-1].handle
-            _library.library.bwgemmGetStream(handle, ctypes.byref(used))
-            self.assertEqual(used.value, stream)
+            self.assertEqual(_native.handles(0)[-1][1], stream)
             for other in (new_stream(), 0):
                 chosen = types.SimpleNamespace(cuda_stream=other)
                 bwgemm.matmul(a, Tensor((16, 8), of_b), stream=chosen)
@@ -317,7 +308,7 @@ class Process(Case):
             a, b, c = Dlpack((8, 16), of_a), Dlpack((16, 8), of_b), Dlpack((8, 8))
             bwgemm.matmul(a, b, c)
             self.check(c, a, b)
-            seen.append(_library._thread.leases[0][-1].handle.value)
+            seen.append(_native.handles(0)[-1][0])
 
         work()
         for _ in range(2):
@@ -369,17 +360,24 @@ class Process(Case):
 
     def test_a_forked_child_is_told(self):
         a, b, c = Dlpack((8, 16), of_a), Dlpack((16, 8), of_b), Dlpack((8, 8))
-        bwgemm.matmul(a, b, c)
-        _library._Lease.idle[0].append(_library._Lease(0).handle)
-        stale = {handle.value for handle in _library._Lease.idle[0]}
-        stale.add(_library._thread.leases[0][-1].handle.value)
+        stale = set()
+
+        def work():
+            bwgemm.matmul(a, b, c)
+            stale.update(handle for handle, _ in _native.handles(0))
+
+        work()
+        thread = threading.Thread(target=work)  # whose handle is idle when it has ended
+        thread.start()
+        thread.join()
+        self.assertEqual(len(stale), 2)
         child = os.fork()
         if child == 0:
             # The virtual driver works in a child, unlike a real one.
             fresh = False
             try:
                 bwgemm.matmul(a, b, c)
-                fresh = _library._thread.leases[0][-1].handle.value not in stale
+                fresh = _native.handles(0)[-1][0] not in stale
             finally:
                 os._exit(0 if fresh else 1)
         self.assertEqual(os.waitpid(child, 0)[1], 0)

@@ -15,6 +15,7 @@ import zipfile
 
 from prefix import HERE, PLAIN, Prefix, environment, output
 
+MODULE = os.path.join(environment.BUILD, "lib", "python", "_native.abi3.so")
 BUILD_WHEEL = os.path.join(environment.SOURCE, "packaging", "python", "build_wheel.py")
 
 
@@ -33,8 +34,8 @@ class Wheel(Prefix):
 
     @classmethod
     def built(cls, folder):
-        return output(sys.executable, BUILD_WHEEL, "--library", cls.library, "--output",
-                      os.path.join(cls.folder, folder)).strip()
+        return output(sys.executable, BUILD_WHEEL, "--library", cls.library, "--module", MODULE,
+                      "--output", os.path.join(cls.folder, folder)).strip()
 
     def test_record_lists_every_file(self):
         with zipfile.ZipFile(self.wheel) as wheel:
@@ -78,12 +79,12 @@ class Wheel(Prefix):
         os.chmod(program, 0o4755)
         os.chmod(self.folder, 0o755)
         script = ("import ctypes, os\n"
-                  "from bwgemm import _library\n"
+                  "from bwgemm import Error, _native\n"
                   "getauxval = ctypes.CDLL(None).getauxval\n"
                   "getauxval.restype = ctypes.c_ulong\n"
                   "print('secure:', getauxval(23))\n"  # AT_SECURE
-                  "try:\n    _library.driver()\n"
-                  "except _library.Error as error:\n    print(error.name)\n"
+                  "try:\n    _native.open_driver()\n"
+                  "except Error as error:\n    print(error.name)\n"
                   "with open('/proc/self/maps') as maps:\n"
                   "    print('named:', os.environ['BWGEMM_LIBCUDA'] in maps.read())\n")
         done = subprocess.run([program, "-c", script], stdout=subprocess.PIPE,
