@@ -5,6 +5,7 @@ wheel_test.py. Numbers are small integers, so that every result is exact."""
 import ctypes
 import os
 import threading
+import time
 import types
 import unittest
 
@@ -300,6 +301,16 @@ class Torch(Case):
             bwgemm.matmul(a, b)
 
 
+def ended(work):
+    """Runs it in a thread, until that has ended for the system too, which is after join()."""
+    thread = threading.Thread(target=work)
+    thread.start()
+    task = f"/proc/self/task/{thread.native_id}"
+    thread.join()
+    while os.path.exists(task):
+        time.sleep(0.001)
+
+
 class Process(Case):
     def test_a_handle_for_each_thread_which_the_next_inherits(self):
         seen = []
@@ -312,9 +323,7 @@ class Process(Case):
 
         work()
         for _ in range(2):
-            thread = threading.Thread(target=work)
-            thread.start()
-            thread.join()
+            ended(work)
         self.assertEqual(len(seen), 3)
         self.assertNotEqual(seen[0], seen[1])
         self.assertEqual(seen[1], seen[2])
@@ -367,9 +376,7 @@ class Process(Case):
             stale.update(handle for handle, _ in _native.handles(0))
 
         work()
-        thread = threading.Thread(target=work)  # whose handle is idle when it has ended
-        thread.start()
-        thread.join()
+        ended(work)  # whose handle is idle then
         self.assertEqual(len(stale), 2)
         child = os.fork()
         if child == 0:
