@@ -21,7 +21,16 @@ beside an older DLPack by the CUDA array interface. So arrays of JAX, which neve
 as c and out. Without them a new array is made, by torch, CuPy, JAX and libraries like it.
 """
 
+import importlib
+
 from bwgemm._gemm import explain, gemm, matmul
 from bwgemm._library import Error, build_info, kernel_names, version
 
 __all__ = ["Error", "build_info", "explain", "gemm", "kernel_names", "matmul", "version"]
+
+
+def __getattr__(name):
+    """bwgemm.torch, for those who use it: torch is imported by nothing else here."""
+    if name == "torch":
+        return importlib.import_module("bwgemm.torch")
+    raise AttributeError(f"module 'bwgemm' has no attribute {name!r}")

@@ -198,7 +198,7 @@ def _out_type(out_dtype):
 
 def _gemm(a, b, name, c, alpha, beta, transa, transb, out_dtype, stream):
     done = _native.product(a, b, transa, transb, alpha, beta, None, None, 0, 0, None, 0, None, 0, c,
-                           _out_type(out_dtype), stream, _GRADIENTS)
+                           _out_type(out_dtype), stream, _GRADIENTS, 0)
     if done is not None:  # tensors of torch, as most are
         return done
     pointer = _stream(stream, a)
@@ -235,7 +235,7 @@ def matmul(a, b, out=None, out_dtype=None, stream=None, bias=None, activation=No
     beta = 0.0 if residual is None else 1.0
     done = _native.product(a, b, False, False, 1.0, beta, residual, bias, ACTIVATION[activation],
                            GATE[gate], None, 0, bias_gradient, BIAS_GRADIENT[bias_gradient_of], out,
-                           _out_type(out_dtype), stream, _GRADIENTS)
+                           _out_type(out_dtype), stream, _GRADIENTS, 0)
     if done is not None:
         return done
     pointer = _stream(stream, a)

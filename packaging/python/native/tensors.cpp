@@ -28,6 +28,7 @@ enum Argument {
   kOutType,
   kStream,
   kCare,
+  kRank,
   kArguments
 };
 
@@ -35,7 +36,7 @@ class Arguments {
  public:
   explicit Arguments(PyObject* tuple) : tuple_(tuple) {
     if (PyTuple_Size(tuple) == kArguments) return;
-    PyErr_SetString(PyExc_TypeError, "product() takes 18 arguments");
+    PyErr_SetString(PyExc_TypeError, "product() takes 19 arguments");
     throw PythonError{};
   }
 
@@ -81,6 +82,7 @@ class Product {
   const Call& call() const { return call_; }
 
  private:
+  bool fit_rank();
   bool fit_matrices();
   bool set_stream();
   bool set_bias();
@@ -138,8 +140,16 @@ bool Product::set_stream() {
   return false;
 }
 
+// Whether a and b have as many dimensions as the call says, if it does, and then batches as large.
+bool Product::fit_rank() {
+  const std::int32_t rank = arguments_.number(kRank);
+  const Operand &a = operand(kA), &b = operand(kB);
+  return rank == 0 ||
+         (a.dimensions == rank && b.dimensions == rank && (rank == 2 || a.shape[0] == b.shape[0]));
+}
+
 bool Product::fit() {
-  if (!fit_matrices() || !set_stream()) return false;
+  if (!fit_rank() || !fit_matrices() || !set_stream()) return false;
   bwgemmMatmulDesc_t& desc = call_.desc;
   desc.m = a_.rows;
   desc.n = b_.columns;

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products of tensors below torch's dispatcher: no gradients, no modes, any strides."""
+
+import torch
+
+from bwgemm import _native
+from bwgemm._library import ACTIVATION, BIAS_GRADIENT, GATE
+from bwgemm.torch import _shapes
+
+NO_AUX, STORE, DERIVATIVE = 0, 1, 2  # of bwgemmAuxMode_t
+NO_CARE, MODES = 0, 2  # of _native.product: what is looked at before tensors are touched
+TYPES = (torch.bfloat16, torch.float16)
+
+
+def check(**tensors):
+    """They are such as the operators take: of one type and device."""
+    first = next(iter(tensors.values()))
+    for name, tensor in tensors.items():
+        if tensor is None:
+            continue
+        if tensor.dtype not in TYPES or tensor.device.type != "cuda" or tensor.layout != torch.strided:
+            raise TypeError(f"{name} is a {tensor.layout} tensor of {tensor.dtype} on {tensor.device}, "
+                            "but must be a strided one of bfloat16 or float16 on a CUDA device")
+        if tensor.dtype != first.dtype or tensor.device != first.device:
+            raise ValueError(f"{name} is {tensor.dtype} on {tensor.device}, but {next(iter(tensors))} "
+                             f"is {first.dtype} on {first.device}")
+
+
+def _has_layout(tensor):
+    """Whether the library can express it: rows or columns without gaps, in order of memory."""
+    *_, rows, columns = tensor.shape
+    *_, row_stride, column_stride = tensor.stride()
+    return ((columns <= 1 or column_stride == 1) and (rows <= 1 or row_stride >= max(1, columns))
+            or (rows <= 1 or row_stride == 1) and (columns <= 1 or column_stride >= max(1, rows)))
+
+
+def _expressible(tensor):
+    if tensor is None or tensor.dim() < 2:
+        return tensor if tensor is None else tensor.contiguous()
+    return tensor if _has_layout(tensor) else tensor.contiguous()
+
+
+def product(a, b, transa=False, transb=False, alpha=1.0, beta=0.0, c=None, bias=None, activation=None,
+            gate=None, aux=None, aux_mode=NO_AUX, bias_gradient=None, bias_gradient_of=None, rank=2):
+    """activation(alpha * op(a) @ op(b) + beta * c + bias) and the like, as a new tensor: see
+    bwgemmMatmul. The shapes fit each other."""
+    rest = (ACTIVATION[activation], GATE[gate], aux, aux_mode, bias_gradient,
+            BIAS_GRADIENT.get(bias_gradient_of, 0), None, None, None, NO_CARE, rank)
+    result = _native.product(a, b, transa, transb, alpha, beta, c, bias, *rest)
+    if result is None:
+        result = _native.product(_expressible(a), _expressible(b), transa, transb, alpha, beta,
+                                 _expressible(c), _expressible(bias), *rest)
+    if result is None:
+        raise RuntimeError("these tensors cannot be multiplied by bwgemm: "
+                           f"{[(x.dtype, x.device, x.shape) for x in (a, b, c, bias) if x is not None]}")
+    return result
+
+
+def mm(a, b):
+    check(a=a, b=b)
+    _shapes.mm(a, b)
+    return product(a, b)
+
+
+def bmm(a, b):
+    check(a=a, b=b)
+    _shapes.bmm(a, b)
+    return product(a, b, rank=3)
+
+
+def addmm(input, a, b, *, beta=1, alpha=1):
+    check(a=a, b=b, input=input)
+    shape = _shapes.addmm(input, a, b)
+    if beta == 0:
+        return product(a, b, alpha=alpha)
+    if beta == 1 and list(input.shape) == shape[1:]:
+        return product(a, b, alpha=alpha, bias=input)
+    return product(a, b, alpha=alpha, beta=beta, c=input.expand(shape))
+
+
+def _linear(x, w, bias, activation, gate=None, kept=None):
+    check(x=x, w=w, bias=bias)
+    return product(x, w, transb=True, bias=bias, activation=activation, gate=gate, aux=kept,
+                   aux_mode=NO_AUX if kept is None else STORE)
+
+
+def linear(x, w, bias, activation):
+    _shapes.linear(x, w, bias)
+    return _linear(x, w, bias, activation)
+
+
+def linear_kept(x, w, bias, activation):
+    kept = x.new_empty(_shapes.linear(x, w, bias))
+    return _linear(x, w, bias, activation, kept=kept), kept
+
+
+def swiglu_linear(x, w, bias, gate):
+    _shapes.swiglu_linear(x, w, bias)
+    return _linear(x, w, bias, "silu", gate)
+
+
+def swiglu_linear_kept(x, w, bias, gate):
+    _shapes.swiglu_linear(x, w, bias)
+    kept = x.new_empty(_shapes.linear(x, w, bias))
+    return _linear(x, w, bias, "silu", gate, kept), kept
+
+
+def activation_gradient(dy, z, activation):
+    """dy times the derivative at z: the end of a product of which k is 0."""
+    check(dy=dy, z=z)
+    rows, columns = _shapes.activation_gradient(dy, z)
+    return product(z.new_empty((rows, 0)), z.new_empty((0, columns)), beta=1.0, c=dy,
+                   activation=activation, aux=z.contiguous(), aux_mode=DERIVATIVE)
+
+
+def weight_gradients(dz, x):
+    """(dz.T @ x, the sums of the columns of dz), the sums by the product's own second kernel."""
+    check(dz=dz, x=x)
+    _shapes.weight_gradients(dz, x)
+    sums = dz.new_zeros(dz.shape[1])  # where there is no product, nothing writes them
+    return product(dz, x, transa=True, bias_gradient=sums, bias_gradient_of="a"), sums
