@@ -4,6 +4,8 @@ wheel_test.py. Numbers are small integers, so that every result is exact."""
 
 import ctypes
 import os
+import subprocess
+import sys
 import threading
 import time
 import types
@@ -149,6 +151,10 @@ class Layouts(Case):
             a, b, c = Dlpack((m, k), of_a), Dlpack((k, n), of_b), Dlpack((m, n), dtype="float32")
             bwgemm.matmul(a, b, c)
             self.check(c, a, b)
+        for m, n, k in ((0, 9, 8), (9, 0, 8), (9, 9, 0)):
+            a, b, c = Dlpack((m, k)), Dlpack((k, n)), Dlpack((m, n), of_a)
+            bwgemm.matmul(a, b, c)
+            self.assertEqual(list(c.numbers().values()), [0.0] * (m * n))
         row = Dlpack((1, 8), of_a, strides=(1, 1))  # the stride of one row means nothing
         b, c = Dlpack((8, 4), of_b), Dlpack((1, 4))
         bwgemm.matmul(row, b, c)
@@ -327,6 +333,12 @@ class Process(Case):
         self.assertEqual(len(seen), 3)
         self.assertNotEqual(seen[0], seen[1])
         self.assertEqual(seen[1], seen[2])
+
+    def test_the_first_call_of_a_thread_may_be_captured(self):
+        program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "first_in_capture.py")
+        done = subprocess.run([sys.executable, program], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, check=False)
+        self.assertEqual((done.returncode, done.stdout), (0, ""))
 
     def test_many_threads(self):
         wrong = []

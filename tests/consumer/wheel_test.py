@@ -54,11 +54,27 @@ class Wheel(Prefix):
                          environment.read(self.wheel, "rb"))
 
     def test_arrays(self):
-        for script in ("arrays_test.py", "arrays_rules_test.py"):
+        for script in ("arrays_test.py", "arrays_rules_test.py", "tensors_test.py"):
             said = output(sys.executable, os.path.join(HERE, script),
                           env={**self.virtual("h200,b200"), "PYTHONPATH": self.site})
             self.assertIn("\nOK", said)
             self.assertNotIn("vgpu: error", said)
+
+    def test_torch(self):
+        """bwgemm.torch over torch's products on the CPU, where there is a torch."""
+        folder = os.path.join(environment.SOURCE, "tests", "torch")
+        said = output(sys.executable, os.path.join(folder, "cpu_test.py"),
+                      env={"PYTHONPATH": self.site})
+        if "NO TORCH" in said:
+            self.skipTest(said.strip())
+        self.assertIn("\nOK", said)
+
+    def test_without_torch(self):
+        """Nothing but bwgemm.torch needs it."""
+        program = ("import sys\nsys.modules['torch'] = None\nimport bwgemm\n"
+                   "try:\n    bwgemm.torch\nexcept ImportError as error:\n    print(error)\n")
+        said = output(sys.executable, "-c", program, env={"PYTHONPATH": self.site})
+        self.assertIn("bwgemm.torch needs torch, which is not installed", said)
 
     def test_without_a_driver(self):
         program = ("import bwgemm, types\n"

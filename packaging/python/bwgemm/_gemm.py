@@ -16,6 +16,8 @@ _Matrix = collections.namedtuple("_Matrix", "name array rows columns ld is_row_o
 
 def _order(name, rows, columns, row_stride, column_stride):
     """(leading dimension, whether rows are contiguous)."""
+    if rows == 0 or columns == 0:  # strides mean nothing
+        return max(1, columns), True
     if (columns <= 1 or column_stride == 1) and (rows <= 1 or row_stride >= max(1, columns)):
         return (row_stride if rows > 1 else max(1, columns)), True
     if (rows <= 1 or row_stride == 1) and (columns <= 1 or column_stride >= max(1, rows)):

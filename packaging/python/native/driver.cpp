@@ -50,6 +50,7 @@ Driver opened() {
   find(file, "cuEventRecord", found.record_event);
   find(file, "cuStreamWaitEvent", found.wait_event);
   find(file, "cuEventDestroy_v2", found.destroy_event);
+  find(file, "cuThreadExchangeStreamCaptureMode", found.exchange_capture_mode);
   expect(found.init(0), "cuInit");
   return found;
 }
@@ -82,6 +83,12 @@ CurrentDevice::~CurrentDevice() {
   void* popped = nullptr;
   driver().pop_context(&popped);
 }
+
+DuringCaptures::DuringCaptures() {
+  expect(driver().exchange_capture_mode(&mode_), "cuThreadExchangeStreamCaptureMode");
+}
+
+DuringCaptures::~DuringCaptures() { driver().exchange_capture_mode(&mode_); }
 
 void reset_after_fork() {
   new (&once()) std::mutex;

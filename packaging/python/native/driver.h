@@ -17,6 +17,7 @@ struct Driver {
   int (*record_event)(void*, void*);
   int (*wait_event)(void*, void*, unsigned);
   int (*destroy_event)(void*);
+  int (*exchange_capture_mode)(int*);
 };
 
 // The file that BWGEMM_LIBCUDA names, or libcuda.so.1. Opened by the first call that succeeds.
@@ -29,6 +30,19 @@ class CurrentDevice {
   ~CurrentDevice();
   CurrentDevice(const CurrentDevice&) = delete;
   CurrentDevice& operator=(const CurrentDevice&) = delete;
+};
+
+// The thread may call what is not allowed during a capture of its own or of others, for the length of a
+// scope: nothing that it calls then has to do with the captured work.
+class DuringCaptures {
+ public:
+  DuringCaptures();
+  ~DuringCaptures();
+  DuringCaptures(const DuringCaptures&) = delete;
+  DuringCaptures& operator=(const DuringCaptures&) = delete;
+
+ private:
+  int mode_ = 2;  // CU_STREAM_CAPTURE_MODE_RELAXED
 };
 
 int device_of(unsigned long long pointer);

@@ -70,6 +70,7 @@ bwgemmHandle_t made(int device) {
     const std::lock_guard lock(idle().mutex);
     if (const bwgemmHandle_t handle = taken(idle().handles[device])) return handle;
   }
+  const DuringCaptures relaxed;
   const CurrentDevice current(device);
   bwgemmHandle_t handle = nullptr;
   check(library().create(&handle));

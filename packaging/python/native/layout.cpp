@@ -47,6 +47,10 @@ std::optional<Matrix> matrix_of(const Operand& operand, bool is_transposed) {
   }
   const std::int64_t row = std::max<std::int64_t>(1, result.columns);
   const std::int64_t column = std::max<std::int64_t>(1, result.rows);
+  if (result.rows == 0 || result.columns == 0) {  // strides mean nothing
+    result.ld = row;
+    return result;
+  }
   if ((result.columns <= 1 || column_stride == 1) && (result.rows <= 1 || row_stride >= row)) {
     result.ld = result.rows > 1 ? row_stride : row;
     return result;
