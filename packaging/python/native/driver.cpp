@@ -88,7 +88,9 @@ DuringCaptures::DuringCaptures() {
   expect(driver().exchange_capture_mode(&mode_), "cuThreadExchangeStreamCaptureMode");
 }
 
-DuringCaptures::~DuringCaptures() { driver().exchange_capture_mode(&mode_); }
+DuringCaptures::~DuringCaptures() {
+  driver().exchange_capture_mode(&mode_);
+}
 
 void reset_after_fork() {
   new (&once()) std::mutex;

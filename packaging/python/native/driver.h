@@ -32,8 +32,8 @@ class CurrentDevice {
   CurrentDevice& operator=(const CurrentDevice&) = delete;
 };
 
-// The thread may call what is not allowed during a capture of its own or of others, for the length of a
-// scope: nothing that it calls then has to do with the captured work.
+// The thread may call what is not allowed during a capture of its own or of others, for the length
+// of a scope: nothing that it calls then has to do with the captured work.
 class DuringCaptures {
  public:
   DuringCaptures();
