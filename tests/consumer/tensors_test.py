@@ -152,8 +152,12 @@ class LeftAlone(InTorch):
         for named in ({"autocast": True}, {"modes": 1}, {"level": object()}):
             with torch(**named):
                 self.left(self.a, self.b, care=MODES)
-                self.assertTrue(_native.has_mode())
+                self.assertFalse(_native.is_eager(self.a, None))
                 self.assertIsNotNone(product(self.a, self.b, care=GRADIENTS))
+
+        self.assertTrue(_native.is_eager(self.a, None, Parameter((8, 8))))
+        self.assertFalse(_native.is_eager(self.a, Derived((8, 8))))
+        self.assertFalse(_native.is_eager(Dlpack((8, 8))))
 
     def test_negated_views(self):
         self.b.is_negated = True

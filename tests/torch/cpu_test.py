@@ -94,12 +94,28 @@ class Results(Case):
 class Gradients(Case):
     def test_of_products(self):
         a, b = random(3, 4), random(4, 5)
-        self.twice_differentiable(bwgemm.torch.mm, a, b)
-        self.twice_differentiable(bwgemm.torch.bmm, random(2, 3, 4), random(2, 4, 5))
-        for input in (random(5), random(3, 5), random(3, 1)):
-            for alpha, beta in ((1, 1), (2, 0.5)):
-                self.twice_differentiable(
-                    lambda i, x, y: bwgemm.torch.addmm(i, x, y, alpha=alpha, beta=beta), input, a, b)
+        for calls_of in (bwgemm.torch, torch.ops.bwgemm):
+            self.twice_differentiable(calls_of.mm, a, b)
+            self.twice_differentiable(calls_of.bmm, random(2, 3, 4), random(2, 4, 5))
+            for input in (random(5), random(3, 5), random(3, 1)):
+                for alpha, beta in ((1, 1), (2, 0.5)):
+                    self.twice_differentiable(
+                        lambda *x: calls_of.addmm(*x, alpha=alpha, beta=beta), input, a, b)
+
+    def test_are_those_of_torch(self):
+        """Which are asked for where a mode of torch is in force, of operators, and else in a shorter way."""
+        x, w, b = random(3, 4), random(6, 4), random(6)
+        for call in (lambda calls_of: calls_of.mm(x, w.t()), lambda calls_of: calls_of.linear(x, w, b, "gelu"),
+                     lambda calls_of: calls_of.swiglu_linear(x, w, b, "stacked"),
+                     lambda calls_of: calls_of.addmm(b, x, w.t(), beta=2)):
+            got, want = call(bwgemm.torch), call(torch.ops.bwgemm)
+            self.assertNotEqual(type(got.grad_fn).__name__, type(want.grad_fn).__name__)
+            above = torch.randn_like(got)
+            for shorter, longer in zip(torch.autograd.grad(got, (x, w, b), above, allow_unused=True),
+                                       torch.autograd.grad(want, (x, w, b), above, allow_unused=True)):
+                self.assertEqual(shorter is None, longer is None)
+                if shorter is not None:
+                    self.same(shorter, longer)
 
     def test_of_linear(self):
         x, w, b = random(3, 4), random(5, 4), random(5)

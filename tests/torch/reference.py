@@ -42,7 +42,7 @@ def product(a, b, transa, transb, alpha, beta, c, bias, activation, gate, aux, a
             bias_gradient_of, out, out_type, stream, care, rank):
     """None where _native.product returns it: for what goes another way, or fits nowhere."""
     a, b = (x.transpose(-2, -1) if flag else x for x, flag in ((a, transa), (b, transb)))
-    if care == 2 or not fits(a, b, rank) or a.dtype != b.dtype:
+    if care == 2 or not fits(a, b, rank) or a.dtype != b.dtype or (gate and b.shape[-1] % 2):
         return None
     x = alpha * torch.matmul(a, b)
     if c is not None:

@@ -230,7 +230,7 @@ PyMethodDef methods[] = {{"open", guarded<open>, METH_VARARGS, nullptr},
                          {"multiply", guarded<multiply_arrays>, METH_VARARGS, nullptr},
                          {"explain", guarded<explain>, METH_VARARGS, nullptr},
                          {"product", guarded<product>, METH_VARARGS, nullptr},
-                         {"has_mode", guarded<has_mode>, METH_NOARGS, nullptr},
+                         {"is_eager", guarded<is_eager>, METH_VARARGS, nullptr},
                          {nullptr, nullptr, 0, nullptr}};
 
 PyModuleDef definition = {PyModuleDef_HEAD_INIT,

@@ -170,7 +170,8 @@ Ref Product::result() {
   const bool is_batched = operand(kA).dimensions == 3 || operand(kB).dimensions == 3;
   const std::int64_t shape[3] = {desc.batchCount, desc.m, is_gated() ? desc.n / 2 : desc.n};
   const std::int32_t type = arguments_.has(kOutType) ? arguments_.number(kOutType) : a_.type;
-  return torch_.empty(arguments_[kA], is_batched ? 3 : 2, is_batched ? shape : shape + 1, type);
+  return torch_.empty(arguments_[kA], call_.device, is_batched ? 3 : 2,
+                      is_batched ? shape : shape + 1, type);
 }
 
 bool Product::set_result(PyObject* out) {
@@ -278,9 +279,14 @@ PyObject* product(PyObject* tuple) {
   return out.release();
 }
 
-PyObject* has_mode(PyObject*) {
+PyObject* is_eager(PyObject* tuple) {
   const Torch* torch = Torch::imported();
-  return PyBool_FromLong(torch == nullptr || torch->has_mode());
+  bool result = torch != nullptr && !torch->has_mode();
+  for (Py_ssize_t i = 0; result && i < PyTuple_Size(tuple); ++i) {
+    PyObject* tensor = PyTuple_GetItem(tuple, i);
+    result = tensor == Py_None || torch->is_tensor(tensor);
+  }
+  return PyBool_FromLong(result);
 }
 
 }  // namespace bwgemm_python

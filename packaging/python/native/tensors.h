@@ -14,7 +14,7 @@ namespace bwgemm_python {
 // enumerators of bwgemm.h. care is a Care.
 PyObject* product(PyObject* arguments);
 
-// has_mode(): whether a mode of torch is in force.
-PyObject* has_mode(PyObject* arguments);
+// is_eager(tensors...): whether all are torch's tensors, or None, and no mode of torch is in force.
+PyObject* is_eager(PyObject* arguments);
 
 }  // namespace bwgemm_python

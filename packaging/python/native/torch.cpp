@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "torch.h"
 
-#include <initializer_list>
-
 #include "bwgemm/types.h"
 
 namespace bwgemm_python {
@@ -10,19 +8,6 @@ namespace {
 
 PyObject* interned(const char* text) {
   return PyUnicode_InternFromString(text);
-}
-
-// The attribute behind the dots, or none.
-Ref attribute(PyObject* object, std::initializer_list<const char*> names) {
-  Ref found(new_reference(object));
-  for (const char* name : names) {
-    found = Ref(PyObject_GetAttrString(found.get(), name));
-    if (!found) {
-      PyErr_Clear();
-      break;
-    }
-  }
-  return found;
 }
 
 bool is_true(PyObject* object, PyObject* name) {
@@ -52,6 +37,18 @@ const DlpackExchange* exchange_of(const Ref& capsule) {
 
 }  // namespace
 
+Ref attribute(PyObject* object, std::initializer_list<const char*> names) {
+  Ref found(new_reference(object));
+  for (const char* name : names) {
+    found = Ref(PyObject_GetAttrString(found.get(), name));
+    if (!found) {
+      PyErr_Clear();
+      break;
+    }
+  }
+  return found;
+}
+
 Torch::Torch(PyObject* module)
     : module_(new_reference(module)),
       tensor_(attribute(module, {"Tensor"})),
@@ -64,7 +61,8 @@ Torch::Torch(PyObject* module)
       is_autocast_enabled_(attribute(module, {"is_autocast_enabled"})),
       dispatch_modes_(attribute(module, {"_C", "_len_torch_dispatch_stack"})),
       functorch_level_(attribute(module, {"_C", "_functorch", "peek_interpreter_stack"})),
-      exchange_(exchange_of(attribute(module, {"Tensor", "__dlpack_c_exchange_api__"}))) {}
+      exchange_(exchange_of(attribute(module, {"Tensor", "__dlpack_c_exchange_api__"}))),
+      allocator_(module) {}
 
 Torch* Torch::imported() {
   static PyObject* const name = interned("torch");
@@ -153,7 +151,7 @@ Ref tuple_of(int count, const std::int64_t* values) {
 
 }  // namespace
 
-Ref Torch::empty(PyObject* like, int dimensions, const std::int64_t* shape,
+Ref Torch::empty(PyObject* like, int device, int dimensions, const std::int64_t* shape,
                  std::int32_t type) const {
   static PyObject* const dtype_name = interned("dtype");
   static PyObject* const device_name = interned("device");
@@ -161,14 +159,15 @@ Ref Torch::empty(PyObject* like, int dimensions, const std::int64_t* shape,
   for (int i = dimensions - 1; i > 0; --i) {
     strides[i - 1] = strides[i] * (shape[i] > 1 ? shape[i] : 1);
   }
+  if (Ref made = allocator_.empty(device, dimensions, shape, strides, type)) return made;
   const Ref& dtype = type == BWGEMM_R_32F ? float32_ : type == BWGEMM_R_16F ? float16_ : bfloat16_;
-  const Ref device = owned(PyObject_GetAttr(like, device_name));
+  const Ref device_object = owned(PyObject_GetAttr(like, device_name));
   const Ref named = owned(PyDict_New());
   const Ref arguments = owned(PyTuple_New(2));
   PyTuple_SetItem(arguments.get(), 0, tuple_of(dimensions, shape).release());
   PyTuple_SetItem(arguments.get(), 1, tuple_of(dimensions, strides).release());
   if (PyDict_SetItem(named.get(), dtype_name, dtype.get()) != 0 ||
-      PyDict_SetItem(named.get(), device_name, device.get()) != 0) {
+      PyDict_SetItem(named.get(), device_name, device_object.get()) != 0) {
     throw PythonError{};
   }
   return owned(PyObject_Call(empty_strided_.get(), arguments.get(), named.get()));

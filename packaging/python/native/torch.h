@@ -4,11 +4,17 @@
 // Torch is not imported here: it is what the program imported.
 #pragma once
 
+#include <initializer_list>
+
+#include "allocator.h"
 #include "dlpack.h"
 #include "layout.h"
 #include "python.h"
 
 namespace bwgemm_python {
+
+// The attribute of an attribute and so on, or none, without an error of Python.
+Ref attribute(PyObject* object, std::initializer_list<const char*> names);
 
 // How careful a call is with what torch would do around its own operators.
 enum class Care {
@@ -40,8 +46,9 @@ class Torch {
   // The current stream of the device.
   void* current_stream(int device) const;
 
-  // A new tensor with rows one behind the other, on the device of another.
-  Ref empty(PyObject* like, int dimensions, const std::int64_t* shape, std::int32_t type) const;
+  // A new tensor with rows one behind the other, on the device of another, which is of that number.
+  Ref empty(PyObject* like, int device, int dimensions, const std::int64_t* shape,
+            std::int32_t type) const;
 
  private:
   explicit Torch(PyObject* module);
@@ -50,6 +57,7 @@ class Torch {
   Ref module_, tensor_, parameter_, empty_strided_, float32_, float16_, bfloat16_;
   Ref is_grad_enabled_, is_autocast_enabled_, dispatch_modes_, functorch_level_;
   const DlpackExchange* exchange_ = nullptr;
+  Allocator allocator_;
 };
 
 }  // namespace bwgemm_python

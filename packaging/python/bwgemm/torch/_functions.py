@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What users call. Outside of torch.compile a call that needs no gradients and no mode of torch goes
-past the dispatcher, in half the time; every other one is one of torch.ops.bwgemm."""
+"""What users call. A call that needs no gradients and no mode of torch goes straight to the product, one
+that needs gradients alone to _eager. Every other one, and all that torch.compile sees, is one of
+torch.ops.bwgemm."""
 
 import torch
 
 from bwgemm import _native
 from bwgemm._library import ACTIVATION, GATE
+from bwgemm.torch import _eager
 from bwgemm.torch import _operators as operators
 from bwgemm.torch._kernels import MODES, NO_AUX
 
@@ -13,33 +15,47 @@ _is_compiling = torch.compiler.is_compiling
 _GATES = ("interleaved", "stacked")
 
 
+def _product(a, b, rank, transb=False, alpha=1.0, beta=0.0, c=None, bias=None, activation=0, gate=0):
+    """None if the call must go another way."""
+    return _native.product(a, b, False, transb, alpha, beta, c, bias, activation, gate, None, NO_AUX,
+                           None, 0, None, None, None, MODES, rank)
+
+
+def _is_eager(*tensors):
+    return torch.is_grad_enabled() and _native.is_eager(*tensors)
+
+
 def mm(a, b):
     """a @ b, of two matrices."""
     if not _is_compiling():
-        result = _native.product(a, b, False, False, 1.0, 0.0, None, None, 0, 0, None, NO_AUX, None, 0,
-                                 None, None, None, MODES, 2)
+        result = _product(a, b, 2)
         if result is not None:
             return result
+        if _is_eager(a, b):
+            return _eager.Mm.apply(a, b)
     return operators.mm(a, b)
 
 
 def bmm(a, b):
     """a[i] @ b[i] for each i, of two batches."""
     if not _is_compiling():
-        result = _native.product(a, b, False, False, 1.0, 0.0, None, None, 0, 0, None, NO_AUX, None, 0,
-                                 None, None, None, MODES, 3)
+        result = _product(a, b, 3)
         if result is not None:
             return result
+        if _is_eager(a, b):
+            return _eager.Bmm.apply(a, b)
     return operators.bmm(a, b)
 
 
 def addmm(input, a, b, *, beta=1, alpha=1):
     """beta * input + alpha * a @ b. input is broadcast to the result; if beta is 0, it is not read."""
-    if not _is_compiling() and input.dim() == 2 and beta != 0:
-        result = _native.product(a, b, False, False, alpha, beta, input, None, 0, 0, None, NO_AUX, None,
-                                 0, None, None, None, MODES, 2)
-        if result is not None:
-            return result
+    if not _is_compiling():
+        if input.dim() == 2 and beta != 0:
+            result = _product(a, b, 2, False, alpha, beta, input)
+            if result is not None:
+                return result
+        if _is_eager(input, a, b):
+            return _eager.Addmm.apply(input, a, b, beta, alpha)
     return operators.addmm(input, a, b, beta=beta, alpha=alpha)
 
 
@@ -54,10 +70,11 @@ def _checked(name, value, allowed):
 
 def _linear(x, w, bias, activation):
     if not _is_compiling():
-        result = _native.product(x, w, False, True, 1.0, 0.0, None, bias, ACTIVATION[activation], 0, None,
-                                 NO_AUX, None, 0, None, None, None, MODES, 2)
+        result = _product(x, w, 2, True, 1.0, 0.0, None, bias, ACTIVATION[activation])
         if result is not None:
             return result
+        if _is_eager(x, w, bias):
+            return _eager.Linear.apply(x, w, bias, activation)
     if activation is not None and _needs_gradients(x, w, bias):
         return operators.linear_kept(x, w, bias, activation)[0]
     return operators.linear(x, w, bias, activation)
@@ -75,10 +92,11 @@ def linear(x, w, bias=None, activation=None):
 
 def _swiglu_linear(x, w, bias, gate):
     if not _is_compiling():
-        result = _native.product(x, w, False, True, 1.0, 0.0, None, bias, ACTIVATION["silu"], GATE[gate],
-                                 None, NO_AUX, None, 0, None, None, None, MODES, 2)
+        result = _product(x, w, 2, True, 1.0, 0.0, None, bias, ACTIVATION["silu"], GATE[gate])
         if result is not None:
             return result
+        if _is_eager(x, w, bias):
+            return _eager.Swiglu.apply(x, w, bias, gate)
     if _needs_gradients(x, w, bias):
         return operators.swiglu_linear_kept(x, w, bias, gate)[0]
     return operators.swiglu_linear(x, w, bias, gate)

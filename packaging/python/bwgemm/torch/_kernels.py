@@ -40,52 +40,66 @@ def _expressible(tensor):
     return tensor if _has_layout(tensor) else tensor.contiguous()
 
 
-def product(a, b, transa=False, transb=False, alpha=1.0, beta=0.0, c=None, bias=None, activation=None,
-            gate=None, aux=None, aux_mode=NO_AUX, bias_gradient=None, bias_gradient_of=None, rank=2):
+def product(a, b, fit, transa=False, transb=False, alpha=1.0, beta=0.0, c=None, bias=None,
+            activation=None, gate=None, aux=None, aux_mode=NO_AUX, bias_gradient=None,
+            bias_gradient_of=None, rank=2):
     """activation(alpha * op(a) @ op(b) + beta * c + bias) and the like, as a new tensor: see
-    bwgemmMatmul. The shapes fit each other."""
+    bwgemmMatmul. fit(): raises what is wrong with the operands; asked only if they cannot be used as they
+    are."""
     rest = (ACTIVATION[activation], GATE[gate], aux, aux_mode, bias_gradient,
             BIAS_GRADIENT.get(bias_gradient_of, 0), None, None, None, NO_CARE, rank)
     result = _native.product(a, b, transa, transb, alpha, beta, c, bias, *rest)
+    if result is not None:
+        return result
+    fit()
+    result = _native.product(_expressible(a), _expressible(b), transa, transb, alpha, beta,
+                             _expressible(c), _expressible(bias), *rest)
     if result is None:
-        result = _native.product(_expressible(a), _expressible(b), transa, transb, alpha, beta,
-                                 _expressible(c), _expressible(bias), *rest)
-    if result is None:
-        raise RuntimeError("these tensors cannot be multiplied by bwgemm: "
-                           f"{[(x.dtype, x.device, x.shape) for x in (a, b, c, bias) if x is not None]}")
+        raise RuntimeError("bwgemm cannot multiply these tensors: "
+                           f"{[(type(x), x.dtype, x.shape) for x in (a, b, c, bias) if x is not None]}")
     return result
 
 
 def mm(a, b):
-    check(a=a, b=b)
-    _shapes.mm(a, b)
-    return product(a, b)
+    def fit():
+        check(a=a, b=b)
+        _shapes.mm(a, b)
+
+    return product(a, b, fit)
 
 
 def bmm(a, b):
-    check(a=a, b=b)
-    _shapes.bmm(a, b)
-    return product(a, b, rank=3)
+    def fit():
+        check(a=a, b=b)
+        _shapes.bmm(a, b)
+
+    return product(a, b, fit, rank=3)
 
 
 def addmm(input, a, b, *, beta=1, alpha=1):
-    check(a=a, b=b, input=input)
+    check(input=input, a=a, b=b)
     shape = _shapes.addmm(input, a, b)
+
+    def fit():
+        """Seen to already."""
+
     if beta == 0:
-        return product(a, b, alpha=alpha)
+        return product(a, b, fit, alpha=alpha)
     if beta == 1 and list(input.shape) == shape[1:]:
-        return product(a, b, alpha=alpha, bias=input)
-    return product(a, b, alpha=alpha, beta=beta, c=input.expand(shape))
+        return product(a, b, fit, alpha=alpha, bias=input)
+    return product(a, b, fit, alpha=alpha, beta=beta, c=input.expand(shape))
 
 
 def _linear(x, w, bias, activation, gate=None, kept=None):
-    check(x=x, w=w, bias=bias)
-    return product(x, w, transb=True, bias=bias, activation=activation, gate=gate, aux=kept,
+    def fit():
+        check(x=x, w=w, bias=bias)
+        (_shapes.linear if gate is None else _shapes.swiglu_linear)(x, w, bias)
+
+    return product(x, w, fit, transb=True, bias=bias, activation=activation, gate=gate, aux=kept,
                    aux_mode=NO_AUX if kept is None else STORE)
 
 
 def linear(x, w, bias, activation):
-    _shapes.linear(x, w, bias)
     return _linear(x, w, bias, activation)
 
 
@@ -95,27 +109,31 @@ def linear_kept(x, w, bias, activation):
 
 
 def swiglu_linear(x, w, bias, gate):
-    _shapes.swiglu_linear(x, w, bias)
     return _linear(x, w, bias, "silu", gate)
 
 
 def swiglu_linear_kept(x, w, bias, gate):
-    _shapes.swiglu_linear(x, w, bias)
     kept = x.new_empty(_shapes.linear(x, w, bias))
     return _linear(x, w, bias, "silu", gate, kept), kept
 
 
 def activation_gradient(dy, z, activation):
     """dy times the derivative at z: the end of a product of which k is 0."""
-    check(dy=dy, z=z)
-    rows, columns = _shapes.activation_gradient(dy, z)
-    return product(z.new_empty((rows, 0)), z.new_empty((0, columns)), beta=1.0, c=dy,
+    rows, columns = z.shape
+
+    def fit():
+        check(dy=dy, z=z)
+        _shapes.activation_gradient(dy, z)
+
+    return product(z.new_empty((rows, 0)), z.new_empty((0, columns)), fit, beta=1.0, c=dy,
                    activation=activation, aux=z.contiguous(), aux_mode=DERIVATIVE)
 
 
 def weight_gradients(dz, x):
     """(dz.T @ x, the sums of the columns of dz), the sums by the product's own second kernel."""
-    check(dz=dz, x=x)
-    _shapes.weight_gradients(dz, x)
+    def fit():
+        check(dz=dz, x=x)
+        _shapes.weight_gradients(dz, x)
+
     sums = dz.new_zeros(dz.shape[1])  # where there is no product, nothing writes them
-    return product(dz, x, transa=True, bias_gradient=sums, bias_gradient_of="a"), sums
+    return product(dz, x, fit, transa=True, bias_gradient=sums, bias_gradient_of="a"), sums
