@@ -224,6 +224,22 @@ class Fusions(InTorch):
         self.assertEqual(sums.numbers(),
                          {(i,): sum(of_a(j, i) for j in range(16)) for i in range(9)})
 
+    def test_zero_sizes(self):
+        for m, n, k in ((0, 12, 16), (9, 0, 16), (9, 12, 0), (0, 0, 0)):
+            a, b, kept, sums = Tensor((m, k)), Tensor((k, n)), Tensor((m, n)), Tensor((m,), of_a)
+            if 0 in (m, n):  # torch gives what is empty no memory
+                for empty in (a, b, kept, sums):
+                    if 0 in empty.shape:
+                        empty.pointer.value = 0
+            result = product(a, b, aux=kept, aux_mode=STORE, activation=RELU, sums=sums, sums_of=3)
+            self.assertEqual(tuple(result.shape), (m, n))
+            if m and n:
+                self.assertEqual(set(kept.numbers().values()), {0.0})
+                self.assertEqual(set(sums.numbers().values()), {0.0})
+            z = Tensor((m, n), of_a)
+            product(Tensor((m, 0)), Tensor((0, n)), beta=1.0, c=z, activation=RELU, aux=kept,
+                    aux_mode=DERIVATIVE)
+
     def test_a_failure_of_the_library(self):
         far = Tensor((8, 16), strides=(16, 1))
         far.strides = (1 << 61, 1)
