@@ -9,6 +9,7 @@ import hashlib
 import os
 import platform
 import re
+import sys
 import zipfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -84,6 +85,9 @@ def main():
     parser.add_argument("--module", required=True, help="_native.abi3.so")
     parser.add_argument("--output", required=True, help="folder of the wheel")
     args = parser.parse_args()
+    if not os.path.exists(args.module):
+        sys.exit(f"{args.module} is not there: it is built where Python's headers are, which "
+                 "packaging/setup.sh installs (python3-dev)")
     tag = f"cp38-abi3-manylinux_2_34_{platform.machine()}"
     path = os.path.join(args.output, f"bwgemm-{version()}-{tag}.whl")
     os.makedirs(args.output, exist_ok=True)

@@ -49,6 +49,13 @@ class Wheel(Prefix):
                 self.assertEqual((digest, size), (f"sha256={hashed.rstrip('=')}", str(len(content))))
             self.assertEqual(rows[-1], [record, "", ""])
 
+    def test_without_the_compiled_module(self):
+        done = subprocess.run([sys.executable, BUILD_WHEEL, "--library", self.library, "--module",
+                               "/nonexistent/_native.abi3.so", "--output", self.folder],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("python3-dev", done.stdout)
+
     def test_same_bytes_again(self):
         self.assertEqual(environment.read(self.built("again"), "rb"),
                          environment.read(self.wheel, "rb"))
