@@ -165,6 +165,8 @@ class LeftAlone(InTorch):
 
     def test_what_does_not_fit(self):
         other = Tensor((16, 8), dtype="bfloat16")
+        backwards = Tensor((3, 8, 16), dtype="float16")
+        backwards.strides = (-128, 16, 1)
         for operands, named in (
                 ((self.a, self.a), {}), ((self.a, other), {}), ((self.a, self.b), {"rank": 3}),
                 ((self.a, self.b), {"beta": 1.0}), ((self.a, self.b), {"out_type": 14}),
@@ -178,6 +180,13 @@ class LeftAlone(InTorch):
                 ((Tensor((8, 16), dtype="float64"), self.b), {}),
                 ((Tensor((8, 16), dtype="float16", strides=(32, 2)), self.b), {}),
                 ((Tensor((8,), dtype="float16"), self.b), {}),
+                ((Tensor((3, 8, 16), dtype="float16"), self.b),
+                 {"c": Tensor((2, 8, 8), dtype="float16"), "beta": 1.0}),
+                ((backwards, Tensor((3, 16, 8), dtype="float16")), {}),
+                ((self.a, self.b), {"aux": Tensor((8, 8), dtype="float16", strides=(1, 8)),
+                                    "aux_mode": STORE}),
+                ((self.a, self.b), {"sums": Tensor((8,), of_a, "float16"), "sums_of": 3,
+                                    "bias": Tensor((8,), dtype="bfloat16")}),
                 ((self.a, Tensor((16, 7), dtype="float16")), {"gate": 1}),
                 ((self.a, Tensor((16, 8), dtype="float16", device=1)), {})):
             self.left(*operands, **named)

@@ -287,24 +287,27 @@ def autocast():
 def routed():
     a, b, c = random(96, 64), random(64, 80), random(96, 80)
     v, w, batch = random(80), random(80, 64), (random(3, 96, 64), random(3, 64, 80))
-    cases = {"mm": lambda f: f(torch.mm)(a, b), "matmul": lambda f: a @ b,
-             "linear": lambda f: functional.linear(a, w, v), "linear of 3": lambda f: functional.linear(
-                 batch[0], w, v), "linear without bias": lambda f: functional.linear(batch[0], w),
-             "addmm": lambda f: torch.addmm(c, a, b, beta=0.5, alpha=2), "bmm": lambda f: torch.bmm(*batch),
-             "addmm of a row": lambda f: torch.addmm(v, a, b),
-             "baddbmm": lambda f: torch.baddbmm(c.expand(3, 96, 80), *batch, beta=0.5),
-             "a gradient": lambda f: torch.autograd.grad((a.requires_grad_() @ b).sum(), a)[0]}
+    cases = {"mm": lambda: torch.mm(a, b), "matmul": lambda: a @ b,
+             "linear": lambda: functional.linear(a, w, v), "linear of 3": lambda: functional.linear(
+                 batch[0], w, v), "linear without bias": lambda: functional.linear(batch[0], w),
+             "addmm": lambda: torch.addmm(c, a, b, beta=0.5, alpha=2), "bmm": lambda: torch.bmm(*batch),
+             "addmm of a row": lambda: torch.addmm(v, a, b),
+             "baddbmm": lambda: torch.baddbmm(c.expand(3, 96, 80), *batch, beta=0.5),
+             "mm into a tensor": lambda: torch.mm(a, b, out=torch.empty_like(c)),
+             "addmm into a tensor": lambda: torch.addmm(c, a, b, out=torch.empty_like(c)),
+             "a gradient": lambda: torch.autograd.grad((a.requires_grad_() @ b).sum(), a)[0]}
     for name, case in cases.items():
-        want = case(lambda f: f)
+        want = case()
         with bwgemm.torch.enabled(), served() as calls:
-            got = case(lambda f: f)
+            got = case()
         a.requires_grad_(False)
         expect(calls, f"{name} was not served")
         near(got, want.double(), name)
     with bwgemm.torch.enabled(), served() as calls:
         near(torch.mm(a.float(), b.float()), a.double() @ b.double(), "float32", 2 ** 12)
         near(torch.addmm(v[:1], a, b), v[:1].double() + a.double() @ b.double(), "a scalar added")
-        for wrong in (lambda: torch.mm(a, a), lambda: torch.mm(a, b.half()), lambda: torch.bmm(a, b)):
+        for wrong in (lambda: torch.mm(a, b, out=torch.empty(96, 80, device="cuda")),
+                      lambda: torch.mm(a, a), lambda: torch.mm(a, b.half()), lambda: torch.bmm(a, b)):
             try:
                 wrong()
                 expect(False, "refused")

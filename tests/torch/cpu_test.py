@@ -206,6 +206,7 @@ class Routed(Case):
 
         _native.product = once
         cls.addClassCleanup(setattr, _native, "product", counted)
+        _routing._TYPES[torch.float64] = None  # as if it were served
         _routing._library = _routing._install("CPU")
 
     def test_what_is_served(self):
@@ -228,6 +229,26 @@ class Routed(Case):
             self.assertEqual(len(calls), 1)
             calls.clear()
         self.assertFalse(bwgemm.torch.is_enabled())
+
+    def test_into_a_given_tensor(self):
+        """Which is what Inductor's code calls."""
+        x, w, b = (random(*shape, requires_grad=False) for shape in ((3, 4), (4, 5), (3, 5)))
+        batch, sums = (x[None], w[None]), b[None]
+        with bwgemm.torch.enabled(), torch.no_grad():
+            for call, of, shape in ((torch.mm, (x, w), (3, 5)), (torch.bmm, batch, (1, 3, 5)),
+                                    (torch.addmm, (b, x, w), (3, 5)),
+                                    (torch.baddbmm, (sums, *batch), (1, 3, 5))):
+                out = torch.zeros(*shape, dtype=torch.float64)
+                self.assertIs(call(*of, out=out), out)
+                self.assertEqual(len(calls), 1)
+                self.same(out, call(*of))
+                calls.clear()
+                resized = torch.zeros(0, dtype=torch.float64)
+                call(*of, out=resized)
+                self.same(resized, out)
+                self.assertEqual(calls, [])
+            with self.assertRaisesRegex(RuntimeError, "dtype"):
+                torch.mm(x, w, out=torch.zeros(3, 5))
 
     def test_what_is_not(self):
         x, w = random(3, 4), random(4, 5)

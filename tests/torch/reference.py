@@ -62,4 +62,6 @@ def product(a, b, transa, transb, alpha, beta, c, bias, activation, gate, aux, a
     if bias_gradient is not None:
         bias_gradient.copy_({OF_A: lambda: a.sum(1), OF_B: lambda: b.sum(0),
                              OF_COLUMNS: lambda: x.sum(0)}[bias_gradient_of]())
-    return x
+    if out is None:
+        return x
+    return out.copy_(x) if out.shape == x.shape and out.dtype == x.dtype else None

@@ -7,8 +7,8 @@
 
 mm, bmm, addmm, linear and swiglu_linear take tensors of bfloat16 or float16 on CUDA devices, of any
 strides. They have gradients, also of second order, run under autocast, torch.compile and CUDA graphs, and
-use the current stream. enabled() does all this for models that are written for torch: it routes its mm,
-addmm, bmm and baddbmm, and thereby linear and matmul, in eager mode."""
+use the current stream. enabled() is for models that are written for torch: it routes torch's mm, addmm,
+bmm and baddbmm, and thereby linear and matmul."""
 
 try:
     import torch as _torch

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch's own products on bwgemm: aten::mm, addmm, bmm and baddbmm of bfloat16 and float16 on CUDA
-devices, and so linear and matmul, which are made of them. What bwgemm does not serve goes to the kernel
-that was there before, and comes back from it as ever, errors too."""
+devices, with an argument "out" and without, and so linear and matmul, which are made of them. What bwgemm
+does not serve goes to the kernel that was there before, and comes back from it as ever, errors too."""
 
 import threading
 import warnings
@@ -9,56 +9,69 @@ import warnings
 import torch
 
 from bwgemm import _native
+from bwgemm._library import DATA_TYPE
 from bwgemm.torch._kernels import NO_AUX, NO_CARE
+
+_TYPES = {torch.bfloat16: DATA_TYPE["bfloat16"], torch.float16: DATA_TYPE["float16"]}
 
 _lock = threading.Lock()
 _library = None  # made by the first call of enable(), and kept: other threads may be inside of it
 _count = 0
 
 
-def _product(a, b, rank, c=None, bias=None, alpha=1.0, beta=0.0):
-    return _native.product(a, b, False, False, alpha, beta, c, bias, 0, 0, None, NO_AUX, None, 0, None,
-                           None, None, NO_CARE, rank)
+def _product(a, b, rank, out, c=None, bias=None, alpha=1.0, beta=0.0):
+    """The result, or None if it is not served. out may be None; else it is of the type of a."""
+    out_type = None if out is None else _TYPES.get(a.dtype, -1)
+    return _native.product(a, b, False, False, alpha, beta, c, bias, 0, 0, None, NO_AUX, None, 0, out,
+                           out_type, None, NO_CARE, rank)
 
 
-def _added(input, a, b, rank, beta, alpha):
-    """None if input is neither a row for all rows of the result nor as large as that."""
+def _sum(input, a, b, rank, beta, alpha, out=None):
+    """None also if input is neither a row for all rows of the result nor as large as that."""
     if beta == 0:
-        return _product(a, b, rank, alpha=alpha)
+        return _product(a, b, rank, out, alpha=alpha)
     if input.dim() == rank:
-        return _product(a, b, rank, input, alpha=alpha, beta=beta)
+        return _product(a, b, rank, out, input, alpha=alpha, beta=beta)
     if rank == 2 and input.dim() == 1 and beta == 1:
-        return _product(a, b, rank, bias=input, alpha=alpha)
+        return _product(a, b, rank, out, bias=input, alpha=alpha)
     return None
 
 
-def _routes(key):
-    """{name of an operator: its kernel}, in front of those that are registered now."""
-    mm, bmm, addmm, baddbmm = (torch.library.get_kernel(f"aten::{name}", key)
-                               for name in ("mm", "bmm", "addmm", "baddbmm"))
+def _routes_of_products(name, rank, key):
+    """{overload: its kernel in front of the one that is registered now}, of mm or bmm."""
+    plain, into = (torch.library.get_kernel(f"aten::{name}{overload}", key) for overload in ("", ".out"))
 
-    def route_mm(keys, a, b):
-        result = _product(a, b, 2) if _count else None
-        return mm.call_boxed(keys, a, b) if result is None else result
+    def route(keys, a, b):
+        result = _product(a, b, rank, None) if _count else None
+        return plain.call_boxed(keys, a, b) if result is None else result
 
-    def route_bmm(keys, a, b):
-        result = _product(a, b, 3) if _count else None
-        return bmm.call_boxed(keys, a, b) if result is None else result
+    def route_into(keys, a, b, *, out):
+        result = _product(a, b, rank, out) if _count else None
+        return into.call_boxed(keys, a, b, out=out) if result is None else out
 
-    def route_addmm(keys, input, a, b, *, beta=1, alpha=1):
-        result = _added(input, a, b, 2, beta, alpha) if _count else None
-        return addmm.call_boxed(keys, input, a, b, beta=beta, alpha=alpha) if result is None else result
+    return {name: route, f"{name}.out": route_into}
 
-    def route_baddbmm(keys, input, a, b, *, beta=1, alpha=1):
-        result = _added(input, a, b, 3, beta, alpha) if _count else None
-        return baddbmm.call_boxed(keys, input, a, b, beta=beta, alpha=alpha) if result is None else result
 
-    return {"mm": route_mm, "bmm": route_bmm, "addmm": route_addmm, "baddbmm": route_baddbmm}
+def _routes_of_sums(name, rank, key):
+    """The same of addmm or baddbmm."""
+    plain, into = (torch.library.get_kernel(f"aten::{name}{overload}", key) for overload in ("", ".out"))
+
+    def route(keys, input, a, b, *, beta=1, alpha=1):
+        result = _sum(input, a, b, rank, beta, alpha) if _count else None
+        return plain.call_boxed(keys, input, a, b, beta=beta, alpha=alpha) if result is None else result
+
+    def route_into(keys, input, a, b, *, beta=1, alpha=1, out):
+        if _count and _sum(input, a, b, rank, beta, alpha, out) is not None:
+            return out
+        return into.call_boxed(keys, input, a, b, beta=beta, alpha=alpha, out=out)
+
+    return {name: route, f"{name}.out": route_into}
 
 
 def _install(key):
     library = torch.library.Library("aten", "IMPL")
-    routes = _routes(key)
+    routes = {**_routes_of_products("mm", 2, key), **_routes_of_products("bmm", 3, key),
+              **_routes_of_sums("addmm", 2, key), **_routes_of_sums("baddbmm", 3, key)}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that a kernel is replaced is what is wanted
         for name, route in routes.items():
