@@ -59,7 +59,7 @@ class Parameter(Tensor):
 
 
 class Derived(Tensor):
-    """Of a class that the user derived."""
+    """A class that the user derived."""
 
 
 @contextlib.contextmanager

@@ -216,7 +216,7 @@ class Fusions(InTorch):
         self.assertEqual(result.numbers(), {i: max(0.0, x) for i, x in self.expected.items()})
 
     def test_a_derivative_alone(self):
-        """Of a product with k = 0, and the sums of its columns with it."""
+        """The product has k = 0; the sums of its columns come with it."""
         dy, z, sums = Tensor((9, 12), of_a), Tensor((9, 12), of_b), Tensor((12,), dtype="float32")
         result = product(Tensor((9, 0)), Tensor((0, 12)), beta=1.0, c=dy, activation=RELU, aux=z,
                          aux_mode=DERIVATIVE, sums=sums, sums_of=2)

@@ -105,7 +105,8 @@ class Gradients(Case):
     def test_are_those_of_torch(self):
         """Which are asked for where a mode of torch is in force, of operators, and else in a shorter way."""
         x, w, b = random(3, 4), random(6, 4), random(6)
-        for call in (lambda calls_of: calls_of.mm(x, w.t()), lambda calls_of: calls_of.linear(x, w, b, "gelu"),
+        for call in (lambda calls_of: calls_of.mm(x, w.t()),
+                     lambda calls_of: calls_of.linear(x, w, b, "gelu"),
                      lambda calls_of: calls_of.swiglu_linear(x, w, b, "stacked"),
                      lambda calls_of: calls_of.addmm(b, x, w.t(), beta=2)):
             got, want = call(bwgemm.torch), call(torch.ops.bwgemm)
@@ -253,7 +254,10 @@ class Routed(Case):
     def test_what_is_not(self):
         x, w = random(3, 4), random(4, 5)
         with bwgemm.torch.enabled():
-            self.same(torch.addmm(random(1), x, w, beta=2).shape, (3, 5))
+            row = random(5)
+            for input in (row, random(1), random(3, 1)):
+                self.same(torch.addmm(input, x, w, beta=2), 2 * input + (x[:, :, None] * w).sum(1))
+            self.assertEqual(calls, [])
             for call in (lambda: torch.mm(x, x), lambda: torch.addmm(random(4), x, w),
                          lambda: torch.bmm(x, w), lambda: torch.mm(x, w.float())):
                 with self.assertRaises(RuntimeError) as routed:

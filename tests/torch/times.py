@@ -70,8 +70,10 @@ def table():
                          **{f"again {name}": alone(call) for name, call in peers.items()}})
     routes = medians({name: under(own.enabled, call) for name, call in peers.items()})
     off = medians({name: alone(call) for name, call in peers.items()})
-    result = [(name, own_times[name], own_times[f"again {peer}"], limit and limit * own_times[f"again {peer}"])
-              for name, peer, _, limit in rows]
+    result = []
+    for name, peer, _, limit in rows:
+        theirs = own_times[f"again {peer}"]
+        result.append((name, own_times[name], theirs, limit and limit * theirs))
     result += [(f"enabled: {name}", taken, before[name], before[name] + 3)
                for name, taken in routes.items() if name != "linear, gelu"]
     return result + [(f"disabled again: {name}", off[name], before[name], None) for name in ("mm", "addmm")]

@@ -135,7 +135,7 @@ def _set_matrix(desc, letter, matrix):
 
 
 def _desc(product, residual=None):
-    """Of bwgemmMatmulDesc_t, what differs from BWGEMM_MATMUL_DESC_INIT."""
+    """The fields of bwgemmMatmulDesc_t that differ from BWGEMM_MATMUL_DESC_INIT."""
     desc = {"m": product.a.rows, "n": product.b.columns, "k": product.a.columns,
             "batchCount": product.batch}
     for letter, matrix in (("A", product.a), ("B", product.b), ("C", residual or product.c),
@@ -145,7 +145,7 @@ def _desc(product, residual=None):
 
 
 def _addresses(product, residual=None):
-    """Of A, B, C and D."""
+    """The addresses of A, B, C and D."""
     return tuple(matrix.array.pointer
                  for matrix in (product.a, product.b, residual or product.c, product.c))
 

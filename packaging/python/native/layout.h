@@ -28,8 +28,8 @@ struct Matrix {
 
 std::int64_t bytes_of(std::int32_t type);
 
-// Of two dimensions, or three with a batch in front; transposed if the flag is set. None if the
-// library has no such layout.
+// The operand has two dimensions, or three with a batch in front. None if the library has no such
+// layout.
 std::optional<Matrix> matrix_of(const Operand& operand, bool is_transposed);
 
 // Whether the operand is one vector of that many elements next to each other.

@@ -27,7 +27,7 @@ struct Library {
 // Opens it for good. The text is empty, or says why it cannot be used.
 std::string open_library(const char* path);
 
-// Of the library that was opened.
+// The functions of the library that was opened.
 const Library& library();
 
 // Throws a Failure with the library's sentence if the status is an error of the thread's last call.

@@ -110,8 +110,8 @@ Ref sizes(const std::int64_t* values, int count) {
   return tuple;
 }
 
-// Of a capsule of DLPack: (pointer, type's code, bits and lanes, shape, strides or None, version
-// and flags or None, which older capsules do not have).
+// What a capsule of DLPack holds: (pointer, type's code, bits and lanes, shape, strides or None,
+// version and flags or None, which older capsules do not have).
 PyObject* dlpack(PyObject* arguments) {
   PyObject* capsule;
   parse(arguments, "O", &capsule);

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Backward passes, of which each takes what computes its products: the operators of _operators, or the
-kernels below them, which have the same names.
+"""The formulas of backward passes. `calls` computes the products: it is the module _operators, or the
+module _kernels below it, whose functions have the same names. `needed` says which gradients are needed.
 
-Where gradients of gradients may be asked for, backward passes are made of operators that have gradients,
-and of torch's derivatives of activations, which have their own. Else they fuse what can be fused: the
-derivative of an activation, and the gradient of a bias, which comes with that of the weights."""
+If gradients of gradients may be asked for, a backward pass uses operators that have gradients, and torch's
+derivatives of activations, which have gradients too. Otherwise it fuses: one kernel computes the derivative
+of an activation, and the gradient of a bias comes with that of the weights."""
 
 import torch
 
@@ -16,13 +16,13 @@ def transposed(matrix):
 
 
 def product(multiply, gradient, a, b, needed):
-    """Of a and b, whose product multiply(a, b) is."""
+    """The gradients of a and b in multiply(a, b)."""
     return (multiply(gradient, transposed(b)) if needed[0] else None,
             multiply(transposed(a), gradient) if needed[1] else None)
 
 
 def addmm(calls, gradient, a, b, shape, beta, alpha, needed):
-    """Of input, which has that shape, a and b."""
+    """The gradients of input, a and b in addmm. shape: that of input."""
     scaled = gradient if alpha == 1 or not any(needed[1:3]) else gradient * alpha
     return ((gradient * beta).sum_to_size(shape) if needed[0] else None,
             *product(calls.mm, scaled, a, b, needed[1:3]))
@@ -43,7 +43,7 @@ def activation(calls, dy, z, name):
 
 
 def gate(calls, dy, z, kind):
-    """Of z, of whose pairs (x, y) silu(x) * y was made."""
+    """The gradient of z, if dy is that of silu(x) * y for the pairs (x, y) in the rows of z."""
     half = z.shape[1] // 2
     dimension = 1 if kind == "stacked" else 2
     pairs = z.unflatten(1, (2, half) if kind == "stacked" else (half, 2))
@@ -53,7 +53,7 @@ def gate(calls, dy, z, kind):
 
 
 def linear(calls, dz, x, w, needed):
-    """Of x, w and bias, where z is x @ w.T + bias."""
+    """The gradients of x, w and bias in z = x @ w.T + bias, if dz is that of z."""
     dx = calls.mm(dz, w) if needed[0] else None
     if needed[1] and needed[2] and not torch.is_grad_enabled():
         return dx, *calls.weight_gradients(dz, x)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operators with their gradients as functions of torch.autograd, for calls that no mode of torch has
-to see: the dispatcher's way to the same takes the host three times as long."""
+"""The operators as functions of torch.autograd, for calls under no mode of torch. A call of the registered
+operator computes the same, but takes the host about twice as long."""
 
 import torch
 
@@ -9,7 +9,7 @@ from bwgemm.torch import _backward, _kernels, _operators
 
 
 def _calls(*tensors):
-    """What computes the products of a backward pass."""
+    """The module that computes the products of a backward pass."""
     is_plain = not torch.is_grad_enabled() and _native.is_eager(*tensors)
     return _kernels if is_plain and not torch.compiler.is_compiling() else _operators
 
@@ -73,7 +73,7 @@ class Swiglu(torch.autograd.Function):
 
 
 def _forward(ctx, x, w, bias, kind, kept):
-    """kept: the kernel that also returns z, what the activation or the gate is applied to."""
+    """kept: the kernel that also returns z, which the activation or the gate is applied to."""
     ctx.kind = kind
     if kind is None:
         ctx.save_for_backward(x, w, bias, None)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What users call. A call that needs no gradients and no mode of torch goes straight to the product, one
-that needs gradients alone to _eager. Every other one, and all that torch.compile sees, is one of
-torch.ops.bwgemm."""
+"""The functions that users call. A call that needs no gradient, under no mode of torch, goes straight to
+the compiled module. A call that needs gradients, under no mode of torch, goes to _eager. All other calls,
+and all that torch.compile traces, are calls of torch.ops.bwgemm."""
 
 import torch
 

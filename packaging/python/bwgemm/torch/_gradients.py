@@ -44,7 +44,7 @@ def _keep_linear(ctx, inputs, output):
 
 
 def _of_linear(derivative):
-    """Of what forgets z, which is computed again: derivative(operators, dy, z, kind) is its gradient."""
+    """A backward pass that computes z again. derivative(operators, dy, z, kind) is the gradient of z."""
     def backward(ctx, dy):
         x, w, bias = ctx.saved_tensors
         if ctx.kind is not None:
@@ -65,7 +65,7 @@ def _keep_kept(ctx, inputs, output):
 
 
 def _of_kept(derivative):
-    """Of what returns z too, whose own gradient is dz."""
+    """A backward pass of an operator that returns z too. dz is the gradient of that result."""
     def backward(ctx, dy, dz):
         x, w, z = ctx.saved_tensors
         if dy is not None:

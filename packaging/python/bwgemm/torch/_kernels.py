@@ -8,12 +8,12 @@ from bwgemm._library import ACTIVATION, BIAS_GRADIENT, GATE
 from bwgemm.torch import _shapes
 
 NO_AUX, STORE, DERIVATIVE = 0, 1, 2  # of bwgemmAuxMode_t
-NO_CARE, MODES = 0, 2  # of _native.product: what is looked at before tensors are touched
+NO_CARE, MODES = 0, 2  # values of Care, the care that _native.product takes
 TYPES = (torch.bfloat16, torch.float16)
 
 
 def check(**tensors):
-    """They are such as the operators take: of one type and device."""
+    """Raises if an operator cannot take these tensors: they must have one 16-bit type and one device."""
     first = next(iter(tensors.values()))
     for name, tensor in tensors.items():
         if tensor is None:
@@ -27,7 +27,7 @@ def check(**tensors):
 
 
 def _has_layout(tensor):
-    """Whether the library can express it: rows or columns without gaps, in order of memory."""
+    """Whether the library can express the strides: rows or columns are contiguous and do not overlap."""
     *_, rows, columns = tensor.shape
     *_, row_stride, column_stride = tensor.stride()
     return ((columns <= 1 or column_stride == 1) and (rows <= 1 or row_stride >= max(1, columns))
@@ -43,9 +43,8 @@ def _expressible(tensor):
 def product(a, b, fit, transa=False, transb=False, alpha=1.0, beta=0.0, c=None, bias=None,
             activation=None, gate=None, aux=None, aux_mode=NO_AUX, bias_gradient=None,
             bias_gradient_of=None, rank=2):
-    """activation(alpha * op(a) @ op(b) + beta * c + bias) and the like, as a new tensor: see
-    bwgemmMatmul. fit(): raises what is wrong with the operands; asked only if they cannot be used as they
-    are."""
+    """A new tensor of activation(alpha * op(a) @ op(b) + beta * c + bias); bwgemmMatmul says more. fit()
+    raises if something is wrong with the operands. It is called only if they cannot be used as they are."""
     rest = (ACTIVATION[activation], GATE[gate], aux, aux_mode, bias_gradient,
             BIAS_GRADIENT.get(bias_gradient_of, 0), None, None, None, NO_CARE, rank)
     result = _native.product(a, b, transa, transb, alpha, beta, c, bias, *rest)
@@ -81,7 +80,7 @@ def addmm(input, a, b, *, beta=1, alpha=1):
     shape = _shapes.addmm(input, a, b)
 
     def fit():
-        """Seen to already."""
+        """The operands were checked above."""
 
     if beta == 0:
         return product(a, b, fit, alpha=alpha)
@@ -118,7 +117,7 @@ def swiglu_linear_kept(x, w, bias, gate):
 
 
 def activation_gradient(dy, z, activation):
-    """dy times the derivative at z: the end of a product of which k is 0."""
+    """dy times the derivative at z: the epilogue of a product whose k is 0."""
     rows, columns = z.shape
 
     def fit():
@@ -130,10 +129,10 @@ def activation_gradient(dy, z, activation):
 
 
 def weight_gradients(dz, x):
-    """(dz.T @ x, the sums of the columns of dz), the sums by the product's own second kernel."""
+    """(dz.T @ x, the sums of the columns of dz). The product's own second kernel computes the sums."""
     def fit():
         check(dz=dz, x=x)
         _shapes.weight_gradients(dz, x)
 
-    sums = dz.new_zeros(dz.shape[1])  # where there is no product, nothing writes them
+    sums = dz.new_zeros(dz.shape[1])  # nothing writes them if the product is empty
     return product(dz, x, fit, transa=True, bias_gradient=sums, bias_gradient_of="a"), sums

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch.ops.bwgemm: the operators, each with its kernel for CUDA, its results as fake tensors and its
-types under autocast. Their gradients are in _gradients. They know matrices only: what has more
-dimensions is brought to them in _functions."""
+types under autocast. _gradients registers their gradients. They take matrices only; _functions reshapes
+operands of more dimensions."""
 
 import torch
 
@@ -11,7 +11,7 @@ library = torch.library.Library("bwgemm", "DEF")
 
 
 def _under_autocast(operator):
-    """The operator with its tensors cast to the type of autocast, as torch.mm has it."""
+    """The operator with its tensors cast to the type of autocast, as torch.mm casts its own."""
     keys = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastCUDA)
 
     def cast(value, dtype):
@@ -51,7 +51,7 @@ linear = _define("linear(Tensor x, Tensor w, Tensor? bias, str? activation) -> T
                  _kernels.linear,
                  lambda x, w, bias, activation: x.new_empty(_shapes.linear(x, w, bias)))
 
-# "kept": with what the activation or the gate is applied to, as a second result.
+# The second result of an operator "kept" is what the activation or the gate is applied to.
 linear_kept = _define(
     "linear_kept(Tensor x, Tensor w, Tensor? bias, str activation) -> (Tensor, Tensor)",
     _kernels.linear_kept,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch's own products on bwgemm: aten::mm, addmm, bmm and baddbmm of bfloat16 and float16 on CUDA
-devices, with an argument "out" and without, and so linear and matmul, which are made of them. What bwgemm
-does not serve goes to the kernel that was there before, and comes back from it as ever, errors too."""
+devices, with an argument "out" and without. linear and matmul call these. Calls that bwgemm does not serve
+go to the kernel that was there before, which also raises the errors."""
 
 import threading
 import warnings
@@ -15,19 +15,20 @@ from bwgemm.torch._kernels import NO_AUX, NO_CARE
 _TYPES = {torch.bfloat16: DATA_TYPE["bfloat16"], torch.float16: DATA_TYPE["float16"]}
 
 _lock = threading.Lock()
-_library = None  # made by the first call of enable(), and kept: other threads may be inside of it
+_library = None  # made by the first enable() and kept, because other threads may be inside a route
 _count = 0
 
 
 def _product(a, b, rank, out, c=None, bias=None, alpha=1.0, beta=0.0):
-    """The result, or None if it is not served. out may be None; else it is of the type of a."""
+    """The result, or None if the call is not served. An out must have the type of a."""
     out_type = None if out is None else _TYPES.get(a.dtype, -1)
     return _native.product(a, b, False, False, alpha, beta, c, bias, 0, 0, None, NO_AUX, None, 0, out,
                            out_type, None, NO_CARE, rank)
 
 
 def _sum(input, a, b, rank, beta, alpha, out=None):
-    """None also if input is neither a row for all rows of the result nor as large as that."""
+    """The same of beta * input + alpha * a @ b. input must be as large as the result, or be one row that
+    beta is 1 for."""
     if beta == 0:
         return _product(a, b, rank, out, alpha=alpha)
     if input.dim() == rank:
@@ -38,7 +39,7 @@ def _sum(input, a, b, rank, beta, alpha, out=None):
 
 
 def _routes_of_products(name, rank, key):
-    """{overload: its kernel in front of the one that is registered now}, of mm or bmm."""
+    """{overload: a kernel in front of the one that is registered now}, for mm or bmm."""
     plain, into = (torch.library.get_kernel(f"aten::{name}{overload}", key) for overload in ("", ".out"))
 
     def route(keys, a, b):
@@ -53,7 +54,7 @@ def _routes_of_products(name, rank, key):
 
 
 def _routes_of_sums(name, rank, key):
-    """The same of addmm or baddbmm."""
+    """The same for addmm or baddbmm."""
     plain, into = (torch.library.get_kernel(f"aten::{name}{overload}", key) for overload in ("", ".out"))
 
     def route(keys, input, a, b, *, beta=1, alpha=1):
@@ -73,7 +74,7 @@ def _install(key):
     routes = {**_routes_of_products("mm", 2, key), **_routes_of_products("bmm", 3, key),
               **_routes_of_sums("addmm", 2, key), **_routes_of_sums("baddbmm", 3, key)}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that a kernel is replaced is what is wanted
+        warnings.simplefilter("ignore")  # torch warns that a kernel is replaced, which is the purpose
         for name, route in routes.items():
             library.impl(name, route, key, with_keyset=True, allow_override=True)
     return library

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shapes of the operators' results, and what must fit for there to be one. Of real tensors and of
-fake ones, whose sizes may be symbols."""
+"""The shapes of the operators' results, and the checks that operands fit each other. Tensors may be fake,
+with symbols for sizes."""
 
 import torch
 
@@ -32,7 +32,7 @@ def bmm(a, b):
 
 def addmm(input, a, b):
     shape = mm(a, b)
-    input.expand(shape)  # says what does not fit
+    input.expand(shape)  # raises if it does not fit
     return shape
 
 
