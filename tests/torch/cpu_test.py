@@ -207,7 +207,7 @@ class Routed(Case):
 
         _native.product = once
         cls.addClassCleanup(setattr, _native, "product", counted)
-        _routing._TYPES[torch.float64] = None  # as if it were served
+        _routing._TYPES[torch.float64] = 99  # as if it were served
         _routing._library = _routing._install("CPU")
 
     def test_what_is_served(self):
