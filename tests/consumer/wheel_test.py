@@ -7,6 +7,7 @@ import csv
 import hashlib
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,8 @@ import unittest
 import zipfile
 
 from prefix import HERE, PLAIN, Prefix, environment, output
+
+from library_test import NEWEST_SYMBOLS  # on the path that prefix adds to
 
 MODULE = os.path.join(environment.BUILD, "lib", "python", "_native.abi3.so")
 BUILD_WHEEL = os.path.join(environment.SOURCE, "packaging", "python", "build_wheel.py")
@@ -48,6 +51,17 @@ class Wheel(Prefix):
                 hashed = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).decode()
                 self.assertEqual((digest, size), (f"sha256={hashed.rstrip('=')}", str(len(content))))
             self.assertEqual(rows[-1], [record, "", ""])
+
+    def test_the_compiled_module_keeps_to_the_tag(self):
+        """It needs no newer glibc and libstdc++ than the library, and only Python's limited interface."""
+        symbols = output("nm", "-D", MODULE)
+        self.assertEqual(re.findall(r" [TWVBD] (\S+)", symbols), ["PyInit__native"])
+        for node, newest in NEWEST_SYMBOLS.items():
+            versions = re.findall(rf"@{node}_([0-9.]+)", symbols)
+            self.assertLessEqual(max(tuple(map(int, version.split("."))) for version in versions), newest)
+        private = set(re.findall(r" U (_Py\S+)", symbols))
+        self.assertLessEqual(private, {"_Py_Dealloc", "_Py_NoneStruct", "_Py_TrueStruct",
+                                       "_Py_FalseStruct"})
 
     def test_without_the_compiled_module(self):
         done = subprocess.run([sys.executable, BUILD_WHEEL, "--library", self.library, "--module",

@@ -136,6 +136,19 @@ class Gradients(Case):
             self.twice_differentiable(
                 lambda *operands: torch.ops.bwgemm.swiglu_linear(*operands, gate), x, w, b)
 
+    def test_are_the_same_on_the_way_to_second_ones(self):
+        """Which use other formulas."""
+        x, w, b, above = random(3, 4), random(6, 4), random(6), random(3, 6, requires_grad=False)
+        calls_of_layers = [(lambda kind=kind: bwgemm.torch.linear(x, w, b, kind), above)
+                           for kind in ACTIVATIONS]
+        calls_of_layers += [(lambda kind=kind: bwgemm.torch.swiglu_linear(x, w, b, kind), above[:, :3])
+                            for kind in ("stacked", "interleaved")]
+        for call, gradient in calls_of_layers:
+            fused = torch.autograd.grad(call(), (x, w, b), gradient)
+            for got, want in zip(torch.autograd.grad(call(), (x, w, b), gradient, create_graph=True),
+                                 fused):
+                self.same(got, want)
+
     def test_backward_passes_fuse(self):
         """The derivative of the activation, and the gradient of the bias with that of the weights."""
         x, w, b, g = random(3, 4), random(5, 4), random(5), random(3, 5, requires_grad=False)
