@@ -38,33 +38,51 @@ def _sum(input, a, b, rank, beta, alpha, out=None):
     return None
 
 
+class _Kernels:
+    """The kernels of an operator's overloads, plain and with "out", that are registered for a key now. They
+    are of one backend, and so do not ask for the keys of a call: routes without keys take half the time."""
+
+    def __init__(self, name, key):
+        self.keys = torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, key))
+        self.plain = torch.library.get_kernel(f"aten::{name}", key).call_boxed
+        self.into = torch.library.get_kernel(f"aten::{name}.out", key).call_boxed
+
+
 def _routes_of_products(name, rank, key):
     """{overload: a kernel in front of the one that is registered now}, for mm or bmm."""
-    plain, into = (torch.library.get_kernel(f"aten::{name}{overload}", key) for overload in ("", ".out"))
+    before = _Kernels(name, key)
 
-    def route(keys, a, b):
-        result = _product(a, b, rank, None) if _count else None
-        return plain.call_boxed(keys, a, b) if result is None else result
+    def route(a, b):
+        if _count:
+            result = _native.product(a, b, False, False, 1.0, 0.0, None, None, 0, 0, None, NO_AUX, None, 0,
+                                     None, None, None, NO_CARE, rank)
+            if result is not None:
+                return result
+        return before.plain(before.keys, a, b)
 
-    def route_into(keys, a, b, *, out):
-        result = _product(a, b, rank, out) if _count else None
-        return into.call_boxed(keys, a, b, out=out) if result is None else out
+    def route_into(a, b, *, out):
+        if _count and _product(a, b, rank, out) is not None:
+            return out
+        return before.into(before.keys, a, b, out=out)
 
     return {name: route, f"{name}.out": route_into}
 
 
 def _routes_of_sums(name, rank, key):
     """The same for addmm or baddbmm."""
-    plain, into = (torch.library.get_kernel(f"aten::{name}{overload}", key) for overload in ("", ".out"))
+    before = _Kernels(name, key)
 
-    def route(keys, input, a, b, *, beta=1, alpha=1):
-        result = _sum(input, a, b, rank, beta, alpha) if _count else None
-        return plain.call_boxed(keys, input, a, b, beta=beta, alpha=alpha) if result is None else result
+    def route(input, a, b, *, beta=1, alpha=1):
+        if _count:
+            result = _sum(input, a, b, rank, beta, alpha)
+            if result is not None:
+                return result
+        return before.plain(before.keys, input, a, b, beta=beta, alpha=alpha)
 
-    def route_into(keys, input, a, b, *, beta=1, alpha=1, out):
+    def route_into(input, a, b, *, beta=1, alpha=1, out):
         if _count and _sum(input, a, b, rank, beta, alpha, out) is not None:
             return out
-        return into.call_boxed(keys, input, a, b, beta=beta, alpha=alpha, out=out)
+        return before.into(before.keys, input, a, b, beta=beta, alpha=alpha, out=out)
 
     return {name: route, f"{name}.out": route_into}
 
@@ -76,7 +94,7 @@ def _install(key):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch warns that a kernel is replaced, which is the purpose
         for name, route in routes.items():
-            library.impl(name, route, key, with_keyset=True, allow_override=True)
+            library.impl(name, route, key, allow_override=True)
     return library
 
 
