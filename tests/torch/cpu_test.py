@@ -127,6 +127,9 @@ class Gradients(Case):
                 lambda *operands: bwgemm.torch.linear(*operands, activation=activation), x, w)
             self.twice_differentiable(
                 lambda *operands: torch.ops.bwgemm.linear(*operands, activation), x, w, b)
+            if activation is not None:
+                self.twice_differentiable(
+                    lambda *operands: torch.ops.bwgemm.linear_kept(*operands, activation), x, w, b)
 
     def test_of_swiglu(self):
         x, w, b = random(3, 4), random(6, 4), random(6)
@@ -135,6 +138,8 @@ class Gradients(Case):
                 lambda *operands: bwgemm.torch.swiglu_linear(*operands, gate=gate), x, w, b)
             self.twice_differentiable(
                 lambda *operands: torch.ops.bwgemm.swiglu_linear(*operands, gate), x, w, b)
+            self.twice_differentiable(
+                lambda *operands: torch.ops.bwgemm.swiglu_linear_kept(*operands, gate), x, w, b)
 
     def test_are_the_same_on_the_way_to_second_ones(self):
         """Which use other formulas."""
@@ -148,6 +153,16 @@ class Gradients(Case):
             for got, want in zip(torch.autograd.grad(call(), (x, w, b), gradient, create_graph=True),
                                  fused):
                 self.same(got, want)
+
+    def test_of_both_results(self):
+        """y, and what the activation is applied to."""
+        x, w, b = random(3, 4), random(6, 4), random(6)
+        y, z = torch.ops.bwgemm.linear_kept(x, w, b, "silu")
+        plain = torch.nn.functional.linear(x, w, b)
+        got = torch.autograd.grad((y.sin() + z.cos()).sum(), (x, w, b))
+        want = torch.autograd.grad((torch.nn.functional.silu(plain).sin() + plain.cos()).sum(), (x, w, b))
+        for first, second in zip(got, want):
+            self.same(first, second)
 
     def test_backward_passes_fuse(self):
         """The derivative of the activation, and the gradient of the bias with that of the weights."""

@@ -21,10 +21,10 @@ def product(multiply, gradient, a, b, needed):
             multiply(transposed(a), gradient) if needed[1] else None)
 
 
-def addmm(calls, gradient, a, b, shape, beta, alpha, needed):
-    """The gradients of input, a and b in addmm. shape: that of input."""
+def addmm(calls, gradient, a, b, beta, alpha, needed):
+    """The gradients of input, a and b in addmm. Autograd adds up that of an input that was broadcast."""
     scaled = gradient if alpha == 1 or not any(needed[1:3]) else gradient * alpha
-    return ((gradient * beta).sum_to_size(shape) if needed[0] else None,
+    return (gradient * beta if needed[0] else None,
             *product(calls.mm, scaled, a, b, needed[1:3]))
 
 

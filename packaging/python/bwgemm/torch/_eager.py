@@ -42,13 +42,13 @@ class Addmm(torch.autograd.Function):
     @staticmethod
     def forward(ctx, input, a, b, beta, alpha):
         ctx.save_for_backward(a, b)
-        ctx.rest = input.shape, beta, alpha
+        ctx.scalars = beta, alpha
         return _kernels.addmm(input, a, b, beta=beta, alpha=alpha)
 
     @staticmethod
     def backward(ctx, gradient):
         a, b = ctx.saved_tensors
-        return *_backward.addmm(_calls(gradient, a, b), gradient, a, b, *ctx.rest,
+        return *_backward.addmm(_calls(gradient, a, b), gradient, a, b, *ctx.scalars,
                                 ctx.needs_input_grad), None, None
 
 

@@ -26,13 +26,13 @@ _register("bmm", _of_product(operators.bmm), _keep_operands)
 
 
 def _keep_addmm(ctx, inputs, keyword_only_inputs, output):
-    input, a, b = inputs
+    _, a, b = inputs
     ctx.save_for_backward(a, b)
-    ctx.rest = input.shape, keyword_only_inputs["beta"], keyword_only_inputs["alpha"]
+    ctx.scalars = keyword_only_inputs["beta"], keyword_only_inputs["alpha"]
 
 
 def _addmm(ctx, gradient):
-    return _backward.addmm(operators, gradient, *ctx.saved_tensors, *ctx.rest, ctx.needs_input_grad)
+    return _backward.addmm(operators, gradient, *ctx.saved_tensors, *ctx.scalars, ctx.needs_input_grad)
 
 
 _register("addmm", _addmm, _keep_addmm)
