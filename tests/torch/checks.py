@@ -339,5 +339,23 @@ def trained():
     expect(len(calls) >= 30 * 5, f"{len(calls)} products were served")
 
 
+def freed():
+    """Results are freed with their last reference, and belong to torch's own allocator."""
+    a, b, g = random(256, 256), random(256, 256, grad=True), random(256, 256)
+    calls = (lambda: bwgemm.matmul(a, a), lambda: bwgemm.torch.mm(a, a),
+             lambda: torch.ops.bwgemm.mm(a, a), lambda: bwgemm.torch.linear(a, b, None, "gelu").backward(g))
+    for call in calls:
+        counts = []
+        for _ in range(3):
+            call()
+            b.grad = None
+            counts.append((torch.cuda.memory_allocated(), torch.cuda.memory_stats()["active.all.current"]))
+        expect(counts[0] == counts[1] == counts[2], f"memory in use grows: {counts}")
+    result = bwgemm.matmul(a, a)
+    result.record_stream(torch.cuda.Stream())
+    expect(result.is_contiguous() and not result.requires_grad and result.untyped_storage().resizable(),
+           "a tensor like torch's own")
+
+
 ALL = (products, layers, strides, zero_sizes, gradients, second_gradients, operators, captured, streams,
-       autocast, routed, trained, compiled)
+       autocast, routed, trained, freed, compiled)

@@ -25,10 +25,9 @@ bool read(void* file, const char* name, std::int32_t& value) {
 }  // namespace
 
 Allocator::Allocator(PyObject* module)
-    : wrap_(attribute(module, {"_C", "_aoti", "alloc_tensor_by_stealing_from_void_ptr"})) {
+    : wrap_(attribute(module, {"_C", "_aoti", "alloc_tensors_by_stealing_from_void_ptrs"})) {
   void* file = dlopen("libtorch_cpu.so", RTLD_NOW | RTLD_NOLOAD);
   const bool is_whole = wrap_ && file != nullptr &&
-                        find(file, "aoti_torch_delete_tensor_object", destroy_) &&
                         read(file, "aoti_torch_dtype_float32", float32_) &&
                         read(file, "aoti_torch_dtype_float16", float16_) &&
                         read(file, "aoti_torch_dtype_bfloat16", bfloat16_) &&
@@ -44,13 +43,11 @@ Ref Allocator::empty(int device, int dimensions, const std::int64_t* shape,
                                                     : bfloat16_;
   void* made = nullptr;
   if (make_(dimensions, shape, strides, dtype, cuda_, device, &made) != 0) return Ref();
-  const Ref capsule(PyCapsule_New(made, nullptr, nullptr));
-  Ref tensor(capsule ? PyObject_CallFunctionObjArgs(wrap_.get(), capsule.get(), nullptr) : nullptr);
-  if (!tensor) {
-    PyErr_Clear();
-    destroy_(made);
-  }
-  return tensor;
+  const Ref capsule = owned(PyCapsule_New(made, nullptr, nullptr));
+  const Ref handles = owned(PyList_New(1));
+  PyList_SetItem(handles.get(), 0, new_reference(capsule.get()));
+  const Ref tensors = owned(PyObject_CallFunctionObjArgs(wrap_.get(), handles.get(), nullptr));
+  return owned(new_reference(PyList_GetItem(tensors.get(), 0)));
 }
 
 }  // namespace bwgemm_python

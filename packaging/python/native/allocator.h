@@ -23,9 +23,8 @@ class Allocator {
  private:
   int (*make_)(std::int64_t, const std::int64_t*, const std::int64_t*, std::int32_t, std::int32_t,
                std::int32_t, void**) = nullptr;
-  int (*destroy_)(void*) = nullptr;
   std::int32_t float32_ = 0, float16_ = 0, bfloat16_ = 0, cuda_ = 0;
-  Ref wrap_;  // makes a torch.Tensor of what make_ made
+  Ref wrap_;  // takes a list of what make_ made, and returns a list of tensors that own it
 };
 
 }  // namespace bwgemm_python
