@@ -71,7 +71,10 @@ def torch(current_stream=0, grad=False, autocast=False, modes=0, level=None):
             module.made += 1
             return Tensor(size, dtype=dtype, strides=stride, device=device.index)
 
-        module.made = 0
+        def empty(shape, dtype, device):
+            return Tensor(shape, dtype=dtype, device=device.index)
+
+        module.made, module.empty = 0, empty
         module.Tensor, module.empty_strided = Tensor, empty_strided
         module.nn = types.SimpleNamespace(Parameter=Parameter)
         module.is_autocast_enabled = lambda: autocast

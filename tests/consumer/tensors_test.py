@@ -2,6 +2,7 @@
 """The short way that tensors of torch take, with a module that passes for torch, on the driver of
 BWGEMM_LIBCUDA. Run by wheel_test.py, as arrays_test.py is."""
 
+import random
 import sys
 import unittest
 from unittest import mock
@@ -196,6 +197,47 @@ class LeftAlone(InTorch):
         self.left(self.a, batch, rank=2)
         self.left(Tensor((3, 8, 16), dtype="float16"), batch, rank=3)
         self.assertIsNotNone(product(self.a, batch))
+
+
+class Agreement(InTorch):
+    """The short way accepts nothing that the long one refuses, and computes the same."""
+
+    def drawn(self, numbers, dimensions, types=("bfloat16",)):
+        """A tensor in memory that others are in too, at times with odd strides or sizes."""
+        shape = [numbers.choice((3, 4, 4, 4)) for _ in range(dimensions)]
+        if dimensions == 3:
+            shape[0] = numbers.choice((1, 2))
+        rows, columns = shape[-2:]
+        strides = numbers.choice(((columns, 1), (columns, 1), (columns + 2, 1), (1, rows), (1, rows + 3),
+                                  (columns - 1, 1), (2 * columns, 2), (0, 1)))
+        if dimensions == 3:
+            strides = (numbers.choice((24, 24, 0, 7)), *strides)
+        view = arrays_rules_test.view(Tensor, self.memory, numbers.randrange(0, 240), shape, strides,
+                                      numbers.choice(types))
+        view.device_id = numbers.choice((0,) * 15 + (1,))
+        return view
+
+    def test_of_random_calls(self):
+        numbers, served = random.Random(11), 0
+        self.memory = Tensor((400,), lambda i: float(i % 5 - 2))
+        types = {None: None, "float32": 0, "bfloat16": 14, "float16": -1}
+        for _ in range(1500):
+            dimensions = numbers.choice((2, 2, 2, 3))
+            a, b = self.drawn(numbers, dimensions), self.drawn(numbers, numbers.choice((2, dimensions)))
+            transa, transb = numbers.random() < 0.2, numbers.random() < 0.2
+            out_dtype = numbers.choice((None, None, None, *types))
+            c = None
+            if numbers.random() < 0.7:
+                c = self.drawn(numbers, dimensions, ("bfloat16", "bfloat16", "float32"))
+            short = product(a, b, transa, transb, out=c, out_type=types[out_dtype], care=GRADIENTS)
+            if short is None:
+                continue
+            served += 1
+            want = short.numbers()
+            with mock.patch.object(_native, "product", lambda *_: None):
+                long = bwgemm.gemm(a, b, c, transa=transa, transb=transb, out_dtype=out_dtype)
+            self.assertEqual((long.dtype, long.numbers()), (short.dtype, want))
+        self.assertGreater(served, 100)
 
 
 class Fusions(InTorch):

@@ -126,11 +126,13 @@ bool Torch::describe(PyObject* tensor, Operand& operand) const {
   operand.type = type_of(seen);
   if (seen.device_type != kDlpackCuda || operand.type < 0) return false;
   if (seen.dimensions < 1 || seen.dimensions > 3 || seen.strides == nullptr) return false;
+  bool is_empty = false;
   for (int i = 0; i < seen.dimensions; ++i) {
     operand.shape[i] = seen.shape[i];
     operand.strides[i] = seen.strides[i];
+    is_empty = is_empty || seen.shape[i] == 0;
   }
-  return true;
+  return operand.pointer % bytes_of(operand.type) == 0 && (operand.pointer != 0 || is_empty);
 }
 
 void* Torch::current_stream(int device) const {
