@@ -221,7 +221,7 @@ class Agreement(InTorch):
         numbers, served = random.Random(11), 0
         self.memory = Tensor((400,), lambda i: float(i % 5 - 2))
         types = {None: None, "float32": 0, "bfloat16": 14, "float16": -1}
-        for _ in range(1500):
+        for _ in range(3000):
             dimensions = numbers.choice((2, 2, 2, 3))
             a, b = self.drawn(numbers, dimensions), self.drawn(numbers, numbers.choice((2, dimensions)))
             transa, transb = numbers.random() < 0.2, numbers.random() < 0.2
