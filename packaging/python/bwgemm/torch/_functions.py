@@ -32,7 +32,7 @@ def mm(a, b):
         if result is not None:
             return result
         if _is_eager(a, b):
-            return _eager.Mm.apply(a, b)
+            return _eager.mm(a, b)
     return operators.mm(a, b)
 
 
@@ -43,7 +43,7 @@ def bmm(a, b):
         if result is not None:
             return result
         if _is_eager(a, b):
-            return _eager.Bmm.apply(a, b)
+            return _eager.bmm(a, b)
     return operators.bmm(a, b)
 
 
@@ -55,7 +55,7 @@ def addmm(input, a, b, *, beta=1, alpha=1):
             if result is not None:
                 return result
         if _is_eager(input, a, b):
-            return _eager.Addmm.apply(input, a, b, beta, alpha)
+            return _eager.addmm(input, a, b, beta, alpha)
     return operators.addmm(input, a, b, beta=beta, alpha=alpha)
 
 
@@ -74,7 +74,7 @@ def _linear(x, w, bias, activation):
         if result is not None:
             return result
         if _is_eager(x, w, bias):
-            return _eager.Linear.apply(x, w, bias, activation)
+            return _eager.linear(x, w, bias, activation)
     if activation is not None and _needs_gradients(x, w, bias):
         return operators.linear_kept(x, w, bias, activation)[0]
     return operators.linear(x, w, bias, activation)
@@ -96,7 +96,7 @@ def _swiglu_linear(x, w, bias, gate):
         if result is not None:
             return result
         if _is_eager(x, w, bias):
-            return _eager.Swiglu.apply(x, w, bias, gate)
+            return _eager.swiglu_linear(x, w, bias, gate)
     if _needs_gradients(x, w, bias):
         return operators.swiglu_linear_kept(x, w, bias, gate)[0]
     return operators.swiglu_linear(x, w, bias, gate)
