@@ -13,8 +13,8 @@ a torch tensor, else the legacy default stream. Sums are formed in float32.
 
 What fails raises: TypeError and ValueError for arguments that are no such arrays or do not go
 together, Error for everything else. In the library's own sentences A and B are a and b, C is the
-residual or c, and D is c or out. Gradients are not computed: tensors that require them are refused
-unless torch.no_grad() is in force.
+residual or c, and D is c or out. Gradients are not computed here, but in bwgemm.torch: tensors that
+require them are refused unless torch.no_grad() is in force.
 
 What is written must overlap nothing else, and its library must say that it may be: by DLPack 1.0, or
 beside an older DLPack by the CUDA array interface. So arrays of JAX, which never change, are refused

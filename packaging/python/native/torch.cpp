@@ -71,8 +71,10 @@ Torch* Torch::imported() {
   if (module == nullptr) return nullptr;
   if (cached == nullptr || cached->module_.get() != module) {
     auto* found = new Torch(module);
-    const bool is_whole = found->exchange_ != nullptr && found->empty_strided_ && found->float32_ &&
-                          found->float16_ && found->bfloat16_ && found->is_grad_enabled_;
+    const bool is_whole =
+        found->exchange_ != nullptr && found->parameter_ && found->empty_strided_ &&
+        found->float32_ && found->float16_ && found->bfloat16_ && found->is_grad_enabled_ &&
+        found->is_autocast_enabled_ && found->dispatch_modes_ && found->functorch_level_;
     if (!is_whole) {  // being imported, or too old
       delete found;
       return nullptr;
@@ -87,9 +89,8 @@ bool Torch::is_tensor(PyObject* object) const {
   return type == tensor_.get() || type == parameter_.get();
 }
 
-// Whether the function, if torch has it, returns that object.
+// Whether the function returns that object.
 bool Torch::answers(const Ref& function, PyObject* nothing_in_force) const {
-  if (!function) return true;
   const Ref answer(PyObject_CallObject(function.get(), nullptr));
   if (!answer) PyErr_Clear();
   return answer.get() == nothing_in_force;
