@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # What cpack makes of the components of BwgemmInstall.cmake: an archive and a Debian package of
-# each. And the Python wheel.
+# each.
 set(CPACK_GENERATOR "TGZ;DEB")
 set(CPACK_PACKAGE_VENDOR "bwgemm")
 set(CPACK_PACKAGE_CONTACT "the bwgemm developers")
@@ -75,11 +75,3 @@ set(CPACK_DEBIAN_VGPU_PACKAGE_DEPENDS
   "${runtime_package} (= ${PROJECT_VERSION}), ${system_libraries}"
 )
 include(CPack)
-
-# ---- the Python wheel ----------------------------------------------------------------------------
-add_custom_target(bwgemm_wheel
-  COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/packaging/python/build_wheel.py" --library
-          "$<TARGET_FILE:bwgemm>" --output "${PROJECT_BINARY_DIR}/wheel"
-  VERBATIM
-)
-add_dependencies(bwgemm_wheel bwgemm)

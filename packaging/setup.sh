@@ -51,6 +51,16 @@ python() {
   return 1
 }
 
+# Of the python3 of PATH, which CMake takes, or of the system's.
+has_python_header() {
+  local candidate
+  for candidate in python3 /usr/bin/python3; do
+    [ ! -e "$("$candidate" -c 'import sysconfig; print(sysconfig.get_path("include"))' 2>/dev/null)/Python.h" ] ||
+      return 0
+  done
+  return 1
+}
+
 # The packages whose content is missing or too old, one per line.
 missing_packages() {
   at_least 12 "$(g++ -dumpfullversion 2>/dev/null || echo 0)" || echo g++
@@ -62,6 +72,7 @@ missing_packages() {
   have clang-tidy || echo clang-tidy
   [ -e /etc/ssl/certs/ca-certificates.crt ] || echo ca-certificates
   python >/dev/null || printf '%s\n' python3 python3-venv python3-pip
+  has_python_header || echo python3-dev
   { has_header gtest/gtest.h && has_library libgtest.a; } || echo libgtest-dev
   { has_header gmock/gmock.h && has_library libgmock.a; } || echo libgmock-dev
   # spdlog has its own copy of fmt, or (Debian, Ubuntu) depends on libfmt-dev.

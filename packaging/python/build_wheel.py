@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the wheel: the package in this folder and the library in one file. Needs nothing but
-Python; the same input gives the same bytes."""
+"""Writes the wheel: the package in this folder, its compiled module and the library in one file. Needs
+nothing but Python; the same input gives the same bytes."""
 
 import argparse
 import base64
@@ -9,6 +9,7 @@ import hashlib
 import os
 import platform
 import re
+import sys
 import zipfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -49,11 +50,22 @@ def digest(content):
     return base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
 
 
-def contents(library, tag):
+def modules():
+    """{path in the wheel: bytes} of the Python files."""
+    found = {}
+    for folder, folders, names in os.walk(os.path.join(HERE, "bwgemm")):
+        folders.sort()
+        for name in sorted(names):
+            if name.endswith(".py"):
+                path = os.path.join(folder, name)
+                found[os.path.relpath(path, HERE)] = read(path)
+    return found
+
+
+def contents(library, module, tag):
     """{path in the wheel: bytes}, RECORD last."""
-    package = os.path.join(HERE, "bwgemm")
-    files = {f"bwgemm/{name}": read(package, name)
-             for name in sorted(os.listdir(package)) if name.endswith(".py")}
+    files = modules()
+    files["bwgemm/_native.abi3.so"] = read(module)
     files["bwgemm/libbwgemm.so.1"] = read(library)
     info = f"bwgemm-{version()}.dist-info"
     description = re.search(r'"""(.*?)"""', files["bwgemm/__init__.py"].decode(), re.DOTALL).group(1)
@@ -70,15 +82,19 @@ def contents(library, tag):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--library", required=True, help="libbwgemm.so.1")
+    parser.add_argument("--module", required=True, help="_native.abi3.so")
     parser.add_argument("--output", required=True, help="folder of the wheel")
     args = parser.parse_args()
-    tag = f"py3-none-manylinux_2_34_{platform.machine()}"
+    if not os.path.exists(args.module):
+        sys.exit(f"{args.module} is not there: it is built where Python's headers are, which "
+                 "packaging/setup.sh installs (python3-dev)")
+    tag = f"cp38-abi3-manylinux_2_34_{platform.machine()}"
     path = os.path.join(args.output, f"bwgemm-{version()}-{tag}.whl")
     os.makedirs(args.output, exist_ok=True)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as wheel:
-        for name, content in contents(args.library, tag).items():
+        for name, content in contents(args.library, args.module, tag).items():
             entry = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
-            entry.external_attr = (0o100755 if name.endswith(".so.1") else 0o100644) << 16
+            entry.external_attr = (0o100755 if name.endswith((".so", ".so.1")) else 0o100644) << 16
             entry.compress_type = zipfile.ZIP_DEFLATED
             wheel.writestr(entry, content)
     print(path)

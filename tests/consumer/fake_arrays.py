@@ -55,7 +55,7 @@ class Device:
     def __init__(self, shape, values=None, dtype="bfloat16", strides=None, device=0):
         self.shape, self.dtype, self.device_id = tuple(shape), dtype, device
         self.strides = tuple(strides) if strides is not None else self.compact()
-        self.count = 1 + sum((size - 1) * stride for size, stride in zip(shape, self.strides))
+        self.count = max(1, 1 + sum((size - 1) * stride for size, stride in zip(shape, self.strides)))
         self.pointer = ctypes.c_uint64()
         with current(device):
             cuda("cuMemAlloc_v2", ctypes.byref(self.pointer), ctypes.c_size_t(self.count * SIZE[dtype]))
@@ -217,11 +217,14 @@ class Cupy(Dlpack):
 @contextlib.contextmanager
 def installed(module):
     """In sys.modules for the length of a scope."""
+    before = sys.modules.get(module.__name__)
     sys.modules[module.__name__] = module
     try:
         yield module
     finally:
         del sys.modules[module.__name__]
+        if before is not None:
+            sys.modules[module.__name__] = before
 
 
 def cupy():

@@ -7,6 +7,7 @@ import csv
 import hashlib
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,9 @@ import zipfile
 
 from prefix import HERE, PLAIN, Prefix, environment, output
 
+from library_test import NEWEST_SYMBOLS  # on the path that prefix adds to
+
+MODULE = os.path.join(environment.BUILD, "lib", "python", "_native.abi3.so")
 BUILD_WHEEL = os.path.join(environment.SOURCE, "packaging", "python", "build_wheel.py")
 
 
@@ -33,8 +37,8 @@ class Wheel(Prefix):
 
     @classmethod
     def built(cls, folder):
-        return output(sys.executable, BUILD_WHEEL, "--library", cls.library, "--output",
-                      os.path.join(cls.folder, folder)).strip()
+        return output(sys.executable, BUILD_WHEEL, "--library", cls.library, "--module", MODULE,
+                      "--output", os.path.join(cls.folder, folder)).strip()
 
     def test_record_lists_every_file(self):
         with zipfile.ZipFile(self.wheel) as wheel:
@@ -48,16 +52,50 @@ class Wheel(Prefix):
                 self.assertEqual((digest, size), (f"sha256={hashed.rstrip('=')}", str(len(content))))
             self.assertEqual(rows[-1], [record, "", ""])
 
+    def test_the_compiled_module_keeps_to_the_tag(self):
+        """It needs no newer glibc and libstdc++ than the library, and only Python's limited interface."""
+        symbols = output("nm", "-D", MODULE)
+        self.assertEqual(re.findall(r" [TWVBD] (\S+)", symbols), ["PyInit__native"])
+        for node, newest in NEWEST_SYMBOLS.items():
+            versions = re.findall(rf"@{node}_([0-9.]+)", symbols)
+            self.assertLessEqual(max(tuple(map(int, version.split("."))) for version in versions), newest)
+        private = set(re.findall(r" U (_Py\S+)", symbols))
+        self.assertLessEqual(private, {"_Py_Dealloc", "_Py_NoneStruct", "_Py_TrueStruct",
+                                       "_Py_FalseStruct"})
+
+    def test_without_the_compiled_module(self):
+        done = subprocess.run([sys.executable, BUILD_WHEEL, "--library", self.library, "--module",
+                               "/nonexistent/_native.abi3.so", "--output", self.folder],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("python3-dev", done.stdout)
+
     def test_same_bytes_again(self):
         self.assertEqual(environment.read(self.built("again"), "rb"),
                          environment.read(self.wheel, "rb"))
 
     def test_arrays(self):
-        for script in ("arrays_test.py", "arrays_rules_test.py"):
+        for script in ("arrays_test.py", "arrays_rules_test.py", "tensors_test.py"):
             said = output(sys.executable, os.path.join(HERE, script),
                           env={**self.virtual("h200,b200"), "PYTHONPATH": self.site})
             self.assertIn("\nOK", said)
             self.assertNotIn("vgpu: error", said)
+
+    def test_torch(self):
+        """bwgemm.torch over torch's products on the CPU, where there is a torch."""
+        folder = os.path.join(environment.SOURCE, "tests", "torch")
+        said = output(sys.executable, os.path.join(folder, "cpu_test.py"),
+                      env={"PYTHONPATH": self.site})
+        if "NO TORCH" in said:
+            self.skipTest(said.strip())
+        self.assertIn("\nOK", said)
+
+    def test_without_torch(self):
+        """Nothing but bwgemm.torch needs it."""
+        program = ("import sys\nsys.modules['torch'] = None\nimport bwgemm\n"
+                   "try:\n    bwgemm.torch\nexcept ImportError as error:\n    print(error)\n")
+        said = output(sys.executable, "-c", program, env={"PYTHONPATH": self.site})
+        self.assertIn("bwgemm.torch needs torch, which is not installed", said)
 
     def test_without_a_driver(self):
         program = ("import bwgemm, types\n"
@@ -78,12 +116,12 @@ class Wheel(Prefix):
         os.chmod(program, 0o4755)
         os.chmod(self.folder, 0o755)
         script = ("import ctypes, os\n"
-                  "from bwgemm import _library\n"
+                  "from bwgemm import Error, _native\n"
                   "getauxval = ctypes.CDLL(None).getauxval\n"
                   "getauxval.restype = ctypes.c_ulong\n"
                   "print('secure:', getauxval(23))\n"  # AT_SECURE
-                  "try:\n    _library.driver()\n"
-                  "except _library.Error as error:\n    print(error.name)\n"
+                  "try:\n    _native.open_driver()\n"
+                  "except Error as error:\n    print(error.name)\n"
                   "with open('/proc/self/maps') as maps:\n"
                   "    print('named:', os.environ['BWGEMM_LIBCUDA'] in maps.read())\n")
         done = subprocess.run([program, "-c", script], stdout=subprocess.PIPE,

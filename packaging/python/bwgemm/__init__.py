@@ -13,15 +13,24 @@ a torch tensor, else the legacy default stream. Sums are formed in float32.
 
 What fails raises: TypeError and ValueError for arguments that are no such arrays or do not go
 together, Error for everything else. In the library's own sentences A and B are a and b, C is the
-residual or c, and D is c or out. Gradients are not computed: tensors that require them are refused
-unless torch.no_grad() is in force.
+residual or c, and D is c or out. Gradients are not computed here, but in bwgemm.torch: tensors that
+require them are refused unless torch.no_grad() is in force.
 
 What is written must overlap nothing else, and its library must say that it may be: by DLPack 1.0, or
 beside an older DLPack by the CUDA array interface. So arrays of JAX, which never change, are refused
 as c and out. Without them a new array is made, by torch, CuPy, JAX and libraries like it.
 """
 
+import importlib
+
 from bwgemm._gemm import explain, gemm, matmul
 from bwgemm._library import Error, build_info, kernel_names, version
 
 __all__ = ["Error", "build_info", "explain", "gemm", "kernel_names", "matmul", "version"]
+
+
+def __getattr__(name):
+    """bwgemm.torch, for those who use it: torch is imported by nothing else here."""
+    if name == "torch":
+        return importlib.import_module("bwgemm.torch")
+    raise AttributeError(f"module 'bwgemm' has no attribute {name!r}")

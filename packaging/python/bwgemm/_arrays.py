@@ -2,11 +2,10 @@
 """Arrays of other libraries, seen as pointer, type, shape and strides. No library is imported."""
 
 import collections
-import ctypes
 import operator
 import sys
 
-from bwgemm import _library
+from bwgemm import _library, _native
 
 # strides are in elements; owner keeps the memory; producer: a stream whose work must come first.
 Array = collections.namedtuple("Array", "pointer dtype shape strides device owner producer")
@@ -17,29 +16,6 @@ _CUDA, _CUDA_MANAGED = 2, 13  # of DLDeviceType
 _READ_ONLY, _IS_COPIED = 1, 2  # of DLManagedTensorVersioned's flags
 _DLPACK_TYPES = {(2, 16): "float16", (2, 32): "float32", (4, 16): "bfloat16"}
 _TYPESTRS = {"<f2": "float16", "<f4": "float32"}
-
-
-class _DLTensor(ctypes.Structure):
-    # The first member of DLManagedTensor, to which a capsule named "dltensor" points.
-    _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32),
-                ("device_id", ctypes.c_int32), ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8),
-                ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
-                ("shape", ctypes.POINTER(ctypes.c_int64)),
-                ("strides", ctypes.POINTER(ctypes.c_int64)), ("byte_offset", ctypes.c_uint64)]
-
-
-class _Versioned(ctypes.Structure):
-    # DLManagedTensorVersioned, to which a capsule named "dltensor_versioned" points.
-    _fields_ = [("major", ctypes.c_uint32), ("minor", ctypes.c_uint32),
-                ("manager", ctypes.c_void_p), ("deleter", ctypes.c_void_p),
-                ("flags", ctypes.c_uint64), ("tensor", _DLTensor)]
-
-
-_capsule_name = ctypes.pythonapi.PyCapsule_GetName
-_capsule_name.restype, _capsule_name.argtypes = ctypes.c_char_p, (ctypes.py_object,)
-_capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
-_capsule_pointer.restype, _capsule_pointer.argtypes = ctypes.c_void_p, (
-    ctypes.py_object, ctypes.c_char_p)
 
 
 def _module_of(array, name, kind):
@@ -89,19 +65,22 @@ def _compact_strides(shape):
     return tuple(strides)
 
 
+_Exported = collections.namedtuple(
+    "_Exported", "pointer code bits lanes shape strides version flags")
+
+
 def _exported(name, array, stream):
-    """(capsule, its tensor, its flags: None before DLPack 1.0, which does not have them)."""
+    """(capsule, its tensor). flags: None before DLPack 1.0, which does not have them."""
     # The producer orders its work before ours. Here 1 is the legacy stream, which 0 is elsewhere.
     try:
         capsule = array.__dlpack__(stream=stream or 1, max_version=(1, 0))
     except TypeError:  # a producer that is older than DLPack 1.0
         capsule = array.__dlpack__(stream=stream or 1)
-    if _capsule_name(capsule) != b"dltensor_versioned":
-        return capsule, _DLTensor.from_address(_capsule_pointer(capsule, b"dltensor")), None
-    managed = _Versioned.from_address(_capsule_pointer(capsule, b"dltensor_versioned"))
-    if managed.major != 1:
-        raise BufferError(f"{name} comes as DLPack {managed.major}.{managed.minor}, not 1.0")
-    return capsule, managed.tensor, managed.flags
+    tensor = _Exported(*_native.dlpack(capsule))
+    if tensor.version[0] > 1:
+        major, minor = tensor.version
+        raise BufferError(f"{name} comes as DLPack {major}.{minor}, not 1.0")
+    return capsule, tensor
 
 
 def _check_writable(name, array, flags):
@@ -124,20 +103,18 @@ def _of_dlpack(name, array, stream, access):
     device_type, device = array.__dlpack_device__()
     if device_type not in (_CUDA, _CUDA_MANAGED):
         raise TypeError(f"{name} is not in the memory of a CUDA device")
-    capsule, tensor, flags = _exported(name, array, stream)
-    if access != READ and (flags or 0) & _IS_COPIED:
+    capsule, tensor = _exported(name, array, stream)
+    if access != READ and (tensor.flags or 0) & _IS_COPIED:
         raise ValueError(f"{name} will be written, but its __dlpack__ gives a copy")
     if access == WRITE:
-        _check_writable(name, array, flags)
+        _check_writable(name, array, tensor.flags)
     dtype = _DLPACK_TYPES.get((tensor.code, tensor.bits)) if tensor.lanes == 1 else None
     if dtype is None:
         raise TypeError(f"{name} has elements of DLPack type {tensor.code} and {tensor.bits} bits, "
                         "but must be bfloat16, float16 or float32")
-    shape = tuple(tensor.shape[:tensor.ndim])
-    strides = tuple(tensor.strides[:tensor.ndim]) if tensor.strides else _compact_strides(shape)
+    strides = _compact_strides(tensor.shape) if tensor.strides is None else tensor.strides
     # An unused capsule frees what it holds when it goes: it need not be consumed.
-    return Array((tensor.data or 0) + tensor.byte_offset, dtype, shape, strides, device, capsule,
-                 None)
+    return Array(tensor.pointer, dtype, tensor.shape, strides, device, capsule, None)
 
 
 def _of_interface(name, array, stream, access):
@@ -167,7 +144,7 @@ def _of_interface(name, array, stream, access):
 
 
 def _checked(name, array):
-    """The array, which a library in C can be told of. ctypes would cut off what is too large."""
+    """The array, which a library in C can be told of: what is too large would be cut off there."""
     if array.dtype not in _library.DATA_TYPE:
         raise TypeError(f"{name} has elements of {array.dtype}, but must be bfloat16, float16 or "
                         "float32")
@@ -194,7 +171,7 @@ def described(name, array, stream, access=READ):
     if hasattr(array, "__cuda_array_interface__"):
         seen = _checked(name, _of_interface(name, array, stream, access))
         # The interface does not say where the memory is.
-        device = _library.driver().device_of(seen.pointer) if seen.pointer else None
+        device = _native.device_of(seen.pointer) if seen.pointer else None
         return seen._replace(device=device)
     raise TypeError(f"{name} is a {type(array).__name__}, which has neither __dlpack__ nor "
                     "__cuda_array_interface__")

@@ -3,12 +3,12 @@
 and b, whatever their order, and D is c or out."""
 
 import collections
-import ctypes
 
-from bwgemm import _arrays, _library
-from bwgemm._library import (ACTIVATION, BIAS_GRADIENT, DATA_TYPE, DIM_N, GATE, NOT_SUPPORTED, ORDER,
-                             library)
+from bwgemm import _arrays, _library, _native
+from bwgemm._library import (ACTIVATION, BIAS_GRADIENT, DATA_TYPE, DIM_N, GATE, NOT_SUPPORTED, ORDER)
 from bwgemm._overlap import overlap, overlaps_itself
+
+_GRADIENTS = 1  # the care of _native.product: tensors that require gradients are left to the long way
 
 # Rows and columns as the product sees them, behind the batch.
 _Matrix = collections.namedtuple("_Matrix", "name array rows columns ld is_row_order batch stride")
@@ -16,6 +16,8 @@ _Matrix = collections.namedtuple("_Matrix", "name array rows columns ld is_row_o
 
 def _order(name, rows, columns, row_stride, column_stride):
     """(leading dimension, whether rows are contiguous)."""
+    if rows == 0 or columns == 0:  # strides mean nothing
+        return max(1, columns), True
     if (columns <= 1 or column_stride == 1) and (rows <= 1 or row_stride >= max(1, columns)):
         return (row_stride if rows > 1 else max(1, columns)), True
     if (rows <= 1 or row_stride == 1) and (columns <= 1 or column_stride >= max(1, rows)):
@@ -121,32 +123,31 @@ def _ready(stream, read, written, in_place=None):
     device = _device(read, written, in_place)
     for matrix in (*read, *written):
         if matrix.array.producer is not None:
-            _library.wait_for(device, stream, matrix.array.producer)
+            _native.wait_for(device, stream, matrix.array.producer)
     return device
 
 
 def _set_matrix(desc, letter, matrix):
-    setattr(desc, f"{letter}type", DATA_TYPE[matrix.array.dtype])
-    setattr(desc, f"{letter}order", ORDER[matrix.is_row_order])
-    setattr(desc, f"ld{letter.lower()}", matrix.ld)
-    setattr(desc, f"stride{letter}", matrix.stride)
+    desc[f"{letter}type"] = DATA_TYPE[matrix.array.dtype]
+    desc[f"{letter}order"] = ORDER[matrix.is_row_order]
+    desc[f"ld{letter.lower()}"] = matrix.ld
+    desc[f"stride{letter}"] = matrix.stride
 
 
 def _desc(product, residual=None):
-    desc = _library.MatmulDesc.initial()
-    desc.m, desc.n, desc.k = product.a.rows, product.b.columns, product.a.columns
-    desc.batchCount = product.batch
+    """The fields of bwgemmMatmulDesc_t that differ from BWGEMM_MATMUL_DESC_INIT."""
+    desc = {"m": product.a.rows, "n": product.b.columns, "k": product.a.columns,
+            "batchCount": product.batch}
     for letter, matrix in (("A", product.a), ("B", product.b), ("C", residual or product.c),
                            ("D", product.c)):
         _set_matrix(desc, letter, matrix)
     return desc
 
 
-def _arguments(desc, product, alpha, beta, residual=None):
-    """What bwgemmMatmul takes behind the handle; alpha and beta: c_float."""
-    c = residual or product.c
-    return (ctypes.byref(desc), ctypes.byref(alpha), product.a.array.pointer,
-            product.b.array.pointer, ctypes.byref(beta), c.array.pointer, product.c.array.pointer)
+def _addresses(product, residual=None):
+    """The addresses of A, B, C and D."""
+    return tuple(matrix.array.pointer
+                 for matrix in (product.a, product.b, residual or product.c, product.c))
 
 
 def _residual(array, product):
@@ -168,8 +169,8 @@ def _set_bias_gradient(desc, product, array, of):
     size = {"rows": product.c.rows, "columns": product.c.columns, "a": product.a.rows,
             "b": product.b.columns}[of]
     vector = _vector("bias_gradient", array, size, product.batch)
-    desc.biasGradientOf, desc.biasGradient = BIAS_GRADIENT[of], array.pointer
-    desc.biasGradientType, desc.strideBiasGradient = DATA_TYPE[array.dtype], vector.stride
+    desc["biasGradientOf"], desc["biasGradient"] = BIAS_GRADIENT[of], array.pointer
+    desc["biasGradientType"], desc["strideBiasGradient"] = DATA_TYPE[array.dtype], vector.stride
     return vector
 
 
@@ -193,13 +194,20 @@ def gemm(a, b, c=None, alpha=1.0, beta=0.0, transa=False, transb=False, out_dtyp
     return _gemm(a, b, "c", c, alpha, beta, transa, transb, out_dtype, stream)
 
 
+def _out_type(out_dtype):
+    return None if out_dtype is None else DATA_TYPE.get(_dtype_name(out_dtype), -1)
+
+
 def _gemm(a, b, name, c, alpha, beta, transa, transb, out_dtype, stream):
+    done = _native.product(a, b, transa, transb, alpha, beta, None, None, 0, 0, None, 0, None, 0, c,
+                           _out_type(out_dtype), stream, _GRADIENTS, 0)
+    if done is not None:  # tensors of torch, as most are
+        return done
     pointer = _stream(stream, a)
-    alpha, beta = ctypes.c_float(alpha), ctypes.c_float(beta)
-    product, c = _prepared(a, b, name, c, beta.value, transa, transb, out_dtype, pointer)
+    alpha, beta = _native.rounded(alpha), _native.rounded(beta)
+    product, c = _prepared(a, b, name, c, beta, transa, transb, out_dtype, pointer)
     device = _ready(pointer, (product.a, product.b), (product.c,))
-    _library.call(library.bwgemmMatmul, device, pointer,
-                  *_arguments(_desc(product), product, alpha, beta))
+    _native.multiply(device, pointer, _desc(product), alpha, beta, *_addresses(product))
     return c
 
 
@@ -218,13 +226,20 @@ def matmul(a, b, out=None, out_dtype=None, stream=None, bias=None, activation=No
     of "b".
 
     residual may be out itself. Nothing else may overlap what is written, out and bias_gradient."""
-    if all(extra is None for extra in (bias, activation, gate, residual, bias_gradient)):
+    if (bias is None and activation is None and gate is None and residual is None
+            and bias_gradient is None):
         return _gemm(a, b, "out", out, 1, 0, False, False, out_dtype, stream)
     _checked("activation", activation, ACTIVATION)
     _checked("gate", gate, GATE)
     _checked("bias_gradient_of", bias_gradient_of, BIAS_GRADIENT)
     if gate is not None and residual is not None:
         raise ValueError("with a gate there is no residual")
+    beta = 0.0 if residual is None else 1.0
+    done = _native.product(a, b, False, False, 1.0, beta, residual, bias, ACTIVATION[activation],
+                           GATE[gate], None, 0, bias_gradient, BIAS_GRADIENT[bias_gradient_of], out,
+                           _out_type(out_dtype), stream, _GRADIENTS, 0)
+    if done is not None:
+        return done
     pointer = _stream(stream, a)
     product, out = _prepared(a, b, "out", out, 0, False, False, out_dtype, pointer,
                              gate is not None)
@@ -235,19 +250,17 @@ def matmul(a, b, out=None, out_dtype=None, stream=None, bias=None, activation=No
         residual = _residual(_arrays.described("residual", residual, pointer), product)
         read.append(residual)
     desc = _desc(product, residual)
-    desc.activation, desc.gate = ACTIVATION[activation], GATE[gate]
+    desc["activation"], desc["gate"] = ACTIVATION[activation], GATE[gate]
     if bias is not None:
         bias = _arrays.described("bias", bias, pointer)
         read.append(_vector("bias", bias, product.b.columns))
-        desc.bias, desc.biasType, desc.biasDim = bias.pointer, DATA_TYPE[bias.dtype], DIM_N
+        desc["bias"], desc["biasType"], desc["biasDim"] = bias.pointer, DATA_TYPE[bias.dtype], DIM_N
     if bias_gradient is not None:
         gradient = _arrays.described("bias_gradient", bias_gradient, pointer, _arrays.WRITE)
         written.append(_set_bias_gradient(desc, product, gradient, bias_gradient_of))
     in_place = residual if residual is not None and _is_same(residual, product.c) else None
     device = _ready(pointer, read, written, in_place)
-    beta = ctypes.c_float(residual is not None)
-    _library.call(library.bwgemmMatmul, device, pointer,
-                  *_arguments(desc, product, ctypes.c_float(1), beta, residual))
+    _native.multiply(device, pointer, desc, 1.0, beta, *_addresses(product, residual))
     return out
 
 
@@ -256,10 +269,7 @@ def explain(a, b, c=None, alpha=1.0, beta=0.0, transa=False, transb=False, out_d
     """What gemm would choose for these arguments, and why. Launches nothing. The text speaks of the
     product as the library sees it: see bwgemmMatmulExplain."""
     pointer = _stream(stream, a)
-    alpha, beta = ctypes.c_float(alpha), ctypes.c_float(beta)
-    product, _ = _prepared(a, b, "c", c, beta.value, transa, transb, out_dtype, pointer)
+    alpha, beta = _native.rounded(alpha), _native.rounded(beta)
+    product, _ = _prepared(a, b, "c", c, beta, transa, transb, out_dtype, pointer)
     device = _device((product.a, product.b), (product.c,))
-    text = ctypes.create_string_buffer(1 << 16)
-    _library.call(library.bwgemmMatmulExplain, device, pointer,
-                  *_arguments(_desc(product), product, alpha, beta), text, len(text))
-    return text.value.decode()
+    return _native.explain(device, pointer, _desc(product), alpha, beta, *_addresses(product))
