@@ -136,7 +136,7 @@ TEST(Select, ForcedTileAndRaster) {
 // Steps of 16, where they save a wave; a forced width that is none is refused with its rule.
 TEST(Select, TilesInStepsOf16) {
   SelectOptions options;
-  options.forced_kernel = pair_kernel;
+  options.forced.kernel = pair_kernel;
   const auto tile_n = [&](std::int64_t m, std::int64_t n, std::int64_t k,
                           test::Majors majors = kk) {
     return select(problem_of(m, n, k, majors), nominal_b200, kernel_rows, options).tile_n;
@@ -145,9 +145,9 @@ TEST(Select, TilesInStepsOf16) {
   EXPECT_EQ(tile_n(18944, 144, 4096, kn), 160);  // 72 columns of an N-major B in a CTA
   EXPECT_EQ(tile_n(1280, 4096, 8192), 144);      // two waves
   EXPECT_EQ(tile_n(4096, 4096, 1024), 128);      // seven, where 112 columns would make eight
-  options.forced_tile_n = 80;
+  options.forced.tile_n = 80;
   EXPECT_EQ(tile_n(4096, 4096, 1024), 80);
-  options.forced_tile_n = 72;
+  options.forced.tile_n = 72;
   const Error error = error_of<Error>([&] { tile_n(4096, 4096, 1024); });
   EXPECT_THAT(error.what(), HasSubstr("tile_n must be a multiple of 16 in 32..256"));
 }
