@@ -37,7 +37,8 @@ def _has_layout(tensor):
 def _expressible(tensor):
     if tensor is None or tensor.dim() < 2:
         return tensor if tensor is None else tensor.contiguous()
-    return tensor if _has_layout(tensor) else tensor.contiguous()
+    # A tensor of no elements is its own contiguous(), whatever its strides are.
+    return tensor if _has_layout(tensor) else tensor.clone(memory_format=torch.contiguous_format)
 
 
 def product(a, b, fit, transa=False, transb=False, alpha=1.0, beta=0.0, c=None, bias=None,
