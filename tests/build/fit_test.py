@@ -58,7 +58,7 @@ class Fit(unittest.TestCase):
             self.assertAlmostEqual(float(worst), 100 * max(regrets), delta=0.02)
 
     def test_it_starts_from_the_constants_of_a_file(self):
-        start = os.path.join(environment.SOURCE, "bench", "fit", "start-sample-2026-11-26.txt")
+        start = os.path.join(environment.SOURCE, "bench", "fit", "start-2026-11-27.txt")
         with open(start, encoding="utf-8") as file:
             wanted = dict(line.split() for line in file if not line.startswith("#"))
         text = self.output("bwgemm_fit", "--rounds", "1", "--start", start, SWEEP)
