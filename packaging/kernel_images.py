@@ -8,13 +8,15 @@ The baseline has a line for each image: kernel, target, and a hash of each of PA
 sections of the cubin whose names begin so: their names, types, flags, sizes and bytes. Whole files
 differ with the assembler's command line, which is in none of these sections. compare lists images
 that were added, removed or changed, and fails if there are any. Images that the folder lacks,
-because only some kernels were built, count as removed.
+because only some kernels were built, count as removed. The first line names the assembler:
+another one may write other code.
 """
 
 import argparse
 import csv
 import hashlib
 import os
+import re
 import struct
 import sys
 
@@ -60,15 +62,28 @@ def built(folder):
     return images
 
 
+def assembler(folder):
+    """The version of the assembler that wrote the folder's kernels."""
+    with open(f"{folder}/kernels.csv", encoding="ascii") as table:
+        row = next(csv.DictReader(table))
+    with open(f"{folder}/{row['name']}.{row['target']}.cubin", "rb") as file:
+        return re.search(rb"release [\d.]+, V([\d.]+)", file.read())[1].decode()
+
+
+def assembler_of(baseline):
+    with open(baseline, encoding="ascii") as file:
+        return file.readline().split()[-1]
+
+
 def read(baseline):
     with open(baseline, encoding="ascii") as file:
         lines = [line.split() for line in file if not line.startswith("#")]
     return {f"{name} {target}": values for name, target, *values in lines}
 
 
-def write(baseline, images):
+def write(baseline, images, version):
     with open(baseline, "w", encoding="ascii") as file:
-        file.write("# kernel target " + " ".join(PARTS) + "\n")
+        file.write(f"# written by the assembler {version}\n# kernel target {' '.join(PARTS)}\n")
         for name in sorted(images):
             file.write(f"{name} {' '.join(images[name])}\n")
 
@@ -92,9 +107,11 @@ def main():
     arguments = parser.parse_args()
     now = built(arguments.kernels)
     if arguments.action == "write":
-        write(arguments.baseline, now)
+        write(arguments.baseline, now, assembler(arguments.kernels))
         return 0
     before = read(arguments.baseline)
+    if assembler_of(arguments.baseline) != assembler(arguments.kernels):
+        print(f"the baseline is of the assembler {assembler_of(arguments.baseline)}")
     told = differences(before, now)
     for line in told:
         print(line)

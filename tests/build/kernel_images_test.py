@@ -42,7 +42,11 @@ class Images(unittest.TestCase):
 
     def test_the_baseline_is_that_of_this_tree(self):
         """After a change of kernels: packaging/kernel_images.py write"""
-        before = kernel_images.read(os.path.join(environment.SOURCE, "packaging/kernel_images.txt"))
+        baseline = os.path.join(environment.SOURCE, "packaging/kernel_images.txt")
+        wrote = kernel_images.assembler(environment.KERNELS)
+        if kernel_images.assembler_of(baseline) != wrote:
+            self.skipTest(f"the baseline is not of the assembler {wrote}")
+        before = kernel_images.read(baseline)
         now = kernel_images.built(environment.KERNELS)
         if now.keys() != before.keys():  # only some are built, or some are new
             before = {name: before[name] for name in before.keys() & now.keys()}
