@@ -128,40 +128,44 @@ std::size_t count_by(const std::uint32_t* hash) {
   return last + 1;
 }
 
-Symbols symbols_of(const dl_phdr_info& file) {
+Symbols symbols_of(const link_map& file) {
   Symbols found{};
-  for (int at = 0; at < file.dlpi_phnum; ++at) {
-    if (file.dlpi_phdr[at].p_type != PT_DYNAMIC) continue;
-    const auto* dynamic =
-        reinterpret_cast<const ElfW(Dyn)*>(file.dlpi_addr + file.dlpi_phdr[at].p_vaddr);
-    for (; dynamic->d_tag != DT_NULL; ++dynamic) {
-      const auto address = dynamic->d_un.d_ptr;  // glibc has made it absolute
-      if (dynamic->d_tag == DT_SYMTAB) found.all = reinterpret_cast<const ElfW(Sym)*>(address);
-      if (dynamic->d_tag == DT_STRTAB) found.names = reinterpret_cast<const char*>(address);
-      if (dynamic->d_tag == DT_GNU_HASH)
-        found.count = count_by(reinterpret_cast<const std::uint32_t*>(address));
-    }
+  for (const auto* dynamic = file.l_ld; dynamic->d_tag != DT_NULL; ++dynamic) {
+    const auto address = dynamic->d_un.d_ptr;  // glibc has made it absolute
+    if (dynamic->d_tag == DT_SYMTAB) found.all = reinterpret_cast<const ElfW(Sym)*>(address);
+    if (dynamic->d_tag == DT_STRTAB) found.names = reinterpret_cast<const char*>(address);
+    if (dynamic->d_tag == DT_GNU_HASH)
+      found.count = count_by(reinterpret_cast<const std::uint32_t*>(address));
   }
   return found;
 }
 
-// dlvsym of the C library, found past this library's own.
+bool is_same(const char* one, const char* other) {
+  for (; *one != '\0' && *one == *other; ++one) ++other;
+  return *one == *other;
+}
+
+const char* name_in(const char* path) {
+  const char* name = path;
+  for (; *path != '\0'; ++path)
+    if (*path == '/') name = path + 1;
+  return name;
+}
+
+// dlvsym of the C library, found past this library's own. A sanitizer looks up the C library's
+// functions before its own in front of them work: none of them is called here.
 Dlvsym dlvsym_of_libc() {
-  Dlvsym found = nullptr;
-  const auto look = [](dl_phdr_info* info, std::size_t, void* data) {
-    const char* const slash = std::strrchr(info->dlpi_name, '/');
-    if (slash == nullptr || std::strcmp(slash + 1, "libc.so.6") != 0) return 0;
-    const Symbols symbols = symbols_of(*info);
-    if (symbols.all == nullptr || symbols.names == nullptr) return 1;
-    for (std::size_t at = 0; at < symbols.count; ++at)
-      if (symbols.all[at].st_shndx != SHN_UNDEF &&
-          std::strcmp(symbols.names + symbols.all[at].st_name, "dlvsym") == 0)
-        *static_cast<Dlvsym*>(data) =
-            reinterpret_cast<Dlvsym>(info->dlpi_addr + symbols.all[at].st_value);
-    return 1;
-  };
-  dl_iterate_phdr(look, &found);
-  return found;
+  const link_map* file = _r_debug.r_map;
+  while (file != nullptr && !is_same(name_in(file->l_name), "libc.so.6")) file = file->l_next;
+  if (file == nullptr) return nullptr;
+  const Symbols symbols = symbols_of(*file);
+  if (symbols.all == nullptr || symbols.names == nullptr) return nullptr;
+  for (std::size_t at = 0; at < symbols.count; ++at) {
+    const auto& symbol = symbols.all[at];
+    if (symbol.st_shndx != SHN_UNDEF && is_same(symbols.names + symbol.st_name, "dlvsym"))
+      return reinterpret_cast<Dlvsym>(file->l_addr + symbol.st_value);
+  }
+  return nullptr;
 }
 
 constexpr const char* version_of_libc = "GLIBC_2.34";  // in which libc has them

@@ -63,7 +63,7 @@ class Derived(Tensor):
 
 
 @contextlib.contextmanager
-def torch(current_stream=0, grad=False, autocast=False, modes=0, level=None):
+def torch(current_stream=0, grad=False, autocast=False, modes=0, level=None, trace=None):
     """Installed as torch. .made: how many tensors empty_strided() made; autocast and the rest: what is in
     force."""
     with fake_arrays.torch(current_stream, grad) as module:
@@ -80,6 +80,7 @@ def torch(current_stream=0, grad=False, autocast=False, modes=0, level=None):
         module.is_autocast_enabled = lambda: autocast
         module._C = types.SimpleNamespace(
             _len_torch_dispatch_stack=lambda: modes,
+            _get_tracing_state=lambda: trace,
             _functorch=types.SimpleNamespace(peek_interpreter_stack=lambda: level))
         _streams.update({0: current_stream, 1: current_stream})
         yield module

@@ -150,7 +150,7 @@ class LeftAlone(InTorch):
             self.assertIsNotNone(product(self.a, self.b, care=MODES))
 
     def test_modes(self):
-        for named in ({"autocast": True}, {"modes": 1}, {"level": object()}):
+        for named in ({"autocast": True}, {"modes": 1}, {"level": object()}, {"trace": object()}):
             with torch(**named):
                 self.left(self.a, self.b, care=MODES)
                 self.assertFalse(_native.is_eager(self.a, None))

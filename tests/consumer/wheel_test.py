@@ -108,6 +108,19 @@ class Wheel(Prefix):
         self.assertIn("BWGEMM_STATUS_NO_DRIVER", said)
         self.assertIn("/nonexistent/libcuda.so.1", said)
 
+    def test_threads_that_call_when_python_ends(self):
+        """Daemon threads that come back from a call of the library once the interpreter has ended."""
+        program = ("import threading, time\nfrom bwgemm import Error, _native\n"
+                   "def call():\n    while True:\n"
+                   "        try:\n            _native.wait_for(0, 0, 0)\n"
+                   "        except Error:\n            pass\n"
+                   "class Slow:\n    def __del__(self, sleep=time.sleep):\n        sleep(0.2)\n"
+                   "for _ in range(4):\n    threading.Thread(target=call, daemon=True).start()\n"
+                   "time.sleep(0.1)\nlast = Slow()\nprint('ended')\n")
+        said = output(sys.executable, "-c", program,
+                      env={"PYTHONPATH": self.site, "BWGEMM_LIBCUDA": "/nonexistent/libcuda.so.1"})
+        self.assertEqual(said, "ended\n")
+
     @unittest.skipUnless(os.geteuid() == 0, "needs root, to make a set-user-id program")
     def test_variables_are_ignored_with_more_rights_than_the_user(self):
         """Set-user-id root, started by nobody, Python may not open a driver that a variable names."""

@@ -118,6 +118,7 @@ class Program(unittest.TestCase):
         self.assertTrue(done.stdout.startswith("0 0 0 0, 1 products, 1 of Lt\n"), done.stdout)
 
     def test_lookups_of_the_next_one_are_the_callers(self):
+        """Those before the C library's functions work too, as a sanitizer in front of them asks."""
         self.check(run(RUN, "-q", NEXT_PROGRAM), "next\n")
 
     def test_quiet(self):

@@ -69,6 +69,8 @@ class Results(Case):
             x = random(*shape)
             for bias in (None, b):
                 self.same(bwgemm.torch.linear(x, w, bias), torch.nn.functional.linear(x, w, bias))
+        x, w = random(2, 3, 0), random(4, 0)
+        self.same(bwgemm.torch.linear(x, w, b), torch.nn.functional.linear(x, w, b))
         with self.assertRaisesRegex(ValueError, "activation is 'tanh'"):
             bwgemm.torch.linear(random(5, 6), w, b, "tanh")
 
@@ -245,7 +247,8 @@ class Routed(Case):
                  lambda: torch.nn.functional.linear(batch[0], w, b), lambda: torch.bmm(*batch),
                  lambda: torch.addmm(b, x, w.t()), lambda: torch.baddbmm(random(2, 3, 5), *batch),
                  lambda: torch.addmm(random(3, 5), x, w.t(), beta=2, alpha=3),
-                 lambda: torch.addmm(b, x, w.t(), beta=0), lambda: torch.matmul(*batch))
+                 lambda: torch.addmm(b, x, w.t(), beta=0), lambda: torch.matmul(*batch),
+                 lambda: torch.baddbmm(random(3, 1), *batch, beta=0))
         for case in cases:
             torch.manual_seed(2)
             want = case()
@@ -281,13 +284,21 @@ class Routed(Case):
 
     def test_what_is_not(self):
         x, w = random(3, 4), random(4, 5)
+        batch = random(2, 3, 4), random(2, 4, 5)
         with bwgemm.torch.enabled():
             row = random(5)
             for input in (row, random(1), random(3, 1)):
                 self.same(torch.addmm(input, x, w, beta=2), 2 * input + (x[:, :, None] * w).sum(1))
             self.assertEqual(calls, [])
             for call in (lambda: torch.mm(x, x), lambda: torch.addmm(random(4), x, w),
-                         lambda: torch.bmm(x, w), lambda: torch.mm(x, w.float())):
+                         lambda: torch.bmm(x, w), lambda: torch.mm(x, w.float()),
+                         lambda: torch.addmm(random(3, 5).float(), x, w),
+                         lambda: torch.addmm(row.float(), x, w, beta=0),
+                         lambda: torch.addmm(random(7), x, w, beta=0),
+                         lambda: torch.addmm(random(1, 3, 5), x, w, beta=0),
+                         lambda: torch.addmm(row, x, row[0], beta=0),
+                         lambda: torch.baddbmm(random(2, 3, 5).float(), *batch),
+                         lambda: torch.baddbmm(random(3, 3, 5), *batch, beta=0)):
                 with self.assertRaises(RuntimeError) as routed:
                     call()
                 self.assertEqual(calls, [])

@@ -8,6 +8,7 @@
 #include <exception>
 #include <new>
 #include <string>
+#include <unistd.h>
 #include <utility>
 
 namespace bwgemm_python {
@@ -56,11 +57,19 @@ inline PyObject* none() {
   return new_reference(Py_None);
 }
 
-// Other threads may run Python for the length of a scope, in which no Python is called.
+// Other threads may run Python for the length of a scope, in which no Python is called. Once the
+// interpreter has ended, a thread stays in the scope's end for ever. Python 3.14 has it stay there;
+// older ones unwind its stack, which would drop references without Python's lock.
 class WithoutPython {
  public:
   WithoutPython() : state_(PyEval_SaveThread()) {}
-  ~WithoutPython() { PyEval_RestoreThread(state_); }
+  ~WithoutPython() {
+    try {
+      PyEval_RestoreThread(state_);
+    } catch (...) {
+      for (;;) pause();
+    }
+  }
   WithoutPython(const WithoutPython&) = delete;
   WithoutPython& operator=(const WithoutPython&) = delete;
 

@@ -61,6 +61,7 @@ Torch::Torch(PyObject* module)
       is_autocast_enabled_(attribute(module, {"is_autocast_enabled"})),
       dispatch_modes_(attribute(module, {"_C", "_len_torch_dispatch_stack"})),
       functorch_level_(attribute(module, {"_C", "_functorch", "peek_interpreter_stack"})),
+      trace_(attribute(module, {"_C", "_get_tracing_state"})),
       exchange_(exchange_of(attribute(module, {"Tensor", "__dlpack_c_exchange_api__"}))),
       allocator_(module) {}
 
@@ -71,10 +72,11 @@ Torch* Torch::imported() {
   if (module == nullptr) return nullptr;
   if (cached == nullptr || cached->module_.get() != module) {
     auto* found = new Torch(module);
-    const bool is_whole =
-        found->exchange_ != nullptr && found->parameter_ && found->empty_strided_ &&
-        found->float32_ && found->float16_ && found->bfloat16_ && found->is_grad_enabled_ &&
-        found->is_autocast_enabled_ && found->dispatch_modes_ && found->functorch_level_;
+    const bool is_whole = found->exchange_ != nullptr && found->parameter_ &&
+                          found->empty_strided_ && found->float32_ && found->float16_ &&
+                          found->bfloat16_ && found->is_grad_enabled_ &&
+                          found->is_autocast_enabled_ && found->dispatch_modes_ &&
+                          found->functorch_level_ && found->trace_;
     if (!is_whole) {  // being imported, or too old
       delete found;
       return nullptr;
@@ -112,7 +114,7 @@ bool Torch::is_negated(PyObject* tensor) const {
 bool Torch::has_mode() const {
   static PyObject* const zero = PyLong_FromLong(0);  // the only one, in CPython
   return !answers(is_autocast_enabled_, Py_False) || !answers(dispatch_modes_, zero) ||
-         !answers(functorch_level_, Py_None);
+         !answers(functorch_level_, Py_None) || !answers(trace_, Py_None);
 }
 
 bool Torch::describe(PyObject* tensor, Operand& operand) const {

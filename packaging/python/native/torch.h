@@ -20,7 +20,7 @@ Ref attribute(PyObject* object, std::initializer_list<const char*> names);
 enum class Care {
   kNone,       // the call is the kernel of an operator
   kGradients,  // tensors that require gradients are left alone
-  kModes       // so is every call under a mode of torch: autocast, vmap, fake tensors and the like
+  kModes  // so is every call under a mode of torch: autocast, vmap, torch.jit.trace and the like
 };
 
 class Torch {
@@ -55,7 +55,7 @@ class Torch {
   bool answers(const Ref& function, PyObject* nothing_in_force) const;
 
   Ref module_, tensor_, parameter_, empty_strided_, float32_, float16_, bfloat16_;
-  Ref is_grad_enabled_, is_autocast_enabled_, dispatch_modes_, functorch_level_;
+  Ref is_grad_enabled_, is_autocast_enabled_, dispatch_modes_, functorch_level_, trace_;
   const DlpackExchange* exchange_ = nullptr;
   Allocator allocator_;
 };

@@ -80,13 +80,18 @@ def _linear(x, w, bias, activation):
     return operators.linear(x, w, bias, activation)
 
 
+def _matrix(x):
+    """x, with one dimension for all but the last."""
+    return x.flatten(0, -2) if x.dim() > 1 else x.unsqueeze(0)
+
+
 def linear(x, w, bias=None, activation=None):
     """activation(x @ w.T + bias) in one kernel. x may have any number of dimensions; w has a row for
     each output, as in torch.nn.Linear. activation: None, "relu", "gelu", "gelu_tanh" or "silu"."""
     _checked("activation", activation, ACTIVATION)
     if x.dim() == 2:
         return _linear(x, w, bias, activation)
-    result = _linear(x.reshape(-1, x.shape[-1]), w, bias, activation)
+    result = _linear(_matrix(x), w, bias, activation)
     return result.view(*x.shape[:-1], w.shape[0])
 
 
@@ -108,5 +113,5 @@ def swiglu_linear(x, w, bias=None, gate="stacked"):
     _checked("gate", gate, _GATES)
     if x.dim() == 2:
         return _swiglu_linear(x, w, bias, gate)
-    result = _swiglu_linear(x.reshape(-1, x.shape[-1]), w, bias, gate)
+    result = _swiglu_linear(_matrix(x), w, bias, gate)
     return result.view(*x.shape[:-1], w.shape[0] // 2)

@@ -26,11 +26,21 @@ def _product(a, b, rank, out, c=None, bias=None, alpha=1.0, beta=0.0):
                            out_type, None, NO_CARE, rank)
 
 
+def _can_be_broadcast(input, a, b, rank):
+    """Whether input can be broadcast to a @ b."""
+    if not a.dim() == b.dim() == rank >= input.dim():
+        return False
+    sizes = (b.shape[-1], *reversed(a.shape[:-1]))
+    return all(size in (1, other) for size, other in zip(reversed(input.shape), sizes))
+
+
 def _sum(input, a, b, rank, beta, alpha, out=None):
-    """The same of beta * input + alpha * a @ b. input must be as large as the result, or be one row that
-    beta is 1 for."""
+    """The same of beta * input + alpha * a @ b. input must have the type of a. It must be as large as the
+    result, or be one row that beta is 1 for. If beta is 0, it may be anything that torch takes."""
+    if input.dtype != a.dtype:
+        return None
     if beta == 0:
-        return _product(a, b, rank, out, alpha=alpha)
+        return _product(a, b, rank, out, alpha=alpha) if _can_be_broadcast(input, a, b, rank) else None
     if input.dim() == rank:
         return _product(a, b, rank, out, input, alpha=alpha, beta=beta)
     if rank == 2 and input.dim() == 1 and beta == 1:
