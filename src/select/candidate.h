@@ -87,7 +87,15 @@ Candidate with_sums(const Problem& seen, const DeviceFacts& usable, const Kernel
 // Null, or why tiles of a kernel that leaves their width to the launch cannot be so wide. The
 // problem is as the kernel sees it.
 inline const char* tile_n_rejects(const KernelConfig& config, const Problem& seen, int tile_n) {
-  return sm100::invalid_because(config, tile_n, b_major(seen), seen.epilogue.gate != Gate::none);
+  const bool has_gate = seen.epilogue.gate != Gate::none;
+  if (const char* reason = sm100::invalid_because(config, tile_n, b_major(seen), has_gate))
+    return reason;
+  // Nothing orders these loads before the stores of whole slices by TMA.
+  const bool is_in_place = seen.reads_c() && seen.c.data == seen.d.data;
+  if (is_in_place && seen.epilogue.any() && sm100::leaves_rest(config, tile_n))
+    return "tile_n must be a multiple of 32 where a fused epilogue adds a C that is D: threads "
+           "load such a C otherwise";
+  return nullptr;
 }
 
 // Calls body(tile_n) for the config's tile, or for every run-time one that B allows. The problem is

@@ -152,6 +152,26 @@ TEST(Select, TilesInStepsOf16) {
   EXPECT_THAT(error.what(), HasSubstr("tile_n must be a multiple of 16 in 32..256"));
 }
 
+// A fused epilogue loads all of C itself where tiles leave a rest: not where C is D.
+TEST(Select, TilesThatLeaveARestAreNotForACInPlace) {
+  SelectOptions options;
+  options.forced.kernel = pair_kernel;
+  options.forced.tile_n = 48;
+  Problem problem = problem_of(256, 256, 512);
+  const float elsewhere = 0;
+  problem.c = problem.d;
+  problem.c.data = &elsewhere;
+  problem.beta.value = 1;
+  problem.epilogue.activation = Activation::relu;
+  EXPECT_EQ(select(problem, nominal_b200, kernel_rows, options).tile_n, 48);
+  problem.c.data = problem.d.data;
+  const Error error = error_of<Error>([&] { select(problem, nominal_b200, kernel_rows, options); });
+  EXPECT_THAT(error.what(),
+              HasSubstr("a multiple of 32 where a fused epilogue adds a C that is D"));
+  problem.epilogue.activation = Activation::none;
+  EXPECT_EQ(select(problem, nominal_b200, kernel_rows, options).tile_n, 48);
+}
+
 // Slices of k for few tiles, within the workspace.
 TEST(Select, SplitsOnBlackwell) {
   const Problem problem = problem_of(256, 256, 65536);
