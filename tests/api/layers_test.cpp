@@ -76,7 +76,9 @@ struct Kind {
 std::vector<Kind> kinds() {
   MatmulCall added, unaligned, divided, copied_apart = MatmulCall::copied();
   added.c = added.d, added.beta = &MatmulCall::one;
-  unaligned.a = made_up(0x7f0000000006), unaligned.desc.ldb = 259;
+  // Wide and deep: a copy of B would take longer than moving its lines.
+  unaligned.desc.m = unaligned.desc.ldc = unaligned.desc.ldd = 264, unaligned.desc.n = 8200;
+  unaligned.desc.k = unaligned.desc.lda = 4096, unaligned.desc.ldb = 4099;
   copied_apart.beta = &MatmulCall::one;
   divided.beta = &MatmulCall::one;
   divided.desc.m = divided.desc.n = divided.desc.ldb = divided.desc.ldc = divided.desc.ldd = 8192;

@@ -182,6 +182,8 @@ TEST_F(ProductStep, WhatIsNoWholeSliceIsStoredByThreads) {
   EXPECT_EQ(rest.params.d.outer_stride, problem.d.ld);
   EXPECT_EQ(rest.params.fused.operations, 0u);
   EXPECT_THAT(test::fake_map(rest.params.d_map).box, ElementsAre(32, 128, 1));
+  const float elsewhere = 0;
+  problem.c.data = &elsewhere;  // a fused epilogue does not load a C that is D so
   problem.epilogue.activation = Activation::relu;
   const test::Planned fused = planned(problem, pair_kernel);
   EXPECT_EQ(fused.params.tile_n, 144);
