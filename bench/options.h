@@ -36,7 +36,7 @@ struct Options {
   std::string input;          // --summary FILE.csv[,FILE.csv...]
   std::string output;         // --trace FILE.json
   int sm_count = 0;           // --sm-count N: multiprocessors of --trace; 0: all
-  std::uint64_t seed = 0;     // --random-problems SEED,COUNT[,space]
+  std::uint64_t seed = 0;     // --random-problems SEED,COUNT[,KIND]
   int count = 0;
   int size = 4096;                              // --size N: m, n and k of --ladder
   std::string csv, json;                        // --csv FILE, --json FILE

@@ -18,7 +18,7 @@ std::string random_problem_list(std::uint64_t seed, int count);
 // N from 1 to 64k, k from 8 to 64k, at most 2e13 operations; odd and even, all layouts and types,
 // batches, epilogues.
 std::string space_problem_list(std::uint64_t seed, int count);
-// The same as training and serving ask for: layers forward and both gradients, for any number of
+// Problems that training and serving ask for: layers forward and both gradients, for any number of
 // tokens; attention whose sequences have any length; few columns or a short k beside many rows.
 std::string training_problem_list(std::uint64_t seed, int count);
 

@@ -51,23 +51,23 @@ def hashes(image):
     return [found[part].hexdigest()[:DIGITS] for part in PARTS]
 
 
-def built(folder):
-    """{"kernel target": hashes} of the folder's kernels, by its table of them."""
+def images_of(folder):
+    """("kernel target", image) of each of the folder's kernels, by its table of them."""
     with open(f"{folder}/kernels.csv", encoding="ascii") as table:
         names = [(row["name"], row["target"]) for row in csv.DictReader(table)]
-    images = {}
     for name, target in names:
         with open(f"{folder}/{name}.{target}.cubin", "rb") as file:
-            images[f"{name} {target}"] = hashes(file.read())
-    return images
+            yield f"{name} {target}", file.read()
+
+
+def built(folder):
+    return {name: hashes(image) for name, image in images_of(folder)}
 
 
 def assembler(folder):
     """The version of the assembler that wrote the folder's kernels."""
-    with open(f"{folder}/kernels.csv", encoding="ascii") as table:
-        row = next(csv.DictReader(table))
-    with open(f"{folder}/{row['name']}.{row['target']}.cubin", "rb") as file:
-        return re.search(rb"release [\d.]+, V([\d.]+)", file.read())[1].decode()
+    _, image = next(images_of(folder))
+    return re.search(rb"release [\d.]+, V([\d.]+)", image)[1].decode()
 
 
 def assembler_of(baseline):

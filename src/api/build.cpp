@@ -14,7 +14,6 @@ namespace {
 // What a part is built from besides its problem.
 struct Call {
   Handle& handle;
-  const CallSettings& settings;
   const Values base;
   const Provenance from;
 };
@@ -52,7 +51,7 @@ bool uses_scratch(const Part& part) {
 
 Program built(Handle& handle, const ValidProblem& problem, const Choice& choice,
               const CallSettings& settings) {
-  const Call call{handle, settings, values_of(problem, problem.is_exchanged),
+  const Call call{handle, values_of(problem, problem.is_exchanged),
                   provenance(problem, problem.is_exchanged)};
   const SumsLaunch sums = sums_of(handle, problem, settings);
   Program program;

@@ -119,7 +119,7 @@ double narrow_bound(const Call& call, const Exact& exact, double alpha, const Ro
   return narrow * std::fabs(alpha) * exact.sum_of_sizes;
 }
 
-// Of a value that is `off` from the exact one and then rounded to the type.
+// The bound for a value that is `off` from the exact one and then rounded to the type.
 double with_rounding(double value, double off, const Rounding& rounding) {
   return off + rounding.relative * (std::fabs(value) + off) + rounding.absolute;
 }

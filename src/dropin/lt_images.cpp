@@ -24,7 +24,7 @@ struct Trial {
   bool sets(int attribute, std::uint64_t value, std::size_t size) const {
     return set(object, static_cast<Attribute>(attribute), &value, size) == CUBLAS_STATUS_SUCCESS;
   }
-  // Of the object, or of a copy of its memory.
+  // The object is cuBLASLt's, or a copy of its memory.
   std::uint64_t value(Object of, int attribute, std::size_t size) const {
     std::uint64_t found = 0;
     std::size_t written = 0;

@@ -87,7 +87,7 @@ LtLayout asked(LayoutReader& layout, const LtDefaults& defaults) {
   return found;
 }
 
-// Of the table, or asked for and put there.
+// The values that the table has for the image. What it lacks is asked for and put there.
 template <class Table, class Image, class Reader>
 auto looked_up(Table& table, const Image& image, Reader& reader, const LtDefaults& shown) {
   auto& entry = table.place(image);

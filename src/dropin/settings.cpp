@@ -46,7 +46,7 @@ Policy policy_of(const std::string& text) {
   return Policy::faster;
 }
 
-// Of a variable that is 0 or 1. Anything else, which standard error then says, is `otherwise`.
+// The value of a variable that is 0 or 1. Anything else is `otherwise`, which standard error says.
 bool flag_of(const char* name, const std::string& text, bool otherwise) {
   if (text == "0" || text == "1") return text == "1";
   std::string line = name;

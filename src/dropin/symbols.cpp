@@ -93,20 +93,6 @@ bool may_be_for_cublas(const void* handle, const char* name) {
          std::strncmp(name, "cublas", std::strlen("cublas")) == 0;
 }
 
-// `find` is the lookup by the dynamic linker.
-template <class Find>
-void* own_instead(const char* name, const void* caller, const Find& find) {
-  try {
-    if (!settings().hooks_dlsym || is_cublas_itself(caller)) return nullptr;
-    void* const instead = own_function(name);
-    if (instead == nullptr) return nullptr;
-    const void* const found = find();
-    return found != nullptr && is_of_first_copy(found) ? instead : nullptr;
-  } catch (const std::bad_alloc&) {
-    return nullptr;
-  }
-}
-
 // ---- the dynamic linker's own functions ---------------------------------------------------------
 
 // The symbols of a file, as its dynamic section says.
@@ -184,6 +170,22 @@ void find_real() {
   bwgemm_dropin_dlsym.store(reinterpret_cast<Dlsym>(next("dlsym")), std::memory_order_release);
 }
 
+// `find` is the lookup by the dynamic linker.
+template <class Find>
+void* own_instead(const void* handle, const char* name, const void* caller, const Find& find) {
+  find_real();
+  if (!may_be_for_cublas(handle, name)) return nullptr;
+  try {
+    if (!settings().hooks_dlsym || is_cublas_itself(caller)) return nullptr;
+    void* const instead = own_function(name);
+    if (instead == nullptr) return nullptr;
+    const void* const found = find();
+    return found != nullptr && is_of_first_copy(found) ? instead : nullptr;
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
 }  // namespace
 
 void* real_symbol(void* handle, const char* name) {
@@ -195,17 +197,13 @@ void* real_symbol(void* handle, const char* name) {
 
 void* bwgemm_dropin_own(void* handle, const char* name, const void* caller) {
   using namespace bwgemm::dropin;
-  find_real();
-  if (!may_be_for_cublas(handle, name)) return nullptr;
-  return own_instead(name, caller, [=] { return real_symbol(handle, name); });
+  return own_instead(handle, name, caller, [=] { return real_symbol(handle, name); });
 }
 
 void* bwgemm_dropin_own_of_version(void* handle, const char* name, const char* version,
                                    const void* caller) {
   using namespace bwgemm::dropin;
-  find_real();
-  if (!may_be_for_cublas(handle, name)) return nullptr;
-  return own_instead(name, caller, [=] {
+  return own_instead(handle, name, caller, [=] {
     return bwgemm_dropin_dlvsym.load(std::memory_order_relaxed)(handle, name, version);
   });
 }

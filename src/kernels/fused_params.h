@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// FusedParams: what a kernel does between the product and D besides alpha and beta, as plan/ fills
-// it and kernels/fused.h does it. The order of operations is that of core/problem.h.
+// FusedParams: what a kernel does between the product and D besides alpha and beta. program/ fills
+// it, kernels/fused.h does it. The order of operations is that of core/problem.h.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// KernelParams: the one argument of every kernel, passed by value. plan/ fills it, kernels read it;
+// KernelParams: the one argument of every kernel, by value. program/ fills it, kernels read it;
 // both sides see this definition. A kernel family reads only the fields its comment names.
 #pragma once
 

@@ -95,8 +95,11 @@ void Linker::scalar(const Scalar& field, Argument argument) {
 
 void Linker::map(const TensorMap& field, const TensorMapKey& key, Argument argument) {
   std::vector<TensorMapKey>& keys = part_.keys_;
-  if (keys.empty() || keys.back() != key || part_.relocations_.back().argument != argument)
-    keys.push_back(key);
+  const auto follows_equal_map = [&] {
+    const Relocation& last = part_.relocations_.back();
+    return last.kind == FieldKind::map && last.argument == argument && keys.back() == key;
+  };
+  if (keys.empty() || !follows_equal_map()) keys.push_back(key);
   add(FieldKind::map, &field, argument, key.address, keys.size() - 1);
 }
 

@@ -30,7 +30,7 @@ class LtOperands {
   std::string difference(double alpha, double beta, double added = 0);
 
  private:
-  // Of a matrix, wherever its order puts it.
+  // A matrix in memory, in any order.
   struct Stored {
     Shape shape;
     std::unique_ptr<GuardedBuffer> memory;

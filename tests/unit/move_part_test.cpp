@@ -21,7 +21,7 @@ using test::address;
 // That the row serves, with addresses and scalars of its own.
 Problem problem_for(const KernelConfig& row) {
   const test::Majors majors{row.a != Major::mn, row.b != Major::mn};
-  // Of no whole number of tiles: the last rows have maps of their own.
+  // The sizes are no whole number of tiles: the last rows have maps of their own.
   const std::int64_t m = row.family == Family::dot ? row.tile.m : 264;
   Problem problem = test::problem_of(m, 520, 768, majors);
   problem.beta.value = sm90::takes_matrices(row) ? 1 : 0;

@@ -13,42 +13,36 @@ Pointer* at(std::uint64_t address) {
   return reinterpret_cast<Pointer*>(address);
 }
 
-std::int32_t order(const Matrix& matrix) {
-  return matrix.is_row_order ? BWGEMM_ORDER_ROW : BWGEMM_ORDER_COL;
+// The members of a description that say where a matrix lies.
+void place(const Matrix& matrix, std::uint64_t& address, std::int32_t& type, std::int32_t& order,
+           std::int64_t& ld, std::int64_t& stride) {
+  address = matrix.pointer;
+  type = matrix.type;
+  order = matrix.is_row_order ? BWGEMM_ORDER_ROW : BWGEMM_ORDER_COL;
+  ld = matrix.ld;
+  stride = matrix.stride;
 }
 
 }  // namespace
 
 void set_a(Call& call, const Matrix& matrix) {
-  call.a = matrix.pointer;
-  call.desc.Atype = matrix.type;
-  call.desc.Aorder = order(matrix);
-  call.desc.lda = matrix.ld;
-  call.desc.strideA = matrix.stride;
+  auto& desc = call.desc;
+  place(matrix, call.a, desc.Atype, desc.Aorder, desc.lda, desc.strideA);
 }
 
 void set_b(Call& call, const Matrix& matrix) {
-  call.b = matrix.pointer;
-  call.desc.Btype = matrix.type;
-  call.desc.Border = order(matrix);
-  call.desc.ldb = matrix.ld;
-  call.desc.strideB = matrix.stride;
+  auto& desc = call.desc;
+  place(matrix, call.b, desc.Btype, desc.Border, desc.ldb, desc.strideB);
 }
 
 void set_c(Call& call, const Matrix& matrix) {
-  call.c = matrix.pointer;
-  call.desc.Ctype = matrix.type;
-  call.desc.Corder = order(matrix);
-  call.desc.ldc = matrix.ld;
-  call.desc.strideC = matrix.stride;
+  auto& desc = call.desc;
+  place(matrix, call.c, desc.Ctype, desc.Corder, desc.ldc, desc.strideC);
 }
 
 void set_d(Call& call, const Matrix& matrix) {
-  call.d = matrix.pointer;
-  call.desc.Dtype = matrix.type;
-  call.desc.Dorder = order(matrix);
-  call.desc.ldd = matrix.ld;
-  call.desc.strideD = matrix.stride;
+  auto& desc = call.desc;
+  place(matrix, call.d, desc.Dtype, desc.Dorder, desc.ldd, desc.strideD);
 }
 
 void multiply(const Call& call) {

@@ -45,8 +45,8 @@ constexpr int columns_at_once(const KernelConfig& config) {
   return config.output == Output::columns ? 16 : 32;
 }
 
-// Of the columns of D that a tile makes, those that are stored in whole slices. What may be left is
-// one step, which threads store themselves.
+// How many columns of D that a tile makes are stored in whole slices. What may be left is one step,
+// which threads store themselves.
 constexpr int sliced_columns(int d_columns) {
   return d_columns / 32 * 32;
 }
