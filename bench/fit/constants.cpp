@@ -57,6 +57,7 @@ const Entry entries[] = {
     {"without_turns", &costs.without_turns, 0.2},
     {"wide_without_turns", &costs.wide_without_turns, 0.2},
     {"in_turn", &costs.in_turn, 0.2},
+    {"later_turns", &costs.later_turns, 0.3},
     {"tight_fused_us", &costs.tight_fused_us, 0.5},
     {"exposed_epilogue", &costs.exposed_epilogue, 0.2},
     {"merge_us", &costs.merge_us, 0.2},

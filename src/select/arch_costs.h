@@ -50,6 +50,7 @@ struct ArchCosts {
                                  // that with more
   double wide_without_turns;     // and with 192
   double in_turn;                // of both, the least that each tile takes of products and epilogue
+  double later_turns;            // what waves behind the first take longer where memory is slow
   double tight_fused_us;         // a fused epilogue that has few registers takes a tile longer
   double exposed_epilogue;       // part of it that another CTA of the same SM does not hide
   double merge_us;               // a split tile: partial sums out, arrival, the last one goes on
@@ -122,6 +123,7 @@ inline constexpr ArchCosts h200_costs = {
     .without_turns = 1.32,
     .wide_without_turns = 1.18,
     .in_turn = 0.733,                // a half if nothing but the turn were waited for
+    .later_turns = 0.19,             // by hand, after the fit: 245 problems of an H100
     .tight_fused_us = 1.36,
     .exposed_epilogue = 1.22,        // two CTAs of an SM do not hide each other's: they are in step
     .merge_us = 1.7,
@@ -193,6 +195,7 @@ inline constexpr ArchCosts b200_costs = {
     .without_turns = 1,                // not used, as the next two
     .wide_without_turns = 1,
     .in_turn = 1,
+    .later_turns = 0,                // none take turns
     .tight_fused_us = 0,               // not used
     .exposed_epilogue = 0,             // not used: pairs hide theirs
     .merge_us = 1.44,

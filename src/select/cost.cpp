@@ -232,6 +232,18 @@ double without_turns(const ArchCosts& costs, int tile_n) {
          (costs.wide_without_turns - costs.without_turns) * (tile_n - narrow) / (wide - narrow);
 }
 
+// Of kernels that take turns, the time of a wave behind the first, beside that of the first. On an
+// H200 both take the same. Where memory is slower, later waves take longer: the narrower the tile the
+// more, and more where both operands lie along m and n.
+double later_turns(const ArchCosts& costs, const DeviceFacts& facts, const KernelConfig& config,
+                   int tile_n) {
+  constexpr double narrow = 128, none = 288, along_mn = 2;
+  const double slowness = std::max(0.0, 1 / memory_pace(facts) - 1);
+  const bool both_along_mn = config.a == Major::mn && config.b == Major::mn;
+  return 1 + slowness * costs.later_turns * (none - tile_n) / (none - narrow) *
+                 (both_along_mn ? along_mn : 1);
+}
+
 // The epilogue of a tile that leaves through staging buffers.
 double staged_us(const Problem& problem, const KernelConfig& config, const ArchCosts& costs,
                  double output_bytes) {
@@ -336,8 +348,11 @@ Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConf
   const std::int64_t slice_steps = ceil_div(steps, splits);
   const double delivered_bytes = static_cast<double>(whole * steps + slices * slice_steps) *
                                  config.cluster.size() * block.l2_delivers;
-  const double compute_us = static_cast<double>(full_waves) * wave_us(resident, steps) +
-                            wave_us(left, steps) + wave_us(slices, slice_steps) +
+  const double later =
+      config.takes_turns && full_waves > 0 ? later_turns(costs, facts, config, tile_n) : 1;
+  const double whole_waves = full_waves == 0 ? 0 : 1 + static_cast<double>(full_waves - 1) * later;
+  const double compute_us = whole_waves * wave_us(resident, steps) +
+                            later * wave_us(left, steps) + wave_us(slices, slice_steps) +
                             (hides_epilogue ? epilogue : 0);
   return {drifted_us(problem, facts, costs, compute_us, delivered_bytes), merge};
 }
