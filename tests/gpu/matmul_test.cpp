@@ -169,6 +169,22 @@ std::vector<MatmulCase> odd_cases() {
   return cases;
 }
 
+// One operand lies in units of 16 bytes, the other begins anywhere. The last slab of k ends inside of
+// a unit, and it is an even one or an odd one, of which the main loop has code each.
+std::vector<MatmulCase> mixed_cases() {
+  std::vector<MatmulCase> cases;
+  for (const std::int64_t k : {45, 77})
+    for (const bwgemmOperation_t transa : {BWGEMM_OP_N, BWGEMM_OP_T})
+      for (const bwgemmOperation_t transb : {BWGEMM_OP_N, BWGEMM_OP_T})
+        for (const bool a_is_odd : {false, true}) {
+          GemmCase& gemm = cases.emplace_back(exact_case(Dtype::bf16, cases.size() + 300)).gemm;
+          gemm.transa = transa, gemm.transb = transb;
+          gemm.m = a_is_odd ? 69 : 72, gemm.n = a_is_odd ? 72 : 69, gemm.k = k;
+          (a_is_odd ? gemm.a_displacement : gemm.b_displacement) = 1;
+        }
+  return cases;
+}
+
 class Matmul : public GpuTest {
  protected:
   void SetUp() override {
@@ -227,7 +243,8 @@ bool run(bwgemmHandle_t handle, MatmulOperands& operands) {
 TEST_F(Matmul, DirectServesEverything) {
   const Variable kernel("BWGEMM_FORCE_KERNEL", direct());
   const Handle handle;
-  for (const auto& cases : {fused_cases(Dtype::bf16), gated_cases(Dtype::f16), odd_cases()})
+  for (const auto& cases :
+       {fused_cases(Dtype::bf16), gated_cases(Dtype::f16), odd_cases(), mixed_cases()})
     for (const MatmulCase& matmul : cases) {
       MatmulOperands operands(matmul);
       EXPECT_TRUE(run(handle.get(), operands)) << matmul << bwgemmGetLastErrorString();

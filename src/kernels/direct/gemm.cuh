@@ -68,7 +68,7 @@ BWGEMM_DEVICE void multiply(const FragmentReader& a, const FragmentReader& b, st
 // The product over `range`, whose first slab is where the loaders stand. A slab is loaded three
 // turns before it is multiplied and stored one before. Ends with a barrier after the last read of
 // shared memory.
-template <bool wide>
+template <bool wide_a, bool wide_b>
 BWGEMM_DEVICE void run_main_loop(const KernelParams& params, SlabRange range, SlabLoader& a_loader,
                                  SlabLoader& b_loader, const FragmentReader& a,
                                  const FragmentReader& b, std::uint32_t shared,
@@ -85,14 +85,14 @@ BWGEMM_DEVICE void run_main_loop(const KernelParams& params, SlabRange range, Sl
       const std::uint32_t filled = shared + (1 - turn) * stage_bytes;
       if (slab + 1 >= range.begin) {
         trace(TraceEvent::wait_full, slab + 1);
-        SlabLoader::store<wide>(free, a_words[turn]);
-        SlabLoader::store<wide>(free + slab_bytes, b_words[turn]);
+        SlabLoader::store<wide_a>(free, a_words[turn]);
+        SlabLoader::store<wide_b>(free + slab_bytes, b_words[turn]);
       }
       if (next < range.end) {
         trace(TraceEvent::issue, next);
         const int depth = next < whole_slabs ? slab_depth : rest;
-        a_loader.load<wide>(depth, a_words[turn]);
-        b_loader.load<wide>(depth, b_words[turn]);
+        a_loader.load<wide_a>(depth, a_words[turn]);
+        b_loader.load<wide_b>(depth, b_words[turn]);
       }
       if (slab >= range.begin && slab < range.end) {
         trace(TraceEvent::multiply, slab);
@@ -158,14 +158,18 @@ BWGEMM_DEVICE void gemm(const KernelParams& params) {
       const char* const a_data = operand_at(params, a_loader, params.a, params.m, here.batch, 0);
       const char* const b_data =
           operand_at(params, b_loader, params.b, params.n, here.batch, shift);
-      const bool wide = a_loader.can_be_wide() && b_loader.can_be_wide();
-      a_loader.seek(wide, a_data, row, k, here.batch, clipped(params.m - row, slab_rows));
-      b_loader.seek(wide, b_data, column, k, here.batch, clipped(params.n - column, slab_rows));
+      const bool wide_a = a_loader.can_be_wide(), wide_b = b_loader.can_be_wide();
+      a_loader.seek(wide_a, a_data, row, k, here.batch, clipped(params.m - row, slab_rows));
+      b_loader.seek(wide_b, b_data, column, k, here.batch, clipped(params.n - column, slab_rows));
       accumulators = {};
-      if (wide)
-        run_main_loop<true>(params, range, a_loader, b_loader, a, b, shared, accumulators, trace);
+      const auto run = [&]<bool a_is_wide, bool b_is_wide>() {
+        run_main_loop<a_is_wide, b_is_wide>(params, range, a_loader, b_loader, a, b, shared,
+                                            accumulators, trace);
+      };
+      if (wide_a)
+        wide_b ? run.template operator()<true, true>() : run.template operator()<true, false>();
       else
-        run_main_loop<false>(params, range, a_loader, b_loader, a, b, shared, accumulators, trace);
+        wide_b ? run.template operator()<false, true>() : run.template operator()<false, false>();
       if (!is_x) break;
       stage(shared + gated_at, accumulators);  // read behind the barrier after the second pass
     }
