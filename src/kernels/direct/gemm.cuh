@@ -23,7 +23,9 @@
 
 namespace bwgemm::direct {
 
-inline constexpr int stage_bytes = 2 * slab_bytes;  // A, then B
+inline constexpr int slabs_bytes = 2 * slab_bytes;  // A, then B
+inline constexpr int pair = 2;                      // slabs of each in a stage
+inline constexpr int stage_bytes = pair * slabs_bytes;
 inline constexpr int stages = 2;
 static_assert(staging_bytes <= stages * stage_bytes);
 inline constexpr int gated_at = stages * stage_bytes;
@@ -65,9 +67,10 @@ BWGEMM_DEVICE void multiply(const FragmentReader& a, const FragmentReader& b, st
   }
 }
 
-// The product over `range`, whose first slab is where the loaders stand. A slab is loaded three
-// turns before it is multiplied and stored one before. Ends with a barrier after the last read of
-// shared memory.
+// The product over `range`, whose first slab is where the loaders stand. Slabs are loaded, stored and
+// multiplied in pairs: the assembler has one scoreboard for all loads of the loop, so a store waits
+// for the youngest of them. Those of a pair are issued before the pair ahead of it is multiplied.
+// Ends with a barrier after the last read of shared memory.
 template <bool wide_a, bool wide_b>
 BWGEMM_DEVICE void run_main_loop(const KernelParams& params, SlabRange range, SlabLoader& a_loader,
                                  SlabLoader& b_loader, const FragmentReader& a,
@@ -75,32 +78,42 @@ BWGEMM_DEVICE void run_main_loop(const KernelParams& params, SlabRange range, Sl
                                  Accumulators& accumulators, Trace& trace) {
   const int whole_slabs = static_cast<int>(params.k / slab_depth);
   const int rest = static_cast<int>(params.k % slab_depth);
-  SlabWords a_words[stages] = {}, b_words[stages] = {};
+  SlabWords a_words[pair] = {}, b_words[pair] = {};
+  std::uint32_t stage = shared;
 #pragma unroll 1
-  for (int first = range.begin - 3; first < range.end; first += stages)
+  for (int first = range.begin - pair; first < range.end; first += pair) {
+    const bool is_loaded = first >= range.begin;
 #pragma unroll
-    for (int turn = 0; turn < stages; ++turn) {
-      const int slab = first + turn, next = slab + 3;
-      const std::uint32_t free = shared + turn * stage_bytes;
-      const std::uint32_t filled = shared + (1 - turn) * stage_bytes;
-      if (slab + 1 >= range.begin) {
-        trace(TraceEvent::wait_full, slab + 1);
-        SlabLoader::store<wide_a>(free, a_words[turn]);
-        SlabLoader::store<wide_b>(free + slab_bytes, b_words[turn]);
+    for (int i = 0; i < pair; ++i)
+      if (is_loaded && first + i < range.end) {
+        trace(TraceEvent::wait_full, first + i);
+        const std::uint32_t slabs = stage + i * slabs_bytes;
+        SlabLoader::store<wide_a>(slabs, a_words[i], first + i < whole_slabs);
+        SlabLoader::store<wide_b>(slabs + slab_bytes, b_words[i], first + i < whole_slabs);
       }
+#pragma unroll
+    for (int i = 0; i < pair; ++i) {
+      const int next = first + pair + i;
       if (next < range.end) {
         trace(TraceEvent::issue, next);
         const int depth = next < whole_slabs ? slab_depth : rest;
-        a_loader.load<wide_a>(depth, a_words[turn]);
-        b_loader.load<wide_b>(depth, b_words[turn]);
+        a_loader.load<wide_a>(depth, a_words[i]);
+        b_loader.load<wide_b>(depth, b_words[i]);
       }
-      if (slab >= range.begin && slab < range.end) {
-        trace(TraceEvent::multiply, slab);
-        multiply(a, b, filled, params.input_type, accumulators);
-      }
-      // Orders these stores before the next reads, these reads before the next stores.
-      if (slab + 1 >= range.begin) __syncthreads();
     }
+    if (!is_loaded) continue;
+    // Orders these stores before the reads below, the reads of the pair before this one, which lay in
+    // the other stage, before the next stores.
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < pair; ++i)
+      if (first + i < range.end) {
+        trace(TraceEvent::multiply, first + i);
+        multiply(a, b, stage + i * slabs_bytes, params.input_type, accumulators);
+      }
+    stage = shared + ((stage - shared) ^ stage_bytes);
+  }
+  __syncthreads();
 }
 
 // Where an operand of the batch lies, of `rows` rows (or columns) and `shift` elements behind the

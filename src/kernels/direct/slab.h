@@ -77,10 +77,14 @@ class SlabLoader {
     unit_ += 2 * slab_depth * matrix_.inner_stride;
   }
 
-  // Writes a loaded slab to a 1024-byte aligned shared address.
+  // Writes a loaded slab to a 1024-byte aligned shared address. `is_whole`: all steps of k exist.
   template <bool wide>
-  BWGEMM_DEVICE static void store(std::uint32_t slab, const SlabWords& words) {
+  BWGEMM_DEVICE static void store(std::uint32_t slab, SlabWords& words, bool is_whole) {
     if constexpr (wide) {
+      if (!is_whole) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) words.word[i] += words.second[i] << 16;
+      }
       store_shared<16>(slab + swizzled(ptx::tid_x() * 16, swizzle_row_bytes), words.word);
     } else {
       const std::uint32_t first = slab + swizzled(ptx::tid_x() * 4, swizzle_row_bytes);
@@ -144,20 +148,16 @@ class SlabLoader {
     const UnitMap at = units(wide);
     const int inside = at.units_in(along_k_ ? rows_ : depth);
     const int left = (along_k_ ? depth : rows_) - at.column;
-    if constexpr (wide) {
+    const std::int64_t step = wide ? 4 : pair_step();
+    const char *first = unit_, *second = unit_ + 2 * along_stride();
 #pragma unroll
-      for (int i = 0; i < 4; ++i) words.word[i] = 0;
-      load_global_first<16>(unit_, inside > 0 ? left : 0, words.word);
-    } else {
-      const std::int64_t step = pair_step();
-      const char *first = unit_, *second = unit_ + 2 * along_stride();
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        words.word[i] = ptx::ld_global_u16_if(i < inside && left > 0, first);
-        words.second[i] = ptx::ld_global_u16_if(i < inside && left > 1, second);
-        first = ptx::add_s64(first, step);
-        second = ptx::add_s64(second, step);
-      }
+    for (int i = 0; i < 4; ++i) {
+      const bool has_line = (wide ? 0 : i) < inside;
+      const int ahead = wide ? 2 * i : 0;
+      words.word[i] = ptx::ld_global_u16_if(has_line && left > ahead, first);
+      words.second[i] = ptx::ld_global_u16_if(has_line && left > ahead + 1, second);
+      first = ptx::add_s64(first, step);
+      second = ptx::add_s64(second, step);
     }
   }
 
