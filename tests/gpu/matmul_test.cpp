@@ -177,7 +177,8 @@ std::vector<MatmulCase> mixed_cases() {
     for (const bwgemmOperation_t transa : {BWGEMM_OP_N, BWGEMM_OP_T})
       for (const bwgemmOperation_t transb : {BWGEMM_OP_N, BWGEMM_OP_T})
         for (const bool a_is_odd : {false, true}) {
-          GemmCase& gemm = cases.emplace_back(exact_case(Dtype::bf16, cases.size() + 300)).gemm;
+          const Dtype type = transb == BWGEMM_OP_N ? Dtype::bf16 : Dtype::f16;
+          GemmCase& gemm = cases.emplace_back(exact_case(type, cases.size() + 300)).gemm;
           gemm.transa = transa, gemm.transb = transb;
           gemm.m = a_is_odd ? 69 : 72, gemm.n = a_is_odd ? 72 : 69, gemm.k = k;
           (a_is_odd ? gemm.a_displacement : gemm.b_displacement) = 1;

@@ -24,11 +24,9 @@
 namespace bwgemm::direct {
 
 inline constexpr int slabs_bytes = 2 * slab_bytes;  // A, then B
-inline constexpr int pair = 2;                      // slabs of each in a stage
-inline constexpr int stage_bytes = pair * slabs_bytes;
-inline constexpr int stages = 2;
-static_assert(staging_bytes <= stages * stage_bytes);
-inline constexpr int gated_at = stages * stage_bytes;
+inline constexpr int slabs_held = 4;
+inline constexpr int gated_at = slabs_held * slabs_bytes;
+static_assert(staging_bytes <= gated_at);
 
 // Steps [begin, end) of the main loop that one split takes.
 struct SlabRange {
@@ -67,19 +65,58 @@ BWGEMM_DEVICE void multiply(const FragmentReader& a, const FragmentReader& b, st
   }
 }
 
-// The product over `range`, whose first slab is where the loaders stand. Slabs are loaded, stored and
-// multiplied in pairs: the assembler has one scoreboard for all loads of the loop, so a store waits
-// for the youngest of them. Those of a pair are issued before the pair ahead of it is multiplied.
-// Ends with a barrier after the last read of shared memory.
+// The product over `range`, whose first slab is where the loaders stand, of operands that cp.async
+// can copy. A slab is copied three turns before it is multiplied. Ends with a barrier after the last
+// read of shared memory.
+BWGEMM_DEVICE void multiply_copied(const KernelParams& params, SlabRange range,
+                                   SlabLoader& a_loader, SlabLoader& b_loader,
+                                   const FragmentReader& a, const FragmentReader& b,
+                                   std::uint32_t shared, Accumulators& accumulators, Trace& trace) {
+  constexpr int ahead = slabs_held - 1;
+  const auto slabs_at = [shared](std::uint32_t slab) {
+    return shared + slab % slabs_held * slabs_bytes;
+  };
+  const int whole_slabs = static_cast<int>(params.k / slab_depth);
+  const int rest = static_cast<int>(params.k % slab_depth);
+#pragma unroll 1
+  for (int slab = range.begin - ahead; slab < range.end; ++slab) {
+    const int next = slab + ahead;
+    if (slab >= range.begin) {
+      trace(TraceEvent::wait_full, slab);
+      ptx::cp_async_wait_group<ahead - 1>();
+      // Orders copies of this slab before its reads, reads of the slab before it before the copies
+      // that take its place.
+      __syncthreads();
+    }
+    if (next < range.end) {
+      trace(TraceEvent::issue, next);
+      const int depth = next < whole_slabs ? slab_depth : rest;
+      const std::uint32_t to = slabs_at(next);
+      a_loader.copy(to, depth);
+      b_loader.copy(to + slab_bytes, depth);
+    }
+    ptx::cp_async_commit_group();  // an empty one counts, too
+    if (slab >= range.begin) {
+      trace(TraceEvent::multiply, slab);
+      multiply(a, b, slabs_at(slab), params.input_type, accumulators);
+    }
+  }
+  __syncthreads();
+}
+
+// The same of other operands. Slabs are loaded, stored and multiplied in pairs: the assembler has one
+// scoreboard for all loads of the loop, so a store waits for the youngest of them. Those of a pair are
+// issued before the pair ahead of it is multiplied.
 template <bool wide_a, bool wide_b>
-BWGEMM_DEVICE void run_main_loop(const KernelParams& params, SlabRange range, SlabLoader& a_loader,
+BWGEMM_DEVICE void multiply_loaded(const KernelParams& params, SlabRange range, SlabLoader& a_loader,
                                  SlabLoader& b_loader, const FragmentReader& a,
                                  const FragmentReader& b, std::uint32_t shared,
                                  Accumulators& accumulators, Trace& trace) {
   const int whole_slabs = static_cast<int>(params.k / slab_depth);
   const int rest = static_cast<int>(params.k % slab_depth);
+  constexpr int pair = slabs_held / 2;
   SlabWords a_words[pair] = {}, b_words[pair] = {};
-  std::uint32_t stage = shared;
+  std::uint32_t at = shared;
 #pragma unroll 1
   for (int first = range.begin - pair; first < range.end; first += pair) {
     const bool is_loaded = first >= range.begin;
@@ -87,7 +124,7 @@ BWGEMM_DEVICE void run_main_loop(const KernelParams& params, SlabRange range, Sl
     for (int i = 0; i < pair; ++i)
       if (is_loaded && first + i < range.end) {
         trace(TraceEvent::wait_full, first + i);
-        const std::uint32_t slabs = stage + i * slabs_bytes;
+        const std::uint32_t slabs = at + i * slabs_bytes;
         SlabLoader::store<wide_a>(slabs, a_words[i], first + i < whole_slabs);
         SlabLoader::store<wide_b>(slabs + slab_bytes, b_words[i], first + i < whole_slabs);
       }
@@ -102,16 +139,16 @@ BWGEMM_DEVICE void run_main_loop(const KernelParams& params, SlabRange range, Sl
       }
     }
     if (!is_loaded) continue;
-    // Orders these stores before the reads below, the reads of the pair before this one, which lay in
-    // the other stage, before the next stores.
+    // Orders these stores before the reads below, reads of the pair before this one before the stores
+    // that take its place.
     __syncthreads();
 #pragma unroll
     for (int i = 0; i < pair; ++i)
       if (first + i < range.end) {
         trace(TraceEvent::multiply, first + i);
-        multiply(a, b, stage + i * slabs_bytes, params.input_type, accumulators);
+        multiply(a, b, at + i * slabs_bytes, params.input_type, accumulators);
       }
-    stage = shared + ((stage - shared) ^ stage_bytes);
+    at = shared + (at - shared + pair * slabs_bytes) % gated_at;
   }
   __syncthreads();
 }
@@ -131,7 +168,7 @@ template <KernelConfig config>
 BWGEMM_DEVICE void gemm(const KernelParams& params) {
   static_assert(invalid_because(config) == nullptr);
   static_assert(config.tile == Tile{tile_rows, tile_columns, slab_depth});
-  alignas(1024) __shared__ std::uint8_t memory[stages * stage_bytes + staging_bytes];
+  alignas(1024) __shared__ std::uint8_t memory[gated_at + staging_bytes];
   const std::uint32_t shared = static_cast<std::uint32_t>(__cvta_generic_to_shared(memory));
 
   ptx::griddepcontrol_wait();  // what grids before this one wrote before anything is read
@@ -175,14 +212,17 @@ BWGEMM_DEVICE void gemm(const KernelParams& params) {
       a_loader.seek(wide_a, a_data, row, k, here.batch, clipped(params.m - row, slab_rows));
       b_loader.seek(wide_b, b_data, column, k, here.batch, clipped(params.n - column, slab_rows));
       accumulators = {};
-      const auto run = [&]<bool a_is_wide, bool b_is_wide>() {
-        run_main_loop<a_is_wide, b_is_wide>(params, range, a_loader, b_loader, a, b, shared,
-                                            accumulators, trace);
+      const auto run = [&](const auto& product) {
+        product(params, range, a_loader, b_loader, a, b, shared, accumulators, trace);
       };
-      if (wide_a)
-        wide_b ? run.template operator()<true, true>() : run.template operator()<true, false>();
+      if (a_loader.can_be_copied() && b_loader.can_be_copied())
+        run(multiply_copied);
+      else if (wide_a)
+        run(multiply_loaded<true, false>);
+      else if (wide_b)
+        run(multiply_loaded<false, true>);
       else
-        wide_b ? run.template operator()<false, true>() : run.template operator()<false, false>();
+        run(multiply_loaded<false, false>);
       if (!is_x) break;
       stage(shared + gated_at, accumulators);  // read behind the barrier after the second pass
     }

@@ -6,6 +6,7 @@
 
 #include "kernels/direct/access.h"
 #include "kernels/epilogue.h"
+#include "kernels/ptx/cp_async.h"
 #include "kernels/ptx/mma.h"
 #include "kernels/ptx/sync.h"
 
@@ -23,14 +24,14 @@ BWGEMM_DEVICE bool lines_along_k(const StridedMatrix& matrix) {
 }
 
 // A thread's part of a slab between its load and its store: eight elements of one line, or four
-// pairs. The second element of a pair has its own word until the store, because what joins them
-// would wait for the loads.
+// pairs. A second element that is loaded by itself has its own word until the store, because what
+// joins two would wait for the loads.
 struct SlabWords {
   std::uint32_t word[4], second[4];
 };
 
-// Moves slabs of one operand from global memory through registers to shared memory: wide, which is
-// 16 bytes at a time, or in pairs of elements, which are loaded at once or one by one.
+// Moves slabs of one operand from global to shared memory. Either cp.async copies them, 16 bytes at a
+// time, which is wide, or 4; or they pass through registers, wide or element by element.
 // Past the last row of the matrix a slab holds any of its elements, since the sums there are not
 // written; past the last step of k it holds zeros.
 class SlabLoader {
@@ -47,6 +48,7 @@ class SlabLoader {
   }
 
   BWGEMM_DEVICE bool can_be_wide() const { return width_ == 8; }
+  BWGEMM_DEVICE bool can_be_copied() const { return width_ > 1; }
 
   // Moves to the slab that starts at (row, k) of the matrix at `data`, with `rows` rows from there
   // to the matrix's edge.
@@ -59,12 +61,26 @@ class SlabLoader {
     const int column = !along_k_ && at.column > last ? last : at.column;
     inside_ = along_k_ ? at.units_in(rows) : 4;
     left_ = (along_k_ ? slab_depth : rows) - column;
+    to_ = swizzled(ptx::tid_x() * (wide ? 16 : 4), swizzle_row_bytes);
     unit_ = static_cast<const char*>(data) +
             2 * (batch * matrix_.batch_stride + row * matrix_.outer_stride +
                  k * matrix_.inner_stride + line * line_stride() + column * along_stride());
   }
 
-  // Starts the loads of the slab, of which `depth` steps of k exist, and moves to the next one.
+  // Starts copies of the slab, of which `depth` steps of k exist, to a 1024-byte aligned shared
+  // address, and moves to the next slab.
+  BWGEMM_DEVICE void copy(std::uint32_t slab, int depth) {
+    const bool wide = can_be_wide();
+    if (depth < slab_depth || left_ < 2)
+      copy_part(slab + to_, depth);
+    else if (wide)
+      ptx::cp_async_16(slab + to_, unit_);
+    else
+      copy_pairs(slab + to_);
+    unit_ += 2 * slab_depth * matrix_.inner_stride;
+  }
+
+  // Starts loads of the slab to registers.
   // `words`: zeros, or what the thread stored of an earlier slab.
   template <bool wide>
   BWGEMM_DEVICE void load(int depth, SlabWords& words) {
@@ -73,7 +89,7 @@ class SlabLoader {
     else if constexpr (wide)
       load_global<16>(unit_, words.word);
     else
-      load_pairs(words);
+      load_elements(words);
     unit_ += 2 * slab_depth * matrix_.inner_stride;
   }
 
@@ -108,6 +124,10 @@ class SlabLoader {
     return alignment.bytes() / 2;
   }
 
+  static BWGEMM_DEVICE int clamped(int left, int most) {
+    return left < 0 ? 0 : left < most ? left : most;
+  }
+
   BWGEMM_DEVICE std::int64_t along_stride() const {
     return along_k_ ? matrix_.inner_stride : matrix_.outer_stride;
   }
@@ -121,24 +141,44 @@ class SlabLoader {
     return UnitMap(ptx::tid_x(), wide ? 8 : 2, along_k_ ? 5 : 6);
   }
 
-  // Pairs behind the last line are the last one again.
-  BWGEMM_DEVICE void load_pairs(SlabWords& words) const {
+  // Lines behind the last one are the last one again.
+  BWGEMM_DEVICE void copy_pairs(std::uint32_t to) const {
+    const std::int64_t step = pair_step();
+    const char* pair = unit_;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      if (i > 0) pair = ptx::add_s64_if(i < inside_, pair, step);
+      ptx::cp_async_4(to + i * threads * 4, pair);
+    }
+  }
+
+  // What exists of the thread's units, and zeros.
+  BWGEMM_DEVICE void copy_part(std::uint32_t to, int depth) const {
+    const int lines = units(can_be_wide()).units_in(along_k_ ? rows_ : depth);
+    const int left = along_k_ ? left_ - (slab_depth - depth) : left_;
+    if (can_be_wide()) {
+      ptx::cp_async_16(to, unit_, lines > 0 ? 2 * clamped(left, 8) : 0);
+    } else {
+      const std::int64_t step = pair_step();
+      const char* pair = unit_;
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        ptx::cp_async_4(to + i * threads * 4, pair, i < lines ? 2 * clamped(left, 2) : 0);
+        pair = ptx::add_s64(pair, step);
+      }
+    }
+  }
+
+  // Lines behind the last one are the last one again.
+  BWGEMM_DEVICE void load_elements(SlabWords& words) const {
     const std::int64_t step = pair_step();
     const bool is_pair = left_ > 1;
     const char* pair = unit_;
-    if (width_ > 1 && is_pair) {
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        if (i > 0) pair = ptx::add_s64_if(i < inside_, pair, step);
-        words.word[i] = ptx::ld_global(pair);
-      }
-    } else {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        if (i > 0) pair = ptx::add_s64_if(i < inside_, pair, step);
-        words.word[i] = ptx::ld_global_u16(pair);
-        ptx::ld_global_u16_over(words.second[i], is_pair, pair + 2);
-      }
+    for (int i = 0; i < 4; ++i) {
+      if (i > 0) pair = ptx::add_s64_if(i < inside_, pair, step);
+      words.word[i] = ptx::ld_global_u16(pair);
+      ptx::ld_global_u16_over(words.second[i], is_pair, pair + 2);
     }
   }
 
@@ -167,6 +207,7 @@ class SlabLoader {
   int rows_ = 0;
   int inside_ = 0;  // pairs of the thread in lines that exist
   int left_ = 0;    // elements from its column to the end of a line
+  std::uint32_t to_ = 0;  // from a slab's beginning to what the thread copies first
   const char* unit_ = nullptr;
 };
 
