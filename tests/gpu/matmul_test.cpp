@@ -169,20 +169,23 @@ std::vector<MatmulCase> odd_cases() {
   return cases;
 }
 
-// One operand lies in units of 16 bytes, the other begins anywhere. The last slab of k ends inside of
-// a unit, and it is an even one or an odd one, of which the main loop has code each.
+// One operand begins anywhere, the other lies in units of 16 bytes, of 4, or begins anywhere, too.
+// The last slab of k ends inside of a unit, and is the first or the second of a pair, which have
+// code each.
 std::vector<MatmulCase> mixed_cases() {
   std::vector<MatmulCase> cases;
-  for (const std::int64_t k : {45, 77})
-    for (const bwgemmOperation_t transa : {BWGEMM_OP_N, BWGEMM_OP_T})
-      for (const bwgemmOperation_t transb : {BWGEMM_OP_N, BWGEMM_OP_T})
-        for (const bool a_is_odd : {false, true}) {
-          const Dtype type = transb == BWGEMM_OP_N ? Dtype::bf16 : Dtype::f16;
-          GemmCase& gemm = cases.emplace_back(exact_case(type, cases.size() + 300)).gemm;
-          gemm.transa = transa, gemm.transb = transb;
-          gemm.m = a_is_odd ? 69 : 72, gemm.n = a_is_odd ? 72 : 69, gemm.k = k;
-          (a_is_odd ? gemm.a_displacement : gemm.b_displacement) = 1;
-        }
+  for (const std::int64_t k : {61, 93})
+    for (const int unit : {8, 2, 1})
+      for (const bwgemmOperation_t transa : {BWGEMM_OP_N, BWGEMM_OP_T})
+        for (const bwgemmOperation_t transb : {BWGEMM_OP_N, BWGEMM_OP_T})
+          for (const bool a_is_odd : {false, true}) {
+            const Dtype type = transb == BWGEMM_OP_N ? Dtype::bf16 : Dtype::f16;
+            GemmCase& gemm = cases.emplace_back(exact_case(type, cases.size() + 300)).gemm;
+            gemm.transa = transa, gemm.transb = transb;
+            gemm.m = a_is_odd ? 37 : 40, gemm.n = a_is_odd ? 40 : 37, gemm.k = k;
+            (a_is_odd ? gemm.a_displacement : gemm.b_displacement) = 1;
+            (a_is_odd ? gemm.b_displacement : gemm.a_displacement) = unit % 8;
+          }
   return cases;
 }
 

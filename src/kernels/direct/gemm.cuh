@@ -66,8 +66,8 @@ BWGEMM_DEVICE void multiply(const FragmentReader& a, const FragmentReader& b, st
 }
 
 // The product over `range`, whose first slab is where the loaders stand, of operands that cp.async
-// can copy. A slab is copied three turns before it is multiplied. Ends with a barrier after the last
-// read of shared memory.
+// can copy. A slab is copied three turns before it is multiplied. Ends with a barrier after the
+// last read of shared memory.
 BWGEMM_DEVICE void multiply_copied(const KernelParams& params, SlabRange range,
                                    SlabLoader& a_loader, SlabLoader& b_loader,
                                    const FragmentReader& a, const FragmentReader& b,
@@ -104,51 +104,59 @@ BWGEMM_DEVICE void multiply_copied(const KernelParams& params, SlabRange range,
   __syncthreads();
 }
 
-// The same of other operands. Slabs are loaded, stored and multiplied in pairs: the assembler has one
-// scoreboard for all loads of the loop, so a store waits for the youngest of them. Those of a pair are
-// issued before the pair ahead of it is multiplied.
-template <bool wide_a, bool wide_b>
-BWGEMM_DEVICE void multiply_loaded(const KernelParams& params, SlabRange range, SlabLoader& a_loader,
-                                 SlabLoader& b_loader, const FragmentReader& a,
-                                 const FragmentReader& b, std::uint32_t shared,
-                                 Accumulators& accumulators, Trace& trace) {
+// The same of operands of which one or both pass through registers. Slabs come in pairs: the
+// assembler has one scoreboard for all loads of the loop, so a store waits for the youngest of
+// them. Those of a pair are issued before the pair ahead of it is multiplied.
+template <bool copies_a, bool copies_b>
+BWGEMM_DEVICE void multiply_loaded(const KernelParams& params, SlabRange range,
+                                   SlabLoader& a_loader, SlabLoader& b_loader,
+                                   const FragmentReader& a, const FragmentReader& b,
+                                   std::uint32_t shared, Accumulators& accumulators, Trace& trace) {
+  constexpr int pair = slabs_held / 2, pair_bytes = pair * slabs_bytes;
   const int whole_slabs = static_cast<int>(params.k / slab_depth);
   const int rest = static_cast<int>(params.k % slab_depth);
-  constexpr int pair = slabs_held / 2;
   SlabWords a_words[pair] = {}, b_words[pair] = {};
-  std::uint32_t at = shared;
+  std::uint32_t now = 0;  // the half of the slabs' memory that is multiplied in this turn
 #pragma unroll 1
   for (int first = range.begin - pair; first < range.end; first += pair) {
-    const bool is_loaded = first >= range.begin;
+    const std::uint32_t here = shared + now;
+    now ^= pair_bytes;
+    const auto for_each = [&](int slab, auto&& act) {
 #pragma unroll
-    for (int i = 0; i < pair; ++i)
-      if (is_loaded && first + i < range.end) {
+      for (int i = 0; i < pair; ++i)
+        if (slab + i < range.end) act(i, slab + i < whole_slabs ? slab_depth : rest);
+    };
+    const bool multiplies = first >= range.begin;
+    if (multiplies)
+      for_each(first, [&](int i, int) {
         trace(TraceEvent::wait_full, first + i);
-        const std::uint32_t slabs = at + i * slabs_bytes;
-        SlabLoader::store<wide_a>(slabs, a_words[i], first + i < whole_slabs);
-        SlabLoader::store<wide_b>(slabs + slab_bytes, b_words[i], first + i < whole_slabs);
-      }
-#pragma unroll
-    for (int i = 0; i < pair; ++i) {
-      const int next = first + pair + i;
-      if (next < range.end) {
-        trace(TraceEvent::issue, next);
-        const int depth = next < whole_slabs ? slab_depth : rest;
-        a_loader.load<wide_a>(depth, a_words[i]);
-        b_loader.load<wide_b>(depth, b_words[i]);
-      }
+        if (!copies_a) a_loader.store(here + i * slabs_bytes, a_words[i]);
+        if (!copies_b) b_loader.store(here + i * slabs_bytes + slab_bytes, b_words[i]);
+      });
+    for_each(first + pair, [&](int i, int depth) {
+      trace(TraceEvent::issue, first + pair + i);
+      if (!copies_a) a_loader.load(depth, a_words[i]);
+      if (!copies_b) b_loader.load(depth, b_words[i]);
+    });
+    if (multiplies) {
+      if (copies_a || copies_b) ptx::cp_async_wait_group<0>();
+      // Orders stores and copies of this pair before its reads, reads of the pair before it before
+      // the copies below and the stores of the next turn.
+      __syncthreads();
     }
-    if (!is_loaded) continue;
-    // Orders these stores before the reads below, reads of the pair before this one before the stores
-    // that take its place.
-    __syncthreads();
-#pragma unroll
-    for (int i = 0; i < pair; ++i)
-      if (first + i < range.end) {
+    if (copies_a || copies_b) {
+      for_each(first + pair, [&](int i, int depth) {
+        const std::uint32_t to = shared + now + i * slabs_bytes;
+        if (copies_a) a_loader.copy(to, depth);
+        if (copies_b) b_loader.copy(to + slab_bytes, depth);
+      });
+      ptx::cp_async_commit_group();
+    }
+    if (multiplies)
+      for_each(first, [&](int i, int) {
         trace(TraceEvent::multiply, first + i);
-        multiply(a, b, at + i * slabs_bytes, params.input_type, accumulators);
-      }
-    at = shared + (at - shared + pair * slabs_bytes) % gated_at;
+        multiply(a, b, here + i * slabs_bytes, params.input_type, accumulators);
+      });
   }
   __syncthreads();
 }
@@ -208,18 +216,18 @@ BWGEMM_DEVICE void gemm(const KernelParams& params) {
       const char* const a_data = operand_at(params, a_loader, params.a, params.m, here.batch, 0);
       const char* const b_data =
           operand_at(params, b_loader, params.b, params.n, here.batch, shift);
-      const bool wide_a = a_loader.can_be_wide(), wide_b = b_loader.can_be_wide();
-      a_loader.seek(wide_a, a_data, row, k, here.batch, clipped(params.m - row, slab_rows));
-      b_loader.seek(wide_b, b_data, column, k, here.batch, clipped(params.n - column, slab_rows));
+      a_loader.seek(a_data, row, k, here.batch, clipped(params.m - row, slab_rows));
+      b_loader.seek(b_data, column, k, here.batch, clipped(params.n - column, slab_rows));
       accumulators = {};
       const auto run = [&](const auto& product) {
         product(params, range, a_loader, b_loader, a, b, shared, accumulators, trace);
       };
-      if (a_loader.can_be_copied() && b_loader.can_be_copied())
+      const bool copies_a = a_loader.can_be_copied(), copies_b = b_loader.can_be_copied();
+      if (copies_a && copies_b)
         run(multiply_copied);
-      else if (wide_a)
+      else if (copies_a)
         run(multiply_loaded<true, false>);
-      else if (wide_b)
+      else if (copies_b)
         run(multiply_loaded<false, true>);
       else
         run(multiply_loaded<false, false>);

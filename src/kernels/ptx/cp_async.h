@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cp.async: a thread's copies from global to shared memory, which arrive later, in groups. Addresses
-// are as aligned as the copy is long.
+// cp.async: a thread's copies from global to shared memory, which arrive later, in groups.
+// Addresses are as aligned as the copy is long.
 #pragma once
 
 #include "kernels/ptx/attributes.h"
