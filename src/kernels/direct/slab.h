@@ -96,10 +96,6 @@ class SlabLoader {
   }
 
  private:
-  BWGEMM_DEVICE bool is_wide() const {
-    return width_ == 8;
-  }
-
   // Elements per access, 0 where none are neighbours.
   BWGEMM_DEVICE int access_width(const void* data, std::int64_t rows, std::int64_t k,
                                  int batches) const {
@@ -109,6 +105,10 @@ class SlabLoader {
     alignment.add(2 * matrix_.batch_stride, batches);
     alignment.add(2 * line_stride(), along_k_ ? rows : k);
     return alignment.bytes() / 2;
+  }
+
+  BWGEMM_DEVICE bool is_wide() const {
+    return width_ == 8;
   }
 
   static BWGEMM_DEVICE int clamped(int left, int most) {
