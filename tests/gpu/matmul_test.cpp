@@ -170,11 +170,11 @@ std::vector<MatmulCase> odd_cases() {
 }
 
 // One operand begins anywhere, the other lies in units of 16 bytes, of 4, or begins anywhere, too.
-// The last slab of k ends inside of a unit, and is the first or the second of a pair, which have
-// code each.
+// Rows end inside of units, with no memory behind the last one. So does k, in the first or in the
+// second slab of a pair, which have code each; or it ends with a slab.
 std::vector<MatmulCase> mixed_cases() {
   std::vector<MatmulCase> cases;
-  for (const std::int64_t k : {61, 93})
+  for (const std::int64_t k : {61, 93, 64})
     for (const int unit : {8, 2, 1})
       for (const bwgemmOperation_t transa : {BWGEMM_OP_N, BWGEMM_OP_T})
         for (const bwgemmOperation_t transb : {BWGEMM_OP_N, BWGEMM_OP_T})
