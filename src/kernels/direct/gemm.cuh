@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel that serves every problem, on both architectures: ordinary loads of any alignment,
-// mma.sync, no workspace unless k is split. Persistent over units of (batch, tile, split).
+// The kernel that serves every problem, on both architectures: threads move operands of any
+// alignment, mma.sync, no workspace unless k is split. Persistent over units of (batch, tile,
+// split).
 //
 // Roles (256 threads)   all threads load, multiply (eight warps, 2x4, 32x16 each) and store
-// Shared memory         two slabs of A and two of B; between main loops the same bytes stage D;
+// Shared memory         four slabs of A and four of B; between main loops the same bytes stage D;
 //                       behind them the products of a gate's x
-// Timeline, per unit    k: store slab i-2 | load slab i to registers | multiply slab i-3, barrier
+// Timeline, per unit    k, operands at multiples of 4 bytes, a slab a turn:
+//                         slab i has arrived, barrier | copy slab i+3 | multiply slab i
+//                       k, others, two slabs a turn, of which registers take one operand or both:
+//                         store pair i | load pair i+1 | barrier | copy pair i+1 | multiply pair i
 //                       split: leave the partial tile in memory, arrive; the last CTA of the tile
 //                       adds all of them and continues, the others take their next unit
 //                       accumulators -> staging, barrier, C -> combine -> D, barrier
