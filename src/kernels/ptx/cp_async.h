@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // cp.async: a thread's copies from global to shared memory, which arrive later, in groups.
-// Addresses are as aligned as the copy is long.
+// Addresses are as aligned as the copy is long. L1 keeps what is read.
 #pragma once
 
 #include "kernels/ptx/attributes.h"
@@ -12,7 +12,7 @@ BWGEMM_DEVICE void cp_async_4(std::uint32_t to, const void* from) {
 }
 
 BWGEMM_DEVICE void cp_async_16(std::uint32_t to, const void* from) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
 
 // Reads `bytes` of the source; the rest of the copy is zeros.
@@ -22,7 +22,7 @@ BWGEMM_DEVICE void cp_async_4(std::uint32_t to, const void* from, int bytes) {
 }
 
 BWGEMM_DEVICE void cp_async_16(std::uint32_t to, const void* from, int bytes) {
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes)
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes)
                : "memory");
 }
 
