@@ -69,6 +69,8 @@ const Entry entries[] = {
     {"cluster_bytes_per_us", &costs.cluster_bytes_per_us, 0.3},
     {"direct_wide.latency_us", &costs.direct_wide.latency_us, 0.2},
     {"direct_wide.us", &costs.direct_wide.us, 0.2},
+    {"direct_pairs.latency_us", &costs.direct_pairs.latency_us, 0.3},
+    {"direct_pairs.us", &costs.direct_pairs.us, 0.3},
     {"direct_narrow.latency_us", &costs.direct_narrow.latency_us, 0.2},
     {"direct_narrow.us", &costs.direct_narrow.us, 0.2},
     {"direct_tile_us", &costs.direct_tile_us, 0.2},

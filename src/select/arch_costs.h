@@ -60,8 +60,9 @@ struct ArchCosts {
   double cluster_merge_us;       // a split tile whose slices are a cluster, its start included
   double register_stores_us;     // what of it consumers save that store D from registers
   double cluster_bytes_per_us;   // partial sums that its first CTA receives
-  WorkStep direct_wide;          // operands that can be read 16 bytes at a time
-  WorkStep direct_narrow;        // others
+  WorkStep direct_wide;          // both operands copied 16 bytes at a time
+  WorkStep direct_pairs;         // 4 bytes at a time
+  WorkStep direct_narrow;        // and read element by element
   double direct_tile_us;         // output of a direct CTA
   double direct_merge_us;        // adding one slice of one tile
   WorkStep warp_pairs;           // of a warp kernel, both operands read 4 bytes along k at a time
@@ -134,6 +135,7 @@ inline constexpr ArchCosts h200_costs = {
     .register_stores_us = 0.505,
     .cluster_bytes_per_us = 54e3,
     .direct_wide = {0.466, 0.34},
+    .direct_pairs = {0.769, 0.388},  // as the next: not told apart when they were fitted
     .direct_narrow = {0.769, 0.388},
     .direct_tile_us = 1.23,
     .direct_merge_us = 0.277,
@@ -206,6 +208,7 @@ inline constexpr ArchCosts b200_costs = {
     .register_stores_us = 0,
     .cluster_bytes_per_us = 1,         // not used
     .direct_wide = h200_costs.direct_wide,
+    .direct_pairs = h200_costs.direct_pairs,
     .direct_narrow = h200_costs.direct_narrow,
     .direct_tile_us = h200_costs.direct_tile_us,
     .direct_merge_us = h200_costs.direct_merge_us,

@@ -12,8 +12,17 @@
 namespace bwgemm {
 namespace {
 
-const WorkStep& direct_step(const Problem& problem, const ArchCosts& costs) {
-  return is_wide(problem.a) && is_wide(problem.b) ? costs.direct_wide : costs.direct_narrow;
+// A step of two operands that the kernel moves as this one (kernels/direct/slab.h).
+const WorkStep& direct_step(const Matrix& matrix, const ArchCosts& costs) {
+  constexpr int pair_bytes = 4;
+  if (is_wide(matrix)) return costs.direct_wide;
+  return begins_at_multiples(matrix, pair_bytes) && matrix.batch_stride % 2 == 0
+             ? costs.direct_pairs
+             : costs.direct_narrow;
+}
+WorkStep direct_step(const Problem& problem, const ArchCosts& costs) {
+  const WorkStep &a = direct_step(problem.a, costs), &b = direct_step(problem.b, costs);
+  return {(a.latency_us + b.latency_us) / 2, (a.us + b.us) / 2};
 }
 
 // Whether a warp kernel loads neighbours along k two at a time (kernels/warp/operand.h), in every

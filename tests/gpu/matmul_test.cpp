@@ -169,6 +169,27 @@ std::vector<MatmulCase> odd_cases() {
   return cases;
 }
 
+// One operand begins anywhere, the other lies in units of 16 bytes, of 4, or begins anywhere, too.
+// Rows end inside of units, with no memory behind the last one. So does k, in the first or in the
+// second slab of a pair, which have code each; or it ends with a slab.
+std::vector<MatmulCase> mixed_cases() {
+  std::vector<MatmulCase> cases;
+  for (const std::int64_t k : {61, 93, 64})
+    for (const int unit : {8, 2, 1})
+      for (const bwgemmOperation_t transa : {BWGEMM_OP_N, BWGEMM_OP_T})
+        for (const bwgemmOperation_t transb : {BWGEMM_OP_N, BWGEMM_OP_T})
+          for (const bool a_is_odd : {false, true}) {
+            const Dtype type = transb == BWGEMM_OP_N ? Dtype::bf16 : Dtype::f16;
+            GemmCase& gemm = cases.emplace_back(exact_case(type, cases.size() + 300)).gemm;
+            gemm.transa = transa, gemm.transb = transb;
+            gemm.m = gemm.n = 37, gemm.k = k;
+            gemm.nothing_behind = true;
+            (a_is_odd ? gemm.a_displacement : gemm.b_displacement) = 1;
+            (a_is_odd ? gemm.b_displacement : gemm.a_displacement) = unit % 8;
+          }
+  return cases;
+}
+
 class Matmul : public GpuTest {
  protected:
   void SetUp() override {
@@ -227,7 +248,8 @@ bool run(bwgemmHandle_t handle, MatmulOperands& operands) {
 TEST_F(Matmul, DirectServesEverything) {
   const Variable kernel("BWGEMM_FORCE_KERNEL", direct());
   const Handle handle;
-  for (const auto& cases : {fused_cases(Dtype::bf16), gated_cases(Dtype::f16), odd_cases()})
+  for (const auto& cases :
+       {fused_cases(Dtype::bf16), gated_cases(Dtype::f16), odd_cases(), mixed_cases()})
     for (const MatmulCase& matmul : cases) {
       MatmulOperands operands(matmul);
       EXPECT_TRUE(run(handle.get(), operands)) << matmul << bwgemmGetLastErrorString();

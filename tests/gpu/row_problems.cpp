@@ -53,7 +53,8 @@ constexpr Widths aligned{unit, unit, unit};
 // all residue classes.
 std::vector<Widths> widths(const KernelConfig& row, Memory memory) {
   if (moves_lines(row)) return {aligned, {1, unit, 3}, {unit, 3, 1}, {5, 7, 5}};
-  if (memory == Memory::any) return {aligned, {1, 2, 4}, {4, 1, 2}, {2, 4, 1}};
+  if (memory == Memory::any)
+    return {aligned, {1, 2, 4}, {4, 1, 2}, {2, 4, 1}, {unit, 1, 2}, {2, unit, 4}};
   if (memory == Memory::operand_lines) return {aligned, {unit, unit, 1}};
   return {aligned};
 }

@@ -170,6 +170,20 @@ TEST(CostOrder, ActivationsAlongMAreStagedSlowly) {
   EXPECT_GT(dot_over_direct(test::mk), 1.1 * dot_over_direct(test::kk));
 }
 
+// Each operand is moved as wide as it may.
+TEST(CostOrder, OneOddOperandDoesNotMakeTheOtherSlow) {
+  const auto with_lds = [](std::int64_t lda, std::int64_t ldb) {
+    Problem problem = problem_of(2048, 2048, 4096, test::kk);
+    problem.a.ld = lda, problem.b.ld = ldb;
+    return h200_us("bwgemm_sm90_b16_64x64x32_direct", problem);
+  };
+  const double wide = with_lds(4096, 4096), odd = with_lds(4097, 4097);
+  for (const double mixed : {with_lds(4097, 4096), with_lds(4096, 4097)}) {
+    EXPECT_LT(wide, mixed);
+    EXPECT_LT(mixed, odd);
+  }
+}
+
 // A tile of 160 columns leaves in five slices, one of 192 in three.
 TEST(CostOrder, ThinProductsCountTheirSlices) {
   const double of_five =

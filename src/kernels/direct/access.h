@@ -82,12 +82,4 @@ BWGEMM_DEVICE void store_shared(std::uint32_t address, const std::uint32_t* valu
     ptx::st_shared_u16(address, value[0]);
 }
 
-// The first `count` 16-bit elements of a unit that crosses the matrix's edge, into zeroed words.
-template <int bytes>
-BWGEMM_DEVICE void load_global_first(const char* address, int count, std::uint32_t* value) {
-#pragma unroll
-  for (int i = 0; i < bytes / 2; ++i)
-    if (i < count) value[i / 2] |= ptx::ld_global_u16(address + i * 2) << (i % 2 * 16);
-}
-
 }  // namespace bwgemm::direct

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel that serves every problem, on both architectures: ordinary loads of any alignment,
-// mma.sync, no workspace unless k is split. Persistent over units of (batch, tile, split).
+// The kernel that serves every problem, on both architectures: threads move operands of any
+// alignment, mma.sync, no workspace unless k is split. Persistent over units of (batch, tile,
+// split).
 //
 // Roles (256 threads)   all threads load, multiply (eight warps, 2x4, 32x16 each) and store
-// Shared memory         two slabs of A and two of B; between main loops the same bytes stage D;
+// Shared memory         four slabs of A and four of B; between main loops the same bytes stage D;
 //                       behind them the products of a gate's x
-// Timeline, per unit    k: store slab i-2 | load slab i to registers | multiply slab i-3, barrier
+// Timeline, per unit    k, operands at multiples of 4 bytes, a slab a turn:
+//                         slab i has arrived, barrier | copy slab i+3 | multiply slab i
+//                       k, others, two slabs a turn, of which registers take one operand or both:
+//                         store pair i | load pair i+1 | barrier | copy pair i+1 | multiply pair i
 //                       split: leave the partial tile in memory, arrive; the last CTA of the tile
 //                       adds all of them and continues, the others take their next unit
 //                       accumulators -> staging, barrier, C -> combine -> D, barrier
@@ -23,10 +27,10 @@
 
 namespace bwgemm::direct {
 
-inline constexpr int stage_bytes = 2 * slab_bytes;  // A, then B
-inline constexpr int stages = 2;
-static_assert(staging_bytes <= stages * stage_bytes);
-inline constexpr int gated_at = stages * stage_bytes;
+inline constexpr int slabs_bytes = 2 * slab_bytes;  // A, then B
+inline constexpr int slabs_held = 4;
+inline constexpr int gated_at = slabs_held * slabs_bytes;
+static_assert(staging_bytes <= gated_at);
 
 // Steps [begin, end) of the main loop that one split takes.
 struct SlabRange {
@@ -65,42 +69,100 @@ BWGEMM_DEVICE void multiply(const FragmentReader& a, const FragmentReader& b, st
   }
 }
 
-// The product over `range`, whose first slab is where the loaders stand. A slab is loaded three
-// turns before it is multiplied and stored one before. Ends with a barrier after the last read of
-// shared memory.
-template <bool wide>
-BWGEMM_DEVICE void run_main_loop(const KernelParams& params, SlabRange range, SlabLoader& a_loader,
-                                 SlabLoader& b_loader, const FragmentReader& a,
-                                 const FragmentReader& b, std::uint32_t shared,
-                                 Accumulators& accumulators, Trace& trace) {
+// The product over `range`, whose first slab is where the loaders stand, of operands that cp.async
+// can copy. A slab is copied three turns before it is multiplied. Ends with a barrier after the
+// last read of shared memory.
+BWGEMM_DEVICE void multiply_copied(const KernelParams& params, SlabRange range,
+                                   SlabLoader& a_loader, SlabLoader& b_loader,
+                                   const FragmentReader& a, const FragmentReader& b,
+                                   std::uint32_t shared, Accumulators& accumulators, Trace& trace) {
+  constexpr int ahead = slabs_held - 1;
+  const auto slabs_at = [shared](std::uint32_t slab) {
+    return shared + slab % slabs_held * slabs_bytes;
+  };
   const int whole_slabs = static_cast<int>(params.k / slab_depth);
   const int rest = static_cast<int>(params.k % slab_depth);
-  SlabWords a_words[stages] = {}, b_words[stages] = {};
 #pragma unroll 1
-  for (int first = range.begin - 3; first < range.end; first += stages)
-#pragma unroll
-    for (int turn = 0; turn < stages; ++turn) {
-      const int slab = first + turn, next = slab + 3;
-      const std::uint32_t free = shared + turn * stage_bytes;
-      const std::uint32_t filled = shared + (1 - turn) * stage_bytes;
-      if (slab + 1 >= range.begin) {
-        trace(TraceEvent::wait_full, slab + 1);
-        SlabLoader::store<wide>(free, a_words[turn]);
-        SlabLoader::store<wide>(free + slab_bytes, b_words[turn]);
-      }
-      if (next < range.end) {
-        trace(TraceEvent::issue, next);
-        const int depth = next < whole_slabs ? slab_depth : rest;
-        a_loader.load<wide>(depth, a_words[turn]);
-        b_loader.load<wide>(depth, b_words[turn]);
-      }
-      if (slab >= range.begin && slab < range.end) {
-        trace(TraceEvent::multiply, slab);
-        multiply(a, b, filled, params.input_type, accumulators);
-      }
-      // Orders these stores before the next reads, these reads before the next stores.
-      if (slab + 1 >= range.begin) __syncthreads();
+  for (int slab = range.begin - ahead; slab < range.end; ++slab) {
+    const int next = slab + ahead;
+    if (slab >= range.begin) {
+      trace(TraceEvent::wait_full, slab);
+      ptx::cp_async_wait_group<ahead - 1>();
+      // Orders copies of this slab before its reads, reads of the slab before it before the copies
+      // that take its place.
+      __syncthreads();
     }
+    if (next < range.end) {
+      trace(TraceEvent::issue, next);
+      const int depth = next < whole_slabs ? slab_depth : rest;
+      const std::uint32_t to = slabs_at(next);
+      a_loader.copy(to, depth);
+      b_loader.copy(to + slab_bytes, depth);
+    }
+    ptx::cp_async_commit_group();  // an empty one counts, too
+    if (slab >= range.begin) {
+      trace(TraceEvent::multiply, slab);
+      multiply(a, b, slabs_at(slab), params.input_type, accumulators);
+    }
+  }
+  __syncthreads();
+}
+
+// The same of operands of which one or both pass through registers. Slabs come in pairs: the
+// assembler has one scoreboard for all loads of the loop, so a store waits for the youngest of
+// them. Those of a pair are issued before the pair ahead of it is multiplied.
+template <bool copies_a, bool copies_b>
+BWGEMM_DEVICE void multiply_loaded(const KernelParams& params, SlabRange range,
+                                   SlabLoader& a_loader, SlabLoader& b_loader,
+                                   const FragmentReader& a, const FragmentReader& b,
+                                   std::uint32_t shared, Accumulators& accumulators, Trace& trace) {
+  constexpr int pair = slabs_held / 2, pair_bytes = pair * slabs_bytes;
+  const int whole_slabs = static_cast<int>(params.k / slab_depth);
+  const int rest = static_cast<int>(params.k % slab_depth);
+  SlabWords a_words[pair] = {}, b_words[pair] = {};
+  std::uint32_t now = 0;  // the half of the slabs' memory that is multiplied in this turn
+#pragma unroll 1
+  for (int first = range.begin - pair; first < range.end; first += pair) {
+    const std::uint32_t here = shared + now;
+    now ^= pair_bytes;
+    const auto for_each = [&](int slab, auto&& act) {
+#pragma unroll
+      for (int i = 0; i < pair; ++i)
+        if (slab + i < range.end) act(i, slab + i < whole_slabs ? slab_depth : rest);
+    };
+    const bool multiplies = first >= range.begin;
+    if (multiplies)
+      for_each(first, [&](int i, int) {
+        trace(TraceEvent::wait_full, first + i);
+        if (!copies_a) a_loader.store(here + i * slabs_bytes, a_words[i]);
+        if (!copies_b) b_loader.store(here + i * slabs_bytes + slab_bytes, b_words[i]);
+      });
+    for_each(first + pair, [&](int i, int depth) {
+      trace(TraceEvent::issue, first + pair + i);
+      if (!copies_a) a_loader.load(depth, a_words[i]);
+      if (!copies_b) b_loader.load(depth, b_words[i]);
+    });
+    if (multiplies) {
+      if (copies_a || copies_b) ptx::cp_async_wait_group<0>();
+      // Orders stores and copies of this pair before its reads, reads of the pair before it before
+      // the copies below and the stores of the next turn.
+      __syncthreads();
+    }
+    if (copies_a || copies_b) {
+      for_each(first + pair, [&](int i, int depth) {
+        const std::uint32_t to = shared + now + i * slabs_bytes;
+        if (copies_a) a_loader.copy(to, depth);
+        if (copies_b) b_loader.copy(to + slab_bytes, depth);
+      });
+      ptx::cp_async_commit_group();
+    }
+    if (multiplies)
+      for_each(first, [&](int i, int) {
+        trace(TraceEvent::multiply, first + i);
+        multiply(a, b, here + i * slabs_bytes, params.input_type, accumulators);
+      });
+  }
+  __syncthreads();
 }
 
 // Where an operand of the batch lies, of `rows` rows (or columns) and `shift` elements behind the
@@ -118,7 +180,7 @@ template <KernelConfig config>
 BWGEMM_DEVICE void gemm(const KernelParams& params) {
   static_assert(invalid_because(config) == nullptr);
   static_assert(config.tile == Tile{tile_rows, tile_columns, slab_depth});
-  alignas(1024) __shared__ std::uint8_t memory[stages * stage_bytes + staging_bytes];
+  alignas(1024) __shared__ std::uint8_t memory[gated_at + staging_bytes];
   const std::uint32_t shared = static_cast<std::uint32_t>(__cvta_generic_to_shared(memory));
 
   ptx::griddepcontrol_wait();  // what grids before this one wrote before anything is read
@@ -158,14 +220,21 @@ BWGEMM_DEVICE void gemm(const KernelParams& params) {
       const char* const a_data = operand_at(params, a_loader, params.a, params.m, here.batch, 0);
       const char* const b_data =
           operand_at(params, b_loader, params.b, params.n, here.batch, shift);
-      const bool wide = a_loader.can_be_wide() && b_loader.can_be_wide();
-      a_loader.seek(wide, a_data, row, k, here.batch, clipped(params.m - row, slab_rows));
-      b_loader.seek(wide, b_data, column, k, here.batch, clipped(params.n - column, slab_rows));
+      a_loader.seek(a_data, row, k, here.batch, clipped(params.m - row, slab_rows));
+      b_loader.seek(b_data, column, k, here.batch, clipped(params.n - column, slab_rows));
       accumulators = {};
-      if (wide)
-        run_main_loop<true>(params, range, a_loader, b_loader, a, b, shared, accumulators, trace);
+      const auto run = [&](const auto& product) {
+        product(params, range, a_loader, b_loader, a, b, shared, accumulators, trace);
+      };
+      const bool copies_a = a_loader.can_be_copied(), copies_b = b_loader.can_be_copied();
+      if (copies_a && copies_b)
+        run(multiply_copied);
+      else if (copies_a)
+        run(multiply_loaded<true, false>);
+      else if (copies_b)
+        run(multiply_loaded<false, true>);
       else
-        run_main_loop<false>(params, range, a_loader, b_loader, a, b, shared, accumulators, trace);
+        run(multiply_loaded<false, false>);
       if (!is_x) break;
       stage(shared + gated_at, accumulators);  // read behind the barrier after the second pass
     }

@@ -6,6 +6,7 @@
 
 #include "kernels/direct/access.h"
 #include "kernels/epilogue.h"
+#include "kernels/ptx/cp_async.h"
 #include "kernels/ptx/mma.h"
 #include "kernels/ptx/sync.h"
 
@@ -22,15 +23,14 @@ BWGEMM_DEVICE bool lines_along_k(const StridedMatrix& matrix) {
   return matrix.inner_stride == 1 || matrix.outer_stride != 1;
 }
 
-// A thread's part of a slab between its load and its store: eight elements of one line, or four
-// pairs. The second element of a pair has its own word until the store, because what joins them
-// would wait for the loads.
+// A thread's part of a slab between its loads and its stores: four pairs of neighbours. The second
+// element of a pair has its own word, because what joins them would wait for the loads.
 struct SlabWords {
   std::uint32_t word[4], second[4];
 };
 
-// Moves slabs of one operand from global memory through registers to shared memory: wide, which is
-// 16 bytes at a time, or in pairs of elements, which are loaded at once or one by one.
+// Moves slabs of one operand from global to shared memory. cp.async copies them, 16 bytes at a
+// time, which is wide, or a pair of elements; or they pass through registers element by element.
 // Past the last row of the matrix a slab holds any of its elements, since the sums there are not
 // written; past the last step of k it holds zeros.
 class SlabLoader {
@@ -46,49 +46,53 @@ class SlabLoader {
     width_ = access_width(data, rows, k, batches);
   }
 
-  BWGEMM_DEVICE bool can_be_wide() const { return width_ == 8; }
+  BWGEMM_DEVICE bool can_be_copied() const { return width_ > 1; }
 
   // Moves to the slab that starts at (row, k) of the matrix at `data`, with `rows` rows from there
   // to the matrix's edge.
-  BWGEMM_DEVICE void seek(bool wide, const void* data, std::int64_t row, std::int64_t k,
-                          std::int64_t batch, int rows) {
+  BWGEMM_DEVICE void seek(const void* data, std::int64_t row, std::int64_t k, std::int64_t batch,
+                          int rows) {
     rows_ = rows;
-    const UnitMap at = units(wide);
-    const int last = along_k_ ? rows - 1 : (rows - 1) & (wide ? ~7 : ~1);
+    const UnitMap at = units();
+    const int last = along_k_ ? rows - 1 : (rows - 1) & (is_wide() ? ~7 : ~1);
     const int line = along_k_ && at.line > last ? last : at.line;
     const int column = !along_k_ && at.column > last ? last : at.column;
     inside_ = along_k_ ? at.units_in(rows) : 4;
     left_ = (along_k_ ? slab_depth : rows) - column;
+    to_ = swizzled(ptx::tid_x() * (is_wide() ? 16 : 4), swizzle_row_bytes);
     unit_ = static_cast<const char*>(data) +
             2 * (batch * matrix_.batch_stride + row * matrix_.outer_stride +
                  k * matrix_.inner_stride + line * line_stride() + column * along_stride());
   }
 
-  // Starts the loads of the slab, of which `depth` steps of k exist, and moves to the next one.
-  // `words`: zeros, or what the thread stored of an earlier slab.
-  template <bool wide>
-  BWGEMM_DEVICE void load(int depth, SlabWords& words) {
-    if (depth < slab_depth || (!wide && width_ == 0))
-      load_part<wide>(depth, words);
-    else if constexpr (wide)
-      load_global<16>(unit_, words.word);
+  // Starts copies of the slab, of which `depth` steps of k exist, to a 1024-byte aligned shared
+  // address, and moves to the next slab.
+  BWGEMM_DEVICE void copy(std::uint32_t slab, int depth) {
+    if (depth < slab_depth || left_ < (is_wide() ? 8 : 2))
+      copy_part(slab + to_, depth);
+    else if (is_wide())
+      ptx::cp_async_16(slab + to_, unit_);
     else
-      load_pairs(words);
+      copy_pairs(slab + to_);
+    unit_ += 2 * slab_depth * matrix_.inner_stride;
+  }
+
+  // Starts loads of the slab to registers, and moves to the next one. `words`: zeros, or what the
+  // thread stored of an earlier slab.
+  BWGEMM_DEVICE void load(int depth, SlabWords& words) {
+    if (depth < slab_depth || width_ == 0)
+      load_part(depth, words);
+    else
+      load_whole(words);
     unit_ += 2 * slab_depth * matrix_.inner_stride;
   }
 
   // Writes a loaded slab to a 1024-byte aligned shared address.
-  template <bool wide>
-  BWGEMM_DEVICE static void store(std::uint32_t slab, const SlabWords& words) {
-    if constexpr (wide) {
-      store_shared<16>(slab + swizzled(ptx::tid_x() * 16, swizzle_row_bytes), words.word);
-    } else {
-      const std::uint32_t first = slab + swizzled(ptx::tid_x() * 4, swizzle_row_bytes);
-      static_assert(threads * 4 % 1024 == 0);  // so the pairs of a thread swizzle alike
+  BWGEMM_DEVICE void store(std::uint32_t slab, const SlabWords& words) const {
+    static_assert(threads * 4 % 1024 == 0);  // so the pairs of a thread swizzle alike
 #pragma unroll
-      for (int i = 0; i < 4; ++i)
-        ptx::st_shared(first + i * threads * 4, words.word[i] + (words.second[i] << 16));
-    }
+    for (int i = 0; i < 4; ++i)
+      ptx::st_shared(slab + to_ + i * threads * 4, words.word[i] + (words.second[i] << 16));
   }
 
  private:
@@ -100,8 +104,15 @@ class SlabLoader {
     alignment.add(data);
     alignment.add(2 * matrix_.batch_stride, batches);
     alignment.add(2 * line_stride(), along_k_ ? rows : k);
-    if (!along_k_ && rows % 8 != 0) alignment.bits |= 8;  // 16 bytes would cross a line's end
     return alignment.bytes() / 2;
+  }
+
+  BWGEMM_DEVICE bool is_wide() const {
+    return width_ == 8;
+  }
+
+  static BWGEMM_DEVICE int clamped(int left, int most) {
+    return left < 0 ? 0 : left < most ? left : most;
   }
 
   BWGEMM_DEVICE std::int64_t along_stride() const {
@@ -113,51 +124,64 @@ class SlabLoader {
   BWGEMM_DEVICE std::int64_t pair_step() const {
     return 2 * line_stride() * (along_k_ ? threads / 16 : threads / 32);
   }
-  BWGEMM_DEVICE UnitMap units(bool wide) const {
-    return UnitMap(ptx::tid_x(), wide ? 8 : 2, along_k_ ? 5 : 6);
+  BWGEMM_DEVICE UnitMap units() const {
+    return UnitMap(ptx::tid_x(), is_wide() ? 8 : 2, along_k_ ? 5 : 6);
   }
 
-  // Pairs behind the last line are the last one again.
-  BWGEMM_DEVICE void load_pairs(SlabWords& words) const {
+  // Lines behind the last one are the last one again.
+  BWGEMM_DEVICE void copy_pairs(std::uint32_t to) const {
     const std::int64_t step = pair_step();
-    const bool is_pair = left_ > 1;
     const char* pair = unit_;
-    if (width_ > 1 && is_pair) {
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        if (i > 0) pair = ptx::add_s64_if(i < inside_, pair, step);
-        words.word[i] = ptx::ld_global(pair);
-      }
+    for (int i = 0; i < 4; ++i) {
+      if (i > 0) pair = ptx::add_s64_if(i < inside_, pair, step);
+      ptx::cp_async_4(to + i * threads * 4, pair);
+    }
+  }
+
+  // What exists of the thread's units, and zeros.
+  BWGEMM_DEVICE void copy_part(std::uint32_t to, int depth) const {
+    const int lines = units().units_in(along_k_ ? rows_ : depth);
+    const int left = along_k_ ? left_ - (slab_depth - depth) : left_;
+    if (is_wide()) {
+      ptx::cp_async_16(to, unit_, lines > 0 ? 2 * clamped(left, 8) : 0);
     } else {
+      const std::int64_t step = pair_step();
+      const char* pair = unit_;
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        if (i > 0) pair = ptx::add_s64_if(i < inside_, pair, step);
-        words.word[i] = ptx::ld_global_u16(pair);
-        ptx::ld_global_u16_over(words.second[i], is_pair, pair + 2);
+        ptx::cp_async_4(to + i * threads * 4, pair, i < lines ? 2 * clamped(left, 2) : 0);
+        pair = ptx::add_s64(pair, step);
       }
     }
   }
 
-  // Element by element, with any distance between them.
-  template <bool wide>
+  // Lines behind the last one are the last one again.
+  BWGEMM_DEVICE void load_whole(SlabWords& words) const {
+    const std::int64_t step = pair_step();
+    const bool is_pair = left_ > 1;
+    const char* pair = unit_;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      if (i > 0) pair = ptx::add_s64_if(i < inside_, pair, step);
+      words.word[i] = ptx::ld_global_u16(pair);
+      ptx::ld_global_u16_over(words.second[i], is_pair, pair + 2);
+    }
+  }
+
+  // Any distance between elements.
   BWGEMM_DEVICE void load_part(int depth, SlabWords& words) const {
-    const UnitMap at = units(wide);
+    const UnitMap at = units();
     const int inside = at.units_in(along_k_ ? rows_ : depth);
     const int left = (along_k_ ? depth : rows_) - at.column;
-    if constexpr (wide) {
+    const std::int64_t step = pair_step();
+    const char *first = unit_, *second = unit_ + 2 * along_stride();
 #pragma unroll
-      for (int i = 0; i < 4; ++i) words.word[i] = 0;
-      load_global_first<16>(unit_, inside > 0 ? left : 0, words.word);
-    } else {
-      const std::int64_t step = pair_step();
-      const char *first = unit_, *second = unit_ + 2 * along_stride();
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        words.word[i] = ptx::ld_global_u16_if(i < inside && left > 0, first);
-        words.second[i] = ptx::ld_global_u16_if(i < inside && left > 1, second);
-        first = ptx::add_s64(first, step);
-        second = ptx::add_s64(second, step);
-      }
+    for (int i = 0; i < 4; ++i) {
+      words.word[i] = ptx::ld_global_u16_if(i < inside && left > 0, first);
+      words.second[i] = ptx::ld_global_u16_if(i < inside && left > 1, second);
+      first = ptx::add_s64(first, step);
+      second = ptx::add_s64(second, step);
     }
   }
 
@@ -165,8 +189,9 @@ class SlabLoader {
   bool along_k_;
   int width_;
   int rows_ = 0;
-  int inside_ = 0;  // pairs of the thread in lines that exist
-  int left_ = 0;    // elements from its column to the end of a line
+  int inside_ = 0;        // pairs of the thread in lines that exist
+  int left_ = 0;          // elements from its column to the end of a line
+  std::uint32_t to_ = 0;  // from a slab's beginning to what the thread copies first
   const char* unit_ = nullptr;
 };
 
