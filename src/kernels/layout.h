@@ -316,7 +316,7 @@ inline constexpr int threads = 256;
 
 constexpr const char* invalid_because(const KernelConfig& config) {
   if (config.tile != Tile{64, 64, 32}) return "tile must be 64x64x32";
-  if (config.ctas_per_sm != 2) return "2 CTAs per multiprocessor: 128 registers, 32 KiB each";
+  if (config.ctas_per_sm != 2) return "2 CTAs per multiprocessor: 128 registers, 48 KiB each";
   if (config.cluster.size() != 1) return "cluster must be 1x1";
   return nullptr;
 }

@@ -6,7 +6,6 @@
 #include "kernels/layout.h"
 #include "kernels/params.h"
 #include "kernels/ptx/global_memory.h"
-#include "kernels/ptx/shared_memory.h"
 
 namespace bwgemm::direct {
 
@@ -68,18 +67,6 @@ BWGEMM_DEVICE void store_global(void* address, const std::uint32_t* value) {
     ptx::st_global(address, value[0]);
   else
     ptx::st_global_u16(address, value[0]);
-}
-
-template <int bytes>
-BWGEMM_DEVICE void store_shared(std::uint32_t address, const std::uint32_t* value) {
-  if constexpr (bytes == 16)
-    ptx::st_shared_v4(address, value[0], value[1], value[2], value[3]);
-  else if constexpr (bytes == 8)
-    ptx::st_shared_v2(address, value[0], value[1]);
-  else if constexpr (bytes == 4)
-    ptx::st_shared(address, value[0]);
-  else
-    ptx::st_shared_u16(address, value[0]);
 }
 
 }  // namespace bwgemm::direct

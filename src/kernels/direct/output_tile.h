@@ -5,6 +5,7 @@
 
 #include "kernels/direct/access.h"
 #include "kernels/epilogue.h"
+#include "kernels/ptx/shared_memory.h"
 #include "kernels/ptx/sync.h"
 #include "kernels/raster.h"
 

@@ -8,6 +8,7 @@
 #include "kernels/epilogue.h"
 #include "kernels/ptx/cp_async.h"
 #include "kernels/ptx/mma.h"
+#include "kernels/ptx/shared_memory.h"
 #include "kernels/ptx/sync.h"
 
 namespace bwgemm::direct {
