@@ -54,8 +54,8 @@ typedef struct bwgemmMatmulDesc_t {
  * float:
  *   x = alpha * sum                         one rounding
  *   x = x * rowScale[i] * columnScale[j]    one each; the scale along D's contiguous dimension last
- *   x = x + beta * C[i,j]                   one fused multiply-add
  *   x = x + bias[i or j]                    one rounding
+ *   x = x + beta * C[i,j]                   one fused multiply-add
  *   aux[i,j] = x                            with BWGEMM_AUX_STORE
  *   D[i,j] = activation(x)                  by default
  *   D[i,j] = x * activation'(aux[i,j])      with BWGEMM_AUX_DERIVATIVE; relu'(0) is 0

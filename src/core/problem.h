@@ -63,7 +63,7 @@ struct Vector {
 };
 
 // What is done with P = alpha*A*B before it is D, in this order, in float:
-//   x = P[i,j] * row_scale[i] * column_scale[j] + beta * C[i,j] + row_bias[i] + column_bias[j]
+//   x = P[i,j] * row_scale[i] * column_scale[j] + row_bias[i] + column_bias[j] + beta * C[i,j]
 //   aux[i,j] = x, where aux is written
 //   D[i,j] = activation(x), or with a gate one of two columns, or with `differentiates`
 //   x * activation'(aux[i,j]), where aux is read.

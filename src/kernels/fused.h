@@ -61,7 +61,7 @@ class Fused {
   // register on all.
   template <class ReadStaged>
   BWGEMM_DEVICE void add_operands(Values& x, const ReadStaged& read_staged_c) const {
-    scale(x);
+    apply_vectors(x);
     if (scaling_.reads_c()) {
       Values c;
       if (has(operation::loads_c))
@@ -73,7 +73,6 @@ class Fused {
                 __fmaf_rn(scaling_.beta, c[i].high, x[i].high)};
       });
     }
-    add_biases(x);
     if (has(operation::writes_aux)) store(fused_.aux, has(operation::aux_f32), x);
   }
 

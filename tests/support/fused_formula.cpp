@@ -123,8 +123,8 @@ Value linear(const Terms& terms, double sum, double magnitude) {
   const bool is_empty = terms.k == 0 || terms.alpha == 0;
   Value x = is_empty ? Value{0, 0} : times(accumulated(terms, sum, magnitude), {terms.alpha, 0});
   x = scaled(x, terms.row_scale, terms.column_scale);
-  if (terms.beta != 0) x = plus(x, static_cast<double>(terms.beta) * terms.c);
-  return plus(x, terms.bias);
+  x = plus(x, terms.bias);
+  return terms.beta != 0 ? plus(x, static_cast<double>(terms.beta) * terms.c) : x;
 }
 
 Value activated(bwgemmActivation_t activation, const Value& x) {

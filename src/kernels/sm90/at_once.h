@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // AtOnce: fused operations that read no matrix (scales, biases, activation, gate), applied in place
-// to all accumulators of a consumer thread. The tile is then written like that of a plain product.
+// to all accumulators of a consumer thread. The tile is then written like that of a plain product,
+// which may add a C like D to scales and biases.
 // Operations that read a matrix go part by part (sm90/slices.h), because accumulators leave enough
 // registers for a part of a matrix only. That takes a few times as many instructions.
 #pragma once
@@ -51,7 +52,10 @@ class AtOnce {
   BWGEMM_DEVICE static bool serves(std::uint32_t operations, const Scaling& scaling) {
     constexpr std::uint32_t matrices =
         operation::loads_c | operation::writes_aux | operation::reads_aux;
-    if (scaling.reads_c() || (operations & matrices) != 0) return false;
+    constexpr std::uint32_t curves = operation::relu | operation::sigmoid | operation::erf;
+    if ((operations & matrices) != 0) return false;
+    // C that lies in the staging buffers is added where the tile is written.
+    if (scaling.reads_c()) return (operations & (curves | operation::gate)) == 0;
     if ((operations & operation::gate) == 0) return true;
     // Vectors of x and y lie as the gate has it, and so do rows of x and y.
     return gates_columns(config) && (operations & operation::reads_vectors) == 0;

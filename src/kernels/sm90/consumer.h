@@ -248,7 +248,7 @@ BWGEMM_DEVICE void run_consumer(const Params<config>& params, const Cta<config>&
           }
         AtOnce<config>(params, operations, scaling.alpha)
             .apply(accumulators, row, column, tile.batch);
-        left = {1, 0};
+        left = {1, scaling.beta};
       }
       if (has_output_role)
         writer.write_tile(accumulators, left, (operations & operation::gate) != 0);
