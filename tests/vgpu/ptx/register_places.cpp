@@ -60,22 +60,29 @@ void place_registers(Program& program, std::span<const RegisterUse> uses) {
   std::vector<std::vector<const Register*>> ends(program.code.size());
   std::unordered_map<std::uint32_t, std::uint32_t> places;
   std::uint32_t end = 0;
+  const auto take = [&](const Register& one) {
+    places[one.offset] = end;
+    end += one.bytes * warp_lanes;
+  };
+  for (const Register& one : registers)
+    if (!one.lives_in_block) take(one);
+  program.junk_bytes = end;
   Free free;
   std::uint32_t passed = 0;
   for (const Register& one : registers) {
+    if (!one.lives_in_block) continue;
     // A place is free behind the last instruction that names it, not during it.
     for (; passed < one.first; ++passed)
       for (const Register* over : ends[passed])
         free_for(free, *over).push_back(places[over->offset]);
     std::vector<std::uint32_t>& candidates = free_for(free, one);
-    if (one.lives_in_block && !candidates.empty()) {
+    if (candidates.empty()) {
+      take(one);
+    } else {
       places[one.offset] = candidates.back();
       candidates.pop_back();
-    } else {
-      places[one.offset] = end;
-      end += one.bytes * warp_lanes;
     }
-    if (one.lives_in_block) ends[one.last].push_back(&one);
+    ends[one.last].push_back(&one);
   }
   program.register_bytes = end;
   const auto place = [&](Operand& operand) {
