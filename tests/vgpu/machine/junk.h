@@ -14,11 +14,13 @@ class Junk {
  public:
   explicit Junk(std::uint64_t seed);
 
+  static constexpr std::size_t line = 64, period = 128 * line;  // small enough to stay in the cache
+
   // Other bytes each time.
   void fill(std::byte* to, std::size_t bytes);
+  const std::byte* next() { return &bytes_[random_() % (period / line) * line]; }  // a period
 
  private:
-  static constexpr std::size_t line = 64, period = 128 * line;  // small enough to stay in the cache
 
   std::minstd_rand random_;
   // Twice the same: any offset begins a whole period.
