@@ -40,6 +40,10 @@ class GlobalShadow {
 
   void read(const GlobalAccess& access, std::uint64_t address, std::uint32_t bytes);
   void write(const GlobalAccess& access, std::uint64_t address, std::uint32_t bytes);
+  // What is known of the address is needed soon.
+  void prefetch(std::uint64_t address) {
+    if (enabled()) __builtin_prefetch(&line_of(address >> granule_shift_), 1);
+  }
   // By the async proxy, ordered by `order`; lasts until (entity, time) of the access's cluster.
   void async_read(const GlobalAccess& access, std::uint64_t address, std::uint32_t bytes,
                   Entity entity, Time time);
