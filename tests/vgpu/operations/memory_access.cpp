@@ -19,7 +19,10 @@ const std::vector<Operand>& vector_of(Warp& warp, const Instruction& instruction
 void spread(Warp& warp, const Operand& operand, std::uint32_t bytes, const std::byte* from,
             LaneMask mask) {
   const auto into = [&](auto value) {
-    std::memcpy(&value, from, bytes);
+    if (bytes == sizeof value)
+      std::memcpy(&value, from, sizeof value);
+    else
+      std::memcpy(&value, from, bytes);
     auto* d = lanes<decltype(value)>(warp, operand);
     over_lanes(mask, [&](int lane) { d[lane] = value; });
   };
