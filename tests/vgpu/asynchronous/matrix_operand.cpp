@@ -152,20 +152,19 @@ bool judge_lines(Cta& cta, const MatrixOperand& operand, std::uint32_t first, st
   if (!cta.shadow.enabled()) return false;
   SharedShadow::Judged judged;
   bool are_fine = true;
-  const bool are_lines =
-      operand.for_each_line(first, rows, [&](std::uint32_t line) {
-        const std::uint32_t offset = line * SharedShadow::line_bytes;
-        are_fine = are_fine && offset >= shared_base &&
-                   offset + SharedShadow::line_bytes <= cta.shared.size() &&
-                   cta.shadow.is_whole(offset);
-        if (!are_fine) return;
-        if (!cta.shadow.is_judged(offset, judged))
-          are_fine = cta.shadow.may_read_whole(reader.access, offset, reader.order,
-                                               reader.async_order, reader.unwritten, judged);
-        if (!are_fine) return;
-        cta.shared.reach(offset, SharedShadow::line_bytes);
-        cta.shadow.keep_until(offset, 1, reader.entity, reader.time);
-      });
+  const bool are_lines = operand.for_each_line(first, rows, [&](std::uint32_t line) {
+    const std::uint32_t offset = line * SharedShadow::line_bytes;
+    are_fine = are_fine && offset >= shared_base &&
+               offset + SharedShadow::line_bytes <= cta.shared.size() &&
+               cta.shadow.is_whole(offset);
+    if (!are_fine) return;
+    if (!cta.shadow.is_judged(offset, judged))
+      are_fine = cta.shadow.may_read_whole(reader.access, offset, reader.order, reader.async_order,
+                                           reader.unwritten, judged);
+    if (!are_fine) return;
+    cta.shared.reach(offset, SharedShadow::line_bytes);
+    cta.shadow.keep_until(offset, 1, reader.entity, reader.time);
+  });
   return are_lines && are_fine;
 }
 

@@ -231,11 +231,13 @@ void SharedShadow::reduce_async(const Access& access, std::uint32_t offset, std:
   reduce(access, offset, bytes, now, State::async_reduced);
 }
 
-const SharedShadow::Objection* SharedShadow::objection_to_async_read(
-    const Access& access, const Granule& granule, const Clock& order, const Clock& async_order,
-    Unwritten unwritten) const {
-  static constexpr Objection before_phase{
-      "race", "without having waited for the mbarrier phase of", true},
+const SharedShadow::Objection* SharedShadow::objection_to_async_read(const Access& access,
+                                                                     const Granule& granule,
+                                                                     const Clock& order,
+                                                                     const Clock& async_order,
+                                                                     Unwritten unwritten) const {
+  static constexpr Objection before_phase{"race", "without having waited for the mbarrier phase of",
+                                          true},
       during_write{"race", "while they are written by", true},
       unwritten_bytes{"uninitialised-shared", "of bytes that were never written", false},
       of_barrier{"barrier-access", "of a live mbarrier", false},

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vgpu/machine/chance.h"
 
-#include <random>
-
 #include <gtest/gtest.h>
+#include <random>
 
 namespace bwgemm::vgpu {
 namespace {

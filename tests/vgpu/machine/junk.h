@@ -21,7 +21,6 @@ class Junk {
   const std::byte* next() { return &bytes_[random_() % (period / line) * line]; }  // a period
 
  private:
-
   std::minstd_rand random_;
   // Twice the same: any offset begins a whole period.
   alignas(line) std::array<std::byte, 2 * period> bytes_;

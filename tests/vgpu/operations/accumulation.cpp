@@ -125,13 +125,13 @@ float sum_of_specials(const Accumulation& how, float sum, const float* a, const 
   return std::isnan(special) ? float_from_bits(how.nan) : special;
 }
 
-// The usual case of accumulate_all: sums cut toward zero in one group. A stripe of columns at a time,
-// in whole units of the last bit that is kept: 32 bits hold the sum of eight products and an addend.
-// A product of two numbers of at most 12 bits is exact in f32, or so small that it is cut to zero,
-// if the largest is near one. Junk is not: it goes the longer way, in f64.
+// The usual case of accumulate_all: sums cut toward zero in one group. A stripe of columns at a
+// time, in whole units of the last bit that is kept: 32 bits hold the sum of eight products and an
+// addend. A product of two numbers of at most 12 bits is exact in f32, or so small that it is cut
+// to zero, if the largest is near one. Junk is not: it goes the longer way, in f64.
 constexpr std::uint32_t stripe = 32, together = 8, most_parts = most_depth / together;
 constexpr int most_fraction_bits = 26, near_least = -90, near_most = 125;  // exponents
-constexpr std::int32_t all_zeros = -500;      // below the exponent of any product
+constexpr std::int32_t all_zeros = -500;     // below the exponent of any product
 constexpr std::int32_t of_nothing = -10000;  // an exponent that counts beside no other
 
 struct Alignment {
@@ -249,15 +249,16 @@ inline double scale_of(const Alignment& how, std::int32_t exponent) {
       std::uint32_t sum = 0;
 #pragma GCC unroll 8
       for (std::uint32_t k = 0; k < together; ++k)
-        sum += static_cast<std::uint32_t>(
-            static_cast<std::int32_t>(of_a[k] * of_b[k][j] * scales[j]));
+        sum +=
+            static_cast<std::uint32_t>(static_cast<std::int32_t>(of_a[k] * of_b[k][j] * scales[j]));
       units[j] = sum;
     }
     for (std::uint32_t j = 0; j < stripe; ++j) sums[j] += static_cast<std::int32_t>(units[j]);
   }
 }
 
-// A sum below the normal numbers comes out as NaN. Where A, B or D are not finite, the result is any.
+// A sum below the normal numbers comes out as NaN. Where A, B or D are not finite, the result is
+// any.
 __attribute__((target_clones("avx512f", "avx2", "default"))) void accumulate_row(
     const Alignment& how, const float* d, const RowOfA& a, const Columns& b, std::uint32_t parts,
     float* __restrict__ result) {
@@ -409,8 +410,8 @@ float accumulate(const Accumulation& how, MmaElement element, float sum, const f
 void accumulate_all(const Accumulation& how, MmaElement element, std::span<const RowOfSums> rows,
                     Rows<const float> b, std::uint32_t columns, std::uint32_t depth) {
   const bool is_usual = !how.in_turn && how.fraction_bits <= most_fraction_bits &&
-                        how.group >= depth && how.addend_first && !how.normalises &&
-                        !how.flushes && !how.zero_counts && !how.keeps_minus_zero &&
+                        how.group >= depth && how.addend_first && !how.normalises && !how.flushes &&
+                        !how.zero_counts && !how.keeps_minus_zero &&
                         how.cut == Accumulation::Cut::toward_zero &&
                         how.rounding == Accumulation::Rounding::toward_zero;
   if (is_usual) return accumulate_usual(how, element, rows, b, columns, depth);

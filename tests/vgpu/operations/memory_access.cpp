@@ -80,13 +80,11 @@ template <class T>
 void move_lanes(T* registers, std::byte* const* memory, std::size_t offset, LaneMask mask,
                 bool stores) {
   if (stores)
-    for_each_lane(mask, [&](int lane) {
-      std::memcpy(memory[lane] + offset, &registers[lane], sizeof(T));
-    });
+    for_each_lane(
+        mask, [&](int lane) { std::memcpy(memory[lane] + offset, &registers[lane], sizeof(T)); });
   else
-    for_each_lane(mask, [&](int lane) {
-      std::memcpy(&registers[lane], memory[lane] + offset, sizeof(T));
-    });
+    for_each_lane(
+        mask, [&](int lane) { std::memcpy(&registers[lane], memory[lane] + offset, sizeof(T)); });
 }
 
 void move_vectors(Warp& warp, const Instruction& instruction, std::byte* const* memory,
@@ -188,9 +186,8 @@ Step store_global(Warp& warp, const Instruction& instruction, LaneMask mask) {
   move_vectors(warp, instruction, memory, mask, true);
   if (!ordering.strong) return Step::next;
   const View released = ordering.releases ? warp.release(mask) : View();
-  for_each_lane(mask, [&](int lane) {
-    publish(warp, 1u << lane, places.of[lane], ordering, released);
-  });
+  for_each_lane(mask,
+                [&](int lane) { publish(warp, 1u << lane, places.of[lane], ordering, released); });
   return Step::next;
 }
 
