@@ -121,8 +121,10 @@ double slope_error(bwgemmActivation_t activation) {
 
 Value linear(const Terms& terms, double sum, double magnitude) {
   const bool is_empty = terms.k == 0 || terms.alpha == 0;
-  Value x = is_empty ? Value{0, 0} : times(accumulated(terms, sum, magnitude), {terms.alpha, 0});
-  x = scaled(x, terms.row_scale, terms.column_scale);
+  Value x = is_empty ? Value{0, 0} : accumulated(terms, sum, magnitude);
+  if (!is_empty && terms.alpha != 1) x = times(x, {terms.alpha, 0});
+  if (terms.row_scale != 1 || terms.column_scale != 1)
+    x = scaled(x, terms.row_scale, terms.column_scale);
   x = plus(x, terms.bias);
   return terms.beta != 0 ? plus(x, static_cast<double>(terms.beta) * terms.c) : x;
 }

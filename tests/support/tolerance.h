@@ -23,6 +23,7 @@ namespace detail {
 // One multiply, one fused multiply-add, one rounding. The contract leaves open which of the two
 // products is the fused one.
 inline float scaled(float sum, float alpha, float beta, float c, bool fuse_alpha, Dtype type) {
+  if (alpha == 1 && beta == 0 && c == 0) return rounded_to(type, sum + 0.0f);  // the usual case
   const float value = fuse_alpha ? std::fma(alpha, sum, beta * c) : std::fma(beta, c, alpha * sum);
   return rounded_to(type, value);
 }

@@ -10,11 +10,10 @@ namespace {
 // Between allocations, and what an allocation's address is a multiple of at least. As large as a
 // kernel's wildest plausible overrun by a row or two.
 constexpr std::uint64_t red_zone = 1 << 20;
-constexpr std::size_t word_bits = 64;
 
 // Calls visit(word, mask) for the bits [first, first + count) of a bit array.
 template <class Visit>
-void for_each_word(std::size_t first, std::size_t count, Visit visit) {
+void for_each_word(std::size_t first, std::size_t count, std::size_t word_bits, Visit visit) {
   const std::size_t end = first + count;
   while (first < end) {
     const std::size_t offset = first % word_bits;
@@ -37,18 +36,21 @@ Allocation::Allocation(std::uint64_t address, std::size_t bytes)
 }
 
 Allocation::Allocation(std::uint64_t address, std::size_t bytes, std::byte* host)
-    : address_(address), size_(bytes), bytes_(host) {}
+    : address_(address), size_(bytes), bytes_(host), all_written_(true) {}
 
 void Allocation::mark_initialised(std::uint64_t address, std::size_t bytes) {
-  if (written_.empty()) return;
-  for_each_word(address - address_, bytes,
+  if (all_written_) return;
+  if (bytes == size_) {
+    all_written_ = true;
+    return;
+  }
+  for_each_word(address - address_, bytes, word_bits,
                 [&](std::size_t word, std::uint64_t mask) { written_[word] |= mask; });
 }
 
-bool Allocation::is_initialised(std::uint64_t address, std::size_t bytes) const {
-  if (written_.empty()) return true;
+bool Allocation::are_written(std::size_t first, std::size_t bytes) const {
   bool all = true;
-  for_each_word(address - address_, bytes, [&](std::size_t word, std::uint64_t mask) {
+  for_each_word(first, bytes, word_bits, [&](std::size_t word, std::uint64_t mask) {
     all &= (written_[word] & mask) == mask;
   });
   return all;

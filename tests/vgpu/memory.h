@@ -31,14 +31,25 @@ class Allocation {
 
   // Both expect a range inside the allocation.
   void mark_initialised(std::uint64_t address, std::size_t bytes);
-  bool is_initialised(std::uint64_t address, std::size_t bytes) const;
+  bool is_initialised(std::uint64_t address, std::size_t bytes) const {
+    if (all_written_) return true;
+    const std::size_t first = address - address_, bit = first % word_bits;
+    if (bytes == 0 || bit + bytes > word_bits) return are_written(first, bytes);
+    const std::uint64_t ones = ~std::uint64_t{0} >> (word_bits - bytes);
+    return (written_[first / word_bits] >> bit & ones) == ones;
+  }
 
  private:
+  static constexpr std::size_t word_bits = 64;
+
+  bool are_written(std::size_t first, std::size_t bytes) const;
+
   std::uint64_t address_;
   std::size_t size_;
   std::unique_ptr<std::byte[]> owned_;
   std::byte* bytes_;
-  std::vector<std::uint64_t> written_;  // a bit per byte; empty: all of it counts as written
+  std::vector<std::uint64_t> written_;  // a bit per byte, unless all are
+  bool all_written_ = false;
 };
 
 // All members may be called from several threads at once. The contents themselves are not guarded:

@@ -141,12 +141,41 @@ void MatrixOperand::fetch(const Cta& cta, std::uint32_t rows, float* to, std::ui
   });
 }
 
+namespace {
+
+constexpr std::uint32_t chunk_bytes = 16;
+
+// Where TMA has put an operand, its lines are in one piece and alike. False: not all of these are;
+// nothing is reported.
+bool judge_lines(Cta& cta, const MatrixOperand& operand, std::uint32_t first, std::uint32_t rows,
+                 const OperandReader& reader) {
+  if (!cta.shadow.enabled()) return false;
+  SharedShadow::Judged judged;
+  bool are_fine = true;
+  const bool are_lines = operand.for_each_line(first, rows, [&](std::uint32_t line) {
+    const std::uint32_t offset = line * SharedShadow::line_bytes;
+    are_fine = are_fine && offset >= shared_base &&
+               offset + SharedShadow::line_bytes <= cta.shared.size() &&
+               cta.shadow.is_whole(offset);
+    if (!are_fine) return;
+    if (!cta.shadow.is_judged(offset, judged))
+      are_fine = cta.shadow.may_read_whole(reader.access, offset, reader.order, reader.async_order,
+                                           reader.unwritten, judged);
+    if (!are_fine) return;
+    cta.shared.reach(offset, SharedShadow::line_bytes);
+    cta.shadow.keep_until(offset, 1, reader.entity, reader.time);
+  });
+  return are_lines && are_fine;
+}
+
+}  // namespace
+
 void judge_operand(Cta& cta, const MatrixOperand& operand, std::uint32_t first, std::uint32_t rows,
                    const OperandReader& reader) {
-  constexpr std::uint32_t chunk_bytes = 16;
   Simulation& simulation = reader.access.warp.simulation;
   if (operand.error)
     simulation.findings().fatal("descriptor", operand.error, reader.access.instruction);
+  if (judge_lines(cta, operand, first, rows, reader)) return;
   bool fine = true;
   std::uint32_t judged_line = ~0u;  // as a whole
   SharedShadow::Judged judged;

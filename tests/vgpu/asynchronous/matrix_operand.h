@@ -58,6 +58,26 @@ struct MatrixOperand {
     }
   }
 
+  // With the widest swizzle, mostly: calls visit(line) for the lines of shadow_line_bytes that hold
+  // the chunks, once for each. False: they lie otherwise.
+  template <class Visit>
+  bool for_each_line(std::uint32_t first, std::uint32_t rows, Visit visit) const {
+    const std::uint32_t inside = start % shadow_line_bytes;
+    if (swizzle != Swizzle::bytes128 || stride % shadow_line_bytes != 0) return false;
+    if (!mn_major) {
+      if (inside > shadow_line_bytes - 32) return false;
+      for (std::uint32_t row = first; row < first + rows; ++row)
+        visit((start + row / 8 * stride) / shadow_line_bytes + row % 8);
+      return true;
+    }
+    if (inside != 0 || leading % shadow_line_bytes != 0) return false;
+    const std::uint32_t together = chunk_elements(), end = (first + rows + together - 1) / together;
+    for (std::uint32_t group = first / together; group < end; group = (group / 8 + 1) * 8)
+      for (std::uint32_t k = 0; k < depth(); ++k)
+        visit(mn_major_chunk(group, k) / shadow_line_bytes);
+    return true;
+  }
+
   // to[row * row_pitch + k * k_pitch] = element (first row + row, k), for `rows` rows.
   void fetch(const Cta& cta, std::uint32_t rows, float* to, std::uint32_t row_pitch,
              std::uint32_t k_pitch) const;

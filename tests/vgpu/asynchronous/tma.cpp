@@ -140,14 +140,19 @@ void TmaLoad::judge_source(const Access& access, const MBarrier& barrier) {
     issuer_.shadow.keep_until(offset, box_.bytes(), barrier.entity, barrier.phase + 1);
     return;
   }
-  if (!simulation_.global_shadow().enabled()) return;
+  GlobalShadow& shadow = simulation_.global_shadow();
+  if (!shadow.enabled()) return;
+  static thread_local std::vector<Box::Inside> rows;  // keeps its memory
+  rows.clear();
   for (std::uint32_t row = 0; row < box_.rows(); ++row) {
     const Box::Inside inside = box_.inside(row);
-    if (inside.first < inside.last)
-      simulation_.global_shadow().async_read(
-          {access.warp, access.lane, access.instruction, access.what}, inside.address,
-          inside.last - inside.first, barrier.entity, barrier.phase + 1);
+    if (inside.first >= inside.last) continue;
+    rows.push_back(inside);
+    shadow.prefetch(inside.address);
   }
+  for (const Box::Inside& inside : rows)
+    shadow.async_read({access.warp, access.lane, access.instruction, access.what}, inside.address,
+                      inside.last - inside.first, barrier.entity, barrier.phase + 1);
 }
 
 const std::byte* TmaLoad::source(const Box::Inside& inside) {

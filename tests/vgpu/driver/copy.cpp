@@ -112,8 +112,9 @@ void fill(const Fill& what, Stream& stream) {
   const Memory memory = memory_at(end, {.to = end, .from = end, .width = bytes});
   enqueue(stream, CU_GRAPH_NODE_TYPE_MEMSET, [what, end, memory, bytes] {
     std::byte* target = row(end, memory, 0, bytes);
-    for (std::size_t i = 0; i < what.count; ++i)
-      std::memcpy(target + i * what.element_bytes, &what.value, what.element_bytes);
+    std::memcpy(target, &what.value, what.element_bytes);
+    for (std::size_t done = what.element_bytes; done < bytes; done *= 2)
+      std::memcpy(target + done, target, std::min(done, bytes - done));
     if (memory == Memory::device) Driver::get().heap.memory().mark_initialised(what.address, bytes);
   });
 }

@@ -38,6 +38,10 @@ class Clock {
   }
   void join_foreign(const Foreign& other);
   void forget_foreign() { foreign_.reset(); }
+  void clear() {  // keeps its memory
+    times_.clear();
+    foreign_.reset();
+  }
 
   const Times& times() const { return times_; }
   Times& times() { return times_; }
@@ -64,6 +68,9 @@ struct View {
     generic.join(other.generic);
     async.join(other.async);
     async_global.join(other.async_global);
+  }
+  void clear() {
+    for (Clock* clock : {&generic, &async, &async_global}) clock->clear();
   }
   void raise(Entity entity, Time time) {
     generic.raise(entity, time);

@@ -113,9 +113,20 @@ void GlobalShadow::touch(const GlobalAccess& access, std::uint64_t address, std:
       granule.reads[may_forget(granule.reads[0]) ? 0 : 1] = now;
     }
   };
+  const std::uint64_t first = address >> granule_shift_;
+  const int shift = std::bit_width(bytes >> granule_shift_) - 1;
+  const bool is_power = std::has_single_bit(bytes) && shift >= 0;
+  Line& line = line_of(first);
+  if (Granule* const only = is_power ? line.just(first, per_line(), shift) : nullptr) {
+    // The next lanes' accesses are mostly behind this one.
+    constexpr int ahead = 6;
+    __builtin_prefetch(only + ahead, 1);
+    __builtin_prefetch(&line + 1);
+    return visit(*only, first, 1u << shift);
+  }
   for_each_granule(
-      address >> granule_shift_, ((address + bytes - 1) >> granule_shift_) + 1, granule_shift_,
-      writes, [&](std::uint64_t i) -> Line& { return line_of(i); }, visit);
+      first, ((address + bytes - 1) >> granule_shift_) + 1, granule_shift_, writes,
+      [&](std::uint64_t i) -> Line& { return line_of(i); }, visit);
 }
 
 void GlobalShadow::read(const GlobalAccess& access, std::uint64_t address, std::uint32_t bytes) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -39,6 +40,10 @@ class GlobalShadow {
 
   void read(const GlobalAccess& access, std::uint64_t address, std::uint32_t bytes);
   void write(const GlobalAccess& access, std::uint64_t address, std::uint32_t bytes);
+  // What is known of the address is needed soon.
+  void prefetch(std::uint64_t address) {
+    if (enabled()) __builtin_prefetch(&line_of(address >> granule_shift_), 1);
+  }
   // By the async proxy, ordered by `order`; lasts until (entity, time) of the access's cluster.
   void async_read(const GlobalAccess& access, std::uint64_t address, std::uint32_t bytes,
                   Entity entity, Time time);
@@ -55,7 +60,9 @@ class GlobalShadow {
   void record_early() { records_early_ = true; }
 
   // An ordinary write ends what was published there.
-  void forget(std::uint64_t address) { published_.erase(address); }
+  void forget(std::uint64_t address) {
+    if (!published_.empty()) published_.erase(address);
+  }
 
  private:
   struct Epoch {
@@ -65,7 +72,11 @@ class GlobalShadow {
     Time time;
     std::uint32_t lane : 6, strong : 1, async : 1, code : 24;  // index of the instruction
 
-    bool operator==(const Epoch&) const = default;
+    bool operator==(const Epoch& other) const {
+      using Words = std::array<std::uint64_t, 2>;
+      const auto one = std::bit_cast<Words>(*this), two = std::bit_cast<Words>(other);
+      return ((one[0] ^ two[0]) | (one[1] ^ two[1])) == 0;
+    }
   };
   // Who judges, with what it knows.
   struct Observer {
@@ -77,7 +88,8 @@ class GlobalShadow {
   struct Granule {
     Epoch write, reads[2];
   };
-  using Line = ShadowLine<Granule>;
+  struct alignas(64) Line : ShadowLine<Granule> {};  // one access to the host's memory
+  static_assert(sizeof(Line) == 64);
   static constexpr int page_shift = 14;
   static constexpr std::uint64_t lines_per_page = 1 << (page_shift - shadow_line_shift);
   using Page = std::unique_ptr<Line[]>;

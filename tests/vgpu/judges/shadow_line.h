@@ -5,10 +5,12 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <memory>
 #include <utility>
+#include <vector>
 
 namespace bwgemm::vgpu {
 
@@ -17,25 +19,69 @@ inline constexpr std::uint32_t shadow_line_bytes = 1 << shadow_line_shift;
 
 inline constexpr int widest_part_shift = 4;  // bytes
 
+// Arrays that lines have given back, by the logarithm of their length: lines are split and joined
+// all the time.
+template <class Granule>
+class SpareParts {
+ public:
+  // So many, with any content.
+  static Granule* take(std::uint32_t count) {
+    auto& spare = of_thread().spare_[std::countr_zero(count)];
+    if (spare.empty()) return new Granule[count];
+    Granule* const parts = spare.back().release();
+    spare.pop_back();
+    return parts;
+  }
+  static void give_back(Granule* parts, std::uint32_t count) {
+    of_thread().spare_[std::countr_zero(count)].emplace_back(parts);
+  }
+
+ private:
+  static SpareParts& of_thread() {
+    static thread_local SpareParts spare;
+    return spare;
+  }
+  std::array<std::vector<std::unique_ptr<Granule[]>>, shadow_line_shift + 1> spare_;
+};
+
 template <class Granule>
 struct ShadowLine {
   Granule whole{};
-  std::unique_ptr<Granule[]> parts;
-  int part_shift = 0;  // a part is so many granules, as a power of two
+  Granule* parts = nullptr;      // owned; null: none
+  std::uint16_t part_shift = 0;  // a part is so many granules, as a power of two
+  std::uint16_t count = 0;       // of parts
+
+  ShadowLine() = default;
+  ShadowLine(const ShadowLine&) = delete;
+  ShadowLine& operator=(const ShadowLine&) = delete;
+  ~ShadowLine() { join(); }
+
+  void join() {
+    if (parts) SpareParts<Granule>::give_back(parts, count);
+    parts = nullptr;
+  }
 
   // Into parts of at most 2^shift of the `per_line` granules.
   void split(std::uint32_t per_line, int shift) {
     if (parts && part_shift <= shift) return;
-    const std::uint32_t count = per_line >> shift;
-    auto finer = std::make_unique_for_overwrite<Granule[]>(count);
-    for (std::uint32_t i = 0; i < count; ++i)
+    const std::uint32_t finer_count = per_line >> shift;
+    Granule* const finer = SpareParts<Granule>::take(finer_count);
+    for (std::uint32_t i = 0; i < finer_count; ++i)
       finer[i] = parts ? parts[i >> (part_shift - shift)] : whole;
-    parts = std::move(finer);
-    part_shift = shift;
+    join();
+    parts = finer;
+    part_shift = static_cast<std::uint16_t>(shift);
+    count = static_cast<std::uint16_t>(finer_count);
   }
   // The one that stands for granule `index`.
   const Granule& at(std::uint64_t index, std::uint32_t per_line) const {
     return parts ? parts[(index & (per_line - 1)) >> part_shift] : whole;
+  }
+  // The part that stands for [first, first + 2^shift), if there is one for just these; else null.
+  Granule* just(std::uint64_t first, std::uint32_t per_line, int shift) const {
+    const std::uint64_t inside = first & (per_line - 1);
+    const bool is_a_part = parts && part_shift == shift && (inside & ((1u << shift) - 1)) == 0;
+    return is_a_part ? &parts[inside >> shift] : nullptr;
   }
   // The granule behind those that at(index) stands for.
   template <class Index>
@@ -67,7 +113,7 @@ void for_each_granule(Index first, Index end, int granule_shift, bool replaces, 
         visit(line.parts[(i - start) >> line.part_shift], i, step);
       if (replaces && is_whole) {
         line.whole = line.parts[0];
-        line.parts.reset();
+        line.join();
       }
     }
     first = next;

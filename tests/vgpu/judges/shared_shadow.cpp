@@ -12,7 +12,7 @@ using Severity = Finding::Severity;
 SharedShadow::SharedShadow(std::uint32_t bytes, std::uint32_t granule_bytes)
     : granule_bytes_(granule_bytes),
       granule_shift_(__builtin_ctz(granule_bytes)),
-      lines_(bytes / line_bytes + 1) {}
+      lines_(new Line[bytes / line_bytes + 1]) {}
 
 template <class Visit>
 void SharedShadow::for_each_granule(std::uint32_t offset, std::uint32_t bytes, bool replaces,
@@ -108,6 +108,10 @@ void SharedShadow::read(const Access& access, std::uint32_t offset, std::uint32_
   if (!enabled()) return;
   access.warp.accessed |= access.lane < warp_lanes ? 1u << access.lane : all_lanes;
   const Epoch now = epoch(access);
+  if (Granule* const only = just(offset, bytes)) {
+    if (check_read(access, *only, first_granule(offset))) remember_read(access, now, *only);
+    return;
+  }
   Judged judged;
   bool fine = true;
   for_each_granule(offset, bytes, false, [&](Granule& granule, std::uint32_t i) {
@@ -157,14 +161,21 @@ bool SharedShadow::check_reads(const Access& access, const Granule& granule, std
 
 bool SharedShadow::check_async_readers(const Access& access, std::uint32_t offset,
                                        std::uint32_t bytes) const {
-  for (std::uint32_t line = offset / line_bytes; line <= (offset + bytes - 1) / line_bytes; ++line)
-    for (const AsyncReader& reader : lines_[line].readers)
-      if (!access.warp.knows(access.lane % warp_lanes, reader.entity, reader.time)) {
-        complain(access, line * line_bytes / granule_bytes_, "race",
-                 "over bytes that may still be read by " +
-                     access.warp.simulation.entity_name(access.warp, reader.entity));
-        return false;
-      }
+  const auto is_over = [&](const AsyncReader& reader, std::uint32_t line) {
+    if (reader.entity == 0 ||
+        access.warp.knows(access.lane % warp_lanes, reader.entity, reader.time))
+      return true;
+    complain(access, line * line_bytes / granule_bytes_, "race",
+             "over bytes that may still be read by " +
+                 access.warp.simulation.entity_name(access.warp, reader.entity));
+    return false;
+  };
+  for (std::uint32_t i = offset / line_bytes; i <= (offset + bytes - 1) / line_bytes; ++i) {
+    const Line& line = lines_[i];
+    if (!is_over(line.reader, i)) return false;
+    for (const AsyncReader& reader : line.readers)
+      if (!is_over(reader, i)) return false;
+  }
   return true;
 }
 
@@ -173,6 +184,11 @@ void SharedShadow::write(const Access& access, std::uint32_t offset, std::uint32
   access.warp.accessed |= access.lane < warp_lanes ? 1u << access.lane : all_lanes;
   bool fine = check_async_readers(access, offset, bytes);
   const Granule now{epoch(access), {}, State::generic};
+  if (Granule* const only = just(offset, bytes)) {
+    if (fine) check_write(access, *only, first_granule(offset));
+    if (only->state != State::barrier) *only = now;
+    return;
+  }
   Granule judged{};  // as nobody has touched it
   for_each_granule(offset, bytes, false, [&](Granule& granule, std::uint32_t i) {
     if (fine && granule != judged) {
@@ -215,39 +231,56 @@ void SharedShadow::reduce_async(const Access& access, std::uint32_t offset, std:
   reduce(access, offset, bytes, now, State::async_reduced);
 }
 
-bool SharedShadow::check_async_read(const Access& access, const Granule& granule, std::uint32_t i,
-                                    const Clock& order, const Clock& async_order,
-                                    Unwritten unwritten) {
+const SharedShadow::Objection* SharedShadow::objection_to_async_read(const Access& access,
+                                                                     const Granule& granule,
+                                                                     const Clock& order,
+                                                                     const Clock& async_order,
+                                                                     Unwritten unwritten) const {
+  static constexpr Objection before_phase{"race", "without having waited for the mbarrier phase of",
+                                          true},
+      during_write{"race", "while they are written by", true},
+      unwritten_bytes{"uninitialised-shared", "of bytes that were never written", false},
+      of_barrier{"barrier-access", "of a live mbarrier", false},
+      between_lanes{"lane-race", "with no warp synchronisation since", true},
+      unordered{"race", "not ordered after", true},
+      no_fence{"proxy-fence", "with no fence.proxy.async since", true};
   const Epoch& write = granule.write;
   switch (granule.state) {
     case State::async_written:
     case State::async_reduced:
-      if (order.at(write.entity) >= write.time) return true;
-      race(access, i, "race", "without having waited for the mbarrier phase of", write);
-      return false;
-    case State::async_writing:
-      race(access, i, "race", "while they are written by", write);
-      return false;
-    case State::unwritten:
-      if (unwritten == Unwritten::poison) return true;
-      complain(access, i, "uninitialised-shared", "of bytes that were never written");
-      return false;
-    case State::barrier: complain(access, i, "barrier-access", "of a live mbarrier"); return false;
+      return order.at(write.entity) >= write.time ? nullptr : &before_phase;
+    case State::async_writing: return &during_write;
+    case State::unwritten: return unwritten == Unwritten::poison ? nullptr : &unwritten_bytes;
+    case State::barrier: return &of_barrier;
     case State::generic:
     case State::reduced:
-      if (hazard(access, write)) {
-        race(access, i, "lane-race", "with no warp synchronisation since", write);
-        return false;
-      }
-      if (write.entity != access.warp.entity && order.at(write.entity) < write.time) {
-        race(access, i, "race", "not ordered after", write);
-        return false;
-      }
-      if (async_order.at(write.entity) < write.time) {
-        race(access, i, "proxy-fence", "with no fence.proxy.async since", write);
-        return false;
-      }
+      if (hazard(access, write)) return &between_lanes;
+      if (write.entity != access.warp.entity && order.at(write.entity) < write.time)
+        return &unordered;
+      if (async_order.at(write.entity) < write.time) return &no_fence;
   }
+  return nullptr;
+}
+
+bool SharedShadow::check_async_read(const Access& access, const Granule& granule, std::uint32_t i,
+                                    const Clock& order, const Clock& async_order,
+                                    Unwritten unwritten) {
+  const Objection* const objection =
+      objection_to_async_read(access, granule, order, async_order, unwritten);
+  if (!objection) return true;
+  if (objection->names_writer)
+    race(access, i, objection->kind, objection->text, granule.write);
+  else
+    complain(access, i, objection->kind, objection->text);
+  return false;
+}
+
+bool SharedShadow::may_read_whole(const Access& access, std::uint32_t offset, const Clock& order,
+                                  const Clock& async_order, Unwritten unwritten,
+                                  Judged& judged) const {
+  const Granule& granule = lines_[offset / line_bytes].whole;
+  if (objection_to_async_read(access, granule, order, async_order, unwritten)) return false;
+  judged = {granule.write, granule.state, true};
   return true;
 }
 

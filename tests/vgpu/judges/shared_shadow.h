@@ -5,7 +5,9 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -76,10 +78,14 @@ class SharedShadow {
 
   SharedShadow() = default;
   SharedShadow(std::uint32_t bytes, std::uint32_t granule_bytes);
-  bool enabled() const { return !lines_.empty(); }
+  bool enabled() const { return lines_ != nullptr; }
   static constexpr std::uint32_t line_bytes = shadow_line_bytes;
   // Judged in one piece, whatever part of the line is read.
   bool is_whole(std::uint32_t offset) const { return !lines_[offset / line_bytes].parts; }
+  // Of such a line: needs no look after the one that was judged.
+  bool is_judged(std::uint32_t offset, const Judged& judged) const {
+    return judged.is(lines_[offset / line_bytes].whole);
+  }
 
   void read(const Access& access, std::uint32_t offset, std::uint32_t bytes);
   void write(const Access& access, std::uint32_t offset, std::uint32_t bytes);
@@ -98,6 +104,9 @@ class SharedShadow {
   bool async_read(const Access& access, std::uint32_t offset, std::uint32_t bytes,
                   const Clock& order, const Clock& async_order, Unwritten unwritten,
                   Judged& judged);
+  // Whether it would find nothing, of a line that is_whole. Reports nothing.
+  bool may_read_whole(const Access& access, std::uint32_t offset, const Clock& order,
+                      const Clock& async_order, Unwritten unwritten, Judged& judged) const;
   void keep_until(std::uint32_t offset, std::uint32_t bytes, Entity reader, Time time) {
     if (!enabled() || bytes == 0) return;
     for (std::uint32_t line = offset / line_bytes; line <= (offset + bytes - 1) / line_bytes;
@@ -137,6 +146,14 @@ class SharedShadow {
               State to);
   bool check_write(const Access& access, const Granule& granule, std::uint32_t index);
   bool check_reads(const Access& access, const Granule& granule, std::uint32_t index);
+  // Why a read is a finding; null: it is none.
+  struct Objection {
+    const char *kind, *text;
+    bool names_writer;
+  };
+  const Objection* objection_to_async_read(const Access& access, const Granule& granule,
+                                           const Clock& order, const Clock& async_order,
+                                           Unwritten unwritten) const;
   bool check_async_read(const Access& access, const Granule& granule, std::uint32_t index,
                         const Clock& order, const Clock& async_order, Unwritten unwritten);
   bool check_async_readers(const Access& access, std::uint32_t offset, std::uint32_t bytes) const;
@@ -147,15 +164,27 @@ class SharedShadow {
   std::uint32_t per_line() const { return line_bytes >> granule_shift_; }
 
   struct Line : ShadowLine<Granule> {
-    std::vector<AsyncReader> readers;
+    AsyncReader reader{};              // the first one
+    std::vector<AsyncReader> readers;  // the others
   };
   static void keep_until(Line& line, Entity reader, Time time) {
+    if (line.reader.entity == 0) line.reader.entity = reader;
+    if (line.reader.entity == reader) {
+      line.reader.time = std::max(line.reader.time, time);
+      return;
+    }
     for (AsyncReader& known : line.readers)
       if (known.entity == reader) {
         known.time = std::max(known.time, time);
         return;
       }
     line.readers.push_back({reader, time});
+  }
+  // The part for just these bytes, of a power of two; null: there is none.
+  Granule* just(std::uint32_t offset, std::uint32_t bytes) {
+    const int shift = std::countr_zero(bytes) - granule_shift_;
+    const std::uint32_t first = first_granule(offset);
+    return shift < 0 ? nullptr : line_of(first).just(first, per_line(), shift);
   }
   Line& line_of(std::uint32_t index) {
     return lines_[index << granule_shift_ >> shadow_line_shift];
@@ -167,7 +196,7 @@ class SharedShadow {
 
   std::uint32_t granule_bytes_ = 4;
   int granule_shift_ = 2;
-  std::vector<Line> lines_;
+  std::unique_ptr<Line[]> lines_;
 };
 
 }  // namespace bwgemm::vgpu

@@ -20,7 +20,7 @@ Warp::Warp(Simulation& simulation, Cta& cta, std::uint32_t index)
       tensor_entity(cta.cluster.new_entity(Cluster::EntityKind::tensor_loads, cta.rank, index)),
       register_count(simulation.program().launch_registers) {
   blocks = {registers.get(), cta.constants.data()};
-  simulation.junk().fill(registers.get(), simulation.program().register_bytes);
+  simulation.junk().fill(registers.get(), simulation.program().junk_bytes);
   simulation.junk().fill(reinterpret_cast<std::byte*>(predicates.data()),
                          predicates.size() * sizeof predicates[0]);
 }
@@ -74,11 +74,10 @@ Cta::Cta(Simulation& simulation, Cluster& cluster, std::uint32_t rank, std::uint
       rank(rank),
       index(index),
       constants(simulation.program().constants),
-      shared(shared_bytes, Allocation::poison),
+      // NaN shows in every sum; what looks like an address, a count or a message is found by junk.
+      shared(shared_bytes, simulation.request().seed % 2 != 0 ? simulation.junk().next() : nullptr),
       live_threads(threads),
       live_warps((threads + warp_lanes - 1) / warp_lanes) {
-  // NaN shows in every sum; what looks like an address, a count or a message is found by junk.
-  if (simulation.request().seed % 2 != 0) simulation.junk().fill(shared.data(), shared.size());
   const Dim3& grid = simulation.request().grid;
   position = {static_cast<std::uint32_t>(index % grid.x),
               static_cast<std::uint32_t>(index / grid.x % grid.y),

@@ -13,6 +13,7 @@
 #include "vgpu/judges/shared_shadow.h"
 #include "vgpu/machine.h"
 #include "vgpu/machine/mbarrier.h"
+#include "vgpu/machine/shared_memory.h"
 #include "vgpu/machine/tensor_memory.h"
 #include "vgpu/machine/warp.h"
 
@@ -41,7 +42,7 @@ struct Cta {
   Dim3 position;            // in the grid
   std::uint32_t place = 0;  // its SM, where time is simulated
   std::vector<std::byte> constants;
-  std::vector<std::byte> shared;  // the window from address 0; the first KiB is reserved
+  SharedMemory shared;  // the window from address 0; the first KiB is reserved
   SharedShadow shadow;
   std::unordered_map<std::uint32_t, MBarrier> mbarriers;  // by offset
   std::array<NamedBarrier, NamedBarrier::count> barriers;

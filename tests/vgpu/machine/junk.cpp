@@ -17,7 +17,7 @@ Junk::Junk(std::uint64_t seed) : random_(static_cast<std::uint32_t>(seed)), byte
 }
 
 void Junk::fill(std::byte* to, std::size_t bytes) {
-  const std::byte* from = &bytes_[random_() % (period / line) * line];
+  const std::byte* from = next();
   for (std::size_t done = 0; done < bytes; done += period)
     std::copy_n(from, std::min(period, bytes - done), to + done);
 }

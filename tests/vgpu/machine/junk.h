@@ -14,12 +14,13 @@ class Junk {
  public:
   explicit Junk(std::uint64_t seed);
 
-  // Other bytes each time.
-  void fill(std::byte* to, std::size_t bytes);
-
- private:
   static constexpr std::size_t line = 64, period = 128 * line;  // small enough to stay in the cache
 
+  // Other bytes each time.
+  void fill(std::byte* to, std::size_t bytes);
+  const std::byte* next() { return &bytes_[random_() % (period / line) * line]; }  // a period
+
+ private:
   std::minstd_rand random_;
   // Twice the same: any offset begins a whole period.
   alignas(line) std::array<std::byte, 2 * period> bytes_;

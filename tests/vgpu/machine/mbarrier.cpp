@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "vgpu/machine/mbarrier.h"
 
+#include <utility>
+
 #include "vgpu/machine/simulation.h"
 
 namespace bwgemm::vgpu {
@@ -10,9 +12,9 @@ void end_phase_if_complete(Simulation& simulation, MBarrier& barrier) {
   if (barrier.pending != 0 || barrier.transactions != 0) return;
   ++barrier.phase;
   barrier.pending = barrier.expected;
-  barrier.completed = std::move(barrier.arriving);
+  std::swap(barrier.completed, barrier.arriving);
   barrier.completed.raise(barrier.entity, barrier.phase);
-  barrier.arriving = View();
+  barrier.arriving.clear();
   simulation.wake_all(barrier.sleepers);
 }
 

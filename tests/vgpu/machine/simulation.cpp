@@ -26,7 +26,7 @@ Simulation::Simulation(const Program& program, const LaunchRequest& request, Glo
       memory_(memory),
       options_(options),
       findings_(program, options_, request.seed),
-      random_(static_cast<std::mt19937::result_type>(request.seed)),
+      random_(static_cast<std::uint32_t>(request.seed)),
       junk_(request.seed),
       threads_(static_cast<std::uint32_t>(request.block.count())) {
   cluster_size_ = request.cluster_size        ? request.cluster_size
@@ -36,6 +36,7 @@ Simulation::Simulation(const Program& program, const LaunchRequest& request, Glo
   clusters_end_ = request.grid.count() / cluster_size_;
   ctas_before_dependents_ = request.grid.count();
   if (options.clocks) global_shadow_.enable(program.global_granule);
+  if (options.coverage) executed_.resize(program.code.size());
   if (options.adversarial) {
     // Seeds differ in how eagerly asynchronous work completes, how often warps are switched and how
     // often waits return for no reason.
@@ -188,7 +189,18 @@ Simulation::State Simulation::advance(std::uint32_t decisions) {
 
 const std::vector<Finding>& Simulation::finish() {
   if (options_.statistics) *options_.statistics = {instructions_, async_events_};
+  if (options_.coverage) note_coverage();
   return findings_.all();
+}
+
+void Simulation::note_coverage() {
+  auto& covered = *options_.coverage;
+  for (std::size_t i = 0; i < executed_.size(); ++i) {
+    if (!executed_[i]) continue;
+    const auto line = static_cast<std::size_t>(program_.code[i].line);
+    if (covered.size() <= line) covered.resize(line + 1);
+    covered[line] = true;
+  }
 }
 
 // From either end: the order of CTAs is nobody's promise.
@@ -284,7 +296,7 @@ void require_whole_warp(const Warp& warp, const Instruction& instruction, LaneMa
              " execute an instruction of the whole warp");
 }
 
-Allocation* Simulation::allocation_of(std::uint64_t address, std::uint32_t bytes) {
+Allocation* Simulation::allocation_of(std::uint64_t address, std::uint64_t bytes) {
   for (std::size_t i = 0; i < cached_allocations; ++i) {
     if (!cache_[i] || !cache_[i]->contains(address, bytes)) continue;
     if (i > 0) std::swap(cache_[i], cache_[i - 1]);  // what is used often moves to the front

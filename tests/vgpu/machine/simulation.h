@@ -7,13 +7,13 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "vgpu/judges/findings.h"
 #include "vgpu/judges/global_shadow.h"
 #include "vgpu/machine.h"
+#include "vgpu/machine/chance.h"
 #include "vgpu/machine/cta.h"
 #include "vgpu/machine/junk.h"
 #include "vgpu/machine/work.h"
@@ -118,6 +118,11 @@ class Simulation {
   // Bytes of global memory or the parameters; a finding, and the end, if any is outside.
   std::byte* global(std::uint64_t address, std::uint32_t bytes, bool writes,
                     const Instruction* instruction);
+  // The allocation that contains all of it, if a kernel may access it so; else null.
+  Allocation* find_global(std::uint64_t address, std::uint64_t bytes, bool writes) {
+    Allocation* const found = allocation_of(address, bytes);
+    return writes && found == parameter_block_.get() ? nullptr : found;
+  }
   void check_initialised(std::uint64_t address, std::uint32_t bytes,
                          const Instruction* instruction);
   std::uint64_t parameter_window() const { return parameter_window_; }
@@ -129,7 +134,7 @@ class Simulation {
                     const Instruction* instruction) {
     if (offset < shared_base || offset + bytes > cta.shared.size() || offset % alignment != 0)
       report_shared_bounds(cta, offset, bytes, alignment, instruction);
-    return &cta.shared[offset];
+    return cta.shared.reach(offset, bytes);
   }
 
  private:
@@ -144,6 +149,7 @@ class Simulation {
   bool fits_twice(const Cta& cta) const;  // in a multiprocessor
   void retire_finished_clusters();
   void execute(Split* split);
+  void note_coverage();
   bool execute_at(Split* split);
   void branch(Split* split, const Instruction& instruction, LaneMask taken);
   void arrive_at_join(Split* split);
@@ -159,7 +165,7 @@ class Simulation {
   [[noreturn]] void report_deadlock();
   [[noreturn]] void report_shared_bounds(const Cta& cta, std::uint32_t offset, std::uint32_t bytes,
                                          std::uint32_t alignment, const Instruction* instruction);
-  Allocation* allocation_of(std::uint64_t address, std::uint32_t bytes);
+  Allocation* allocation_of(std::uint64_t address, std::uint64_t bytes);
 
   const Program& program_;
   const LaunchRequest& request_;
@@ -167,7 +173,7 @@ class Simulation {
   const RunOptions options_;
   Findings findings_;
   GlobalShadow global_shadow_;
-  std::mt19937 random_;
+  Chance random_;
   Junk junk_;
   double async_eagerness_ = 1, spurious_failures_ = 0;
   std::uint32_t starved_ = ~0u;   // warp of every CTA that hardly ever goes next
@@ -179,6 +185,7 @@ class Simulation {
   std::vector<Split*> ready_, tensor_memory_sleepers_;
   std::vector<std::shared_ptr<AsyncTask>> tasks_;
   std::uint64_t instructions_ = 0, async_events_ = 0;
+  std::vector<std::uint8_t> executed_;  // of the program's instructions, for coverage; else none
   bool is_over_ = false;
   std::unique_ptr<Timeline> timeline_;  // null: not timed
 

@@ -32,12 +32,8 @@ bool Simulation::execute_at(Split* split) {
     const LaneMask guard = warp.predicates[instruction.guard];
     mask &= instruction.guard_negated ? ~guard : guard;
   }
-  if (options_.coverage && (mask != 0 || instruction.flow == Flow::branch)) {
-    auto& covered = *options_.coverage;
-    const auto line = static_cast<std::size_t>(instruction.line);
-    if (covered.size() <= line) covered.resize(line + 1);
-    covered[line] = true;
-  }
+  if (!executed_.empty() && (mask != 0 || instruction.flow == Flow::branch))
+    executed_[split->pc] = 1;
   if (instruction.flow == Flow::branch) {
     branch(split, instruction, mask);
     return !options_.adversarial || mask == 0 || mask == split->mask || !chance(0.5);

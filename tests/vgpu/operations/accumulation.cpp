@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <vector>
 
 #include "vgpu/operations/number.h"
 
@@ -124,18 +125,18 @@ float sum_of_specials(const Accumulation& how, float sum, const float* a, const 
   return std::isnan(special) ? float_from_bits(how.nan) : special;
 }
 
-// The usual case of accumulate_all, a row at a time: sums cut toward zero in one group.
-constexpr std::uint32_t most_columns = 256;
-constexpr std::int32_t all_zeros = -500;  // below the exponent of any product
+// The usual case of accumulate_all: sums cut toward zero in one group. A stripe of columns at a
+// time, in whole units of the last bit that is kept: 32 bits hold the sum of eight products and an
+// addend. A product of two numbers of at most 12 bits is exact in f32, or so small that it is cut
+// to zero, if the largest is near one. Junk is not: it goes the longer way, in f64.
+constexpr std::uint32_t stripe = 32, together = 8, most_parts = most_depth / together;
+constexpr int most_fraction_bits = 26, near_least = -90, near_most = 125;  // exponents
+constexpr std::int32_t all_zeros = -500;     // below the exponent of any product
+constexpr std::int32_t of_nothing = -10000;  // an exponent that counts beside no other
+
 struct Alignment {
   int fraction_bits, least_exponent, least_of_element;
 };
-
-// The exponent of a number, at least that of denormal numbers of its type; of zero, far below all.
-inline std::int32_t exponent_of(float value, std::int32_t least) {
-  const auto field = static_cast<std::int32_t>(bits_of(value) >> float_fraction & 0xff) - 127;
-  return value == 0 ? -10000 : std::max(field, least);
-}
 
 // How far a row of A or a column of B is from ordinary numbers.
 enum class Numbers : std::int32_t { finite, infinite, nan };
@@ -145,60 +146,139 @@ inline Numbers kind_of(float value) {
   return static_cast<Numbers>((magnitude >= infinity_bits) + (magnitude > infinity_bits));
 }
 
-// What of B is the same for all rows of A.
+// The exponent of a number, at least that of denormal numbers of its type.
+inline std::int32_t exponent_of(float value, std::int32_t least) {
+  const auto field = static_cast<std::int32_t>(bits_of(value) >> float_fraction & 0xff) - 127;
+  return value == 0 || field > 127 ? of_nothing : std::max(field, least);
+}
+
+// What of a stripe of B is the same for all rows of A. Behind the last column and step are zeros.
 struct Columns {
-  std::int32_t exponents[most_depth][most_columns];
-  Numbers numbers[most_columns];
+  float values[most_depth][stripe];
+  std::int32_t exponents[most_depth][stripe];
+  Numbers numbers[stripe];
 };
 
 __attribute__((target_clones("avx512f", "avx2", "default"))) void look_at(
     const Alignment& how, Rows<const float> b, std::uint32_t columns, std::uint32_t depth,
     Columns& __restrict__ result) {
-  for (std::uint32_t j = 0; j < columns; ++j) result.numbers[j] = Numbers::finite;
-  for (std::uint32_t k = 0; k < depth; ++k) {
-    const float* row = b[k];
-    for (std::uint32_t j = 0; j < columns; ++j) {
+  std::fill_n(result.numbers, stripe, Numbers::finite);
+  for (std::uint32_t k = 0; k < (depth + together - 1) / together * together; ++k) {
+    float* const row = result.values[k];
+    std::fill_n(row, stripe, 0.0f);
+    if (k < depth) std::copy_n(b[k], columns, row);
+    for (std::uint32_t j = 0; j < stripe; ++j) {
       result.exponents[k][j] = exponent_of(row[j], how.least_of_element);
       result.numbers[j] = std::max(result.numbers[j], kind_of(row[j]));
     }
   }
 }
 
-// What is not an ordinary number comes out as NaN: infinities, overflow, denormal sums.
-__attribute__((target_clones("avx512f", "avx2", "default"))) void accumulate_row(
-    const Alignment& how, const float* d, const float* a, Rows<const float> b, const Columns& of_b,
-    std::uint32_t columns, std::uint32_t depth, float* __restrict__ result) {
-  std::int32_t exponents[most_columns];
-  double sums[most_columns];
-  for (std::uint32_t j = 0; j < columns; ++j)
-    exponents[j] = std::max(exponent_of(d[j], least_float_exponent), how.least_exponent);
-  for (std::uint32_t k = 0; k < depth; ++k) {
-    const std::int32_t of_a = exponent_of(a[k], how.least_of_element);
-    for (std::uint32_t j = 0; j < columns; ++j)
-      exponents[j] = std::max(exponents[j], of_a + of_b.exponents[k][j]);
+// A row of A, with zeros behind it.
+struct RowOfA {
+  float values[most_depth];
+  std::int32_t exponents[most_depth];
+  Numbers numbers;
+};
+
+RowOfA look_at(const Alignment& how, const float* a, std::uint32_t depth) {
+  RowOfA row{};
+  std::copy_n(a, depth, row.values);
+  for (std::uint32_t k = 0; k < most_depth; ++k) {
+    row.exponents[k] = exponent_of(row.values[k], how.least_of_element);
+    row.numbers = std::max(row.numbers, kind_of(row.values[k]));
   }
-  double scales[most_columns];  // 2^(fraction_bits - exponent)
-  for (std::uint32_t j = 0; j < columns; ++j) {
-    exponents[j] = std::max(exponents[j], all_zeros);
-    const std::uint64_t field = static_cast<std::uint64_t>(1023 + how.fraction_bits - exponents[j]);
-    scales[j] = std::bit_cast<double>(field << 52);
+  return row;
+}
+
+// The largest exponents of the terms.
+[[gnu::always_inline]] inline void align(const Alignment& how, const float* d, const RowOfA& a,
+                                         const Columns& b, std::uint32_t parts,
+                                         std::int32_t* __restrict__ exponents) {
+  for (std::uint32_t j = 0; j < stripe; ++j)
+    exponents[j] = std::max(exponent_of(d[j], least_float_exponent), how.least_exponent);
+  for (std::uint32_t part = 0; part < parts; ++part) {
+    const std::int32_t* const of_a = a.exponents + part * together;
+    const auto* const of_b = b.exponents + part * together;
+    for (std::uint32_t j = 0; j < stripe; ++j) {
+      std::int32_t largest = exponents[j];
+#pragma GCC unroll 8
+      for (std::uint32_t k = 0; k < together; ++k)
+        largest = std::max(largest, of_a[k] + of_b[k][j]);
+      exponents[j] = largest;
+    }
+  }
+}
+
+// Of terms that are aligned to the exponent, so that the last bit that is kept is one.
+inline double scale_of(const Alignment& how, std::int32_t exponent) {
+  const auto field = static_cast<std::uint64_t>(1023 + how.fraction_bits - exponent);
+  return std::bit_cast<double>(field << 52);
+}
+
+// The sums of all terms, in units of the last bit that is kept.
+[[gnu::always_inline]] inline void add_far(const Alignment& how, const float* d, const RowOfA& a,
+                                           const Columns& b, std::uint32_t parts,
+                                           const std::int32_t* exponents,
+                                           double* __restrict__ sums) {
+  double scales[stripe];
+  for (std::uint32_t j = 0; j < stripe; ++j) {
+    scales[j] = scale_of(how, exponents[j]);
     sums[j] = __builtin_trunc(double{d[j]} * scales[j]);
   }
-  for (std::uint32_t k = 0; k < depth; ++k) {
-    const double of_a = a[k];
-    const float* row = b[k];
-    for (std::uint32_t j = 0; j < columns; ++j)
-      sums[j] += __builtin_trunc(of_a * double{row[j]} * scales[j]);
+  for (std::uint32_t k = 0; k < parts * together; ++k)
+    for (std::uint32_t j = 0; j < stripe; ++j)
+      sums[j] += __builtin_trunc(double{a.values[k]} * double{b.values[k][j]} * scales[j]);
+}
+
+[[gnu::always_inline]] inline void add_near(const Alignment& how, const float* d, const RowOfA& a,
+                                            const Columns& b, std::uint32_t parts,
+                                            const std::int32_t* exponents,
+                                            double* __restrict__ sums) {
+  float scales[stripe];
+  for (std::uint32_t j = 0; j < stripe; ++j) {
+    const auto field = static_cast<std::uint32_t>(127 + how.fraction_bits - exponents[j]);
+    scales[j] = std::bit_cast<float>(field << float_fraction);
+    sums[j] = static_cast<std::int32_t>(d[j] * scales[j]);
   }
-  for (std::uint32_t j = 0; j < columns; ++j) {
-    const std::uint64_t field = static_cast<std::uint64_t>(1023 - how.fraction_bits + exponents[j]);
-    const double sum = sums[j] * std::bit_cast<double>(field << 52);
+  for (std::uint32_t part = 0; part < parts; ++part) {
+    const float* const of_a = a.values + part * together;
+    const auto* const of_b = b.values + part * together;
+    std::uint32_t units[stripe];
+    for (std::uint32_t j = 0; j < stripe; ++j) {
+      std::uint32_t sum = 0;
+#pragma GCC unroll 8
+      for (std::uint32_t k = 0; k < together; ++k)
+        sum +=
+            static_cast<std::uint32_t>(static_cast<std::int32_t>(of_a[k] * of_b[k][j] * scales[j]));
+      units[j] = sum;
+    }
+    for (std::uint32_t j = 0; j < stripe; ++j) sums[j] += static_cast<std::int32_t>(units[j]);
+  }
+}
+
+// A sum below the normal numbers comes out as NaN. Where A, B or D are not finite, the result is
+// any.
+__attribute__((target_clones("avx512f", "avx2", "default"))) void accumulate_row(
+    const Alignment& how, const float* d, const RowOfA& a, const Columns& b, std::uint32_t parts,
+    float* __restrict__ result) {
+  std::int32_t exponents[stripe], are_far = 0;
+  align(how, d, a, b, parts, exponents);
+  for (std::uint32_t j = 0; j < stripe; ++j) {
+    exponents[j] = exponents[j] <= all_zeros ? 0 : exponents[j];
+    are_far |= (exponents[j] < near_least) | (exponents[j] > near_most);
+  }
+  double sums[stripe];
+  if (are_far)
+    add_far(how, d, a, b, parts, exponents, sums);
+  else
+    add_near(how, d, a, b, parts, exponents, sums);
+  for (std::uint32_t j = 0; j < stripe; ++j) {
+    const double sum = sums[j] * scale_of({-how.fraction_bits, 0, 0}, -exponents[j]);
     constexpr std::uint64_t beyond_float = (std::uint64_t{1} << 29) - 1;
     const double cut = std::bit_cast<double>(std::bit_cast<std::uint64_t>(sum) & ~beyond_float);
-    const double magnitude = __builtin_fabs(cut);
-    const bool is_zero = magnitude == 0 && (exponents[j] > -100 || exponents[j] == all_zeros);
-    const bool is_ordinary = is_zero || (magnitude >= 0x1p-126 && magnitude < 0x1p128);
-    result[j] = is_ordinary ? static_cast<float>(cut) + 0.0f : __builtin_nanf("");
+    const bool is_below = __builtin_fabs(cut) < 0x1p-126 && (cut != 0 || exponents[j] < -100);
+    result[j] = is_below ? __builtin_nanf("") : static_cast<float>(cut) + 0.0f;
   }
 }
 
@@ -210,37 +290,59 @@ inline bool counts(Numbers of_products, Numbers of_sum) {
 }
 
 // Sums of poison soon do not, in all columns of it.
-bool any_counts(const float* d, Numbers of_a, const Columns& of_b, std::uint32_t columns) {
-  for (std::uint32_t j = 0; j < columns; ++j)
-    if (counts(std::max(of_a, of_b.numbers[j]), kind_of(d[j]))) return true;
+bool any_counts(const float* d, Numbers of_a, const Columns& b) {
+  for (std::uint32_t j = 0; j < stripe; ++j)
+    if (counts(std::max(of_a, b.numbers[j]), kind_of(d[j]))) return true;
   return false;
 }
 
-void accumulate_usual(const Accumulation& how, MmaElement element, std::span<const RowOfSums> rows,
-                      Rows<const float> b, std::uint32_t columns, std::uint32_t depth) {
+// Puts the sums into D where they count. True: some of D are left as they were, for want of a sum.
+__attribute__((target_clones("avx512f", "avx2", "default"))) bool replace(
+    float* __restrict__ d, Numbers of_a, const Columns& b, const float* sums, float nan) {
+  std::int32_t left = 0;
+  for (std::uint32_t j = 0; j < stripe; ++j) {
+    const auto of_products = static_cast<std::int32_t>(std::max(of_a, b.numbers[j]));
+    const auto of_sum = static_cast<std::int32_t>(kind_of(d[j]));
+    const std::int32_t is_nan = (of_products | of_sum) >> 1;
+    const std::int32_t is_missing = (of_products == 1) | ((of_sum == 0) & (sums[j] != sums[j]));
+    left |= is_missing & ~is_nan;
+    const float number = (of_sum != 0) | (is_missing != 0) ? d[j] : sums[j];
+    d[j] = is_nan ? nan : number;
+  }
+  return left != 0;
+}
+
+void accumulate_stripe(const Accumulation& how, MmaElement element, std::span<const RowOfSums> rows,
+                       Rows<const float> b, std::uint32_t columns, std::uint32_t depth) {
   const Alignment usual{how.fraction_bits, how.least_exponent, least_exponent(element)};
   const float nan = float_from_bits(how.nan);
   Columns of_b;
   look_at(usual, b, columns, depth, of_b);
   for (const auto& [d, a] : rows) {
-    Numbers of_a = Numbers::finite;
-    for (std::uint32_t k = 0; k < depth; ++k) of_a = std::max(of_a, kind_of(a[k]));
-    if (of_a == Numbers::nan) {  // rows that nobody keeps are poison
-      std::fill_n(d, columns, nan);
-      continue;
+    const RowOfA of_a = look_at(usual, a, depth);
+    float before[stripe]{}, after[stripe], sums[stripe]{};
+    std::copy_n(d, columns, before);
+    std::copy_n(before, stripe, after);
+    if (of_a.numbers == Numbers::finite && any_counts(before, of_a.numbers, of_b))
+      accumulate_row(usual, before, of_a, of_b, (depth + together - 1) / together, sums);
+    const bool some_are_left = replace(after, of_a.numbers, of_b, sums, nan);
+    std::copy_n(after, columns, d);
+    for (std::uint32_t j = 0; j < columns && some_are_left; ++j) {
+      const Numbers of_products = std::max(of_a.numbers, of_b.numbers[j]);
+      if (counts(of_products, kind_of(before[j])) &&
+          (of_products == Numbers::infinite || std::isnan(sums[j])))
+        d[j] = accumulate(how, element, before[j], a, b.first + j, b.pitch, depth);
     }
-    float sums[most_columns];
-    if (any_counts(d, of_a, of_b, columns))
-      accumulate_row(usual, d, a, b, of_b, columns, depth, sums);
-    for (std::uint32_t j = 0; j < columns; ++j) {
-      float& sum = d[j];
-      const Numbers of_products = std::max(of_a, of_b.numbers[j]), of_sum = kind_of(sum);
-      if (of_products == Numbers::nan || of_sum == Numbers::nan)
-        sum = nan;
-      else if (counts(of_products, of_sum))
-        sum = std::isnan(sums[j]) ? accumulate(how, element, sum, a, b.first + j, b.pitch, depth)
-                                  : sums[j];
-    }
+  }
+}
+
+void accumulate_usual(const Accumulation& how, MmaElement element, std::span<const RowOfSums> rows,
+                      Rows<const float> b, std::uint32_t columns, std::uint32_t depth) {
+  std::vector<RowOfSums> of_stripe(rows.begin(), rows.end());
+  for (std::uint32_t first = 0; first < columns; first += stripe) {
+    accumulate_stripe(how, element, of_stripe, {b.first + first, b.pitch},
+                      std::min(stripe, columns - first), depth);
+    for (RowOfSums& row : of_stripe) row.d += stripe;
   }
 }
 
@@ -307,8 +409,9 @@ float accumulate(const Accumulation& how, MmaElement element, float sum, const f
 
 void accumulate_all(const Accumulation& how, MmaElement element, std::span<const RowOfSums> rows,
                     Rows<const float> b, std::uint32_t columns, std::uint32_t depth) {
-  const bool is_usual = !how.in_turn && how.group >= depth && how.addend_first && !how.normalises &&
-                        !how.flushes && !how.zero_counts && !how.keeps_minus_zero &&
+  const bool is_usual = !how.in_turn && how.fraction_bits <= most_fraction_bits &&
+                        how.group >= depth && how.addend_first && !how.normalises && !how.flushes &&
+                        !how.zero_counts && !how.keeps_minus_zero &&
                         how.cut == Accumulation::Cut::toward_zero &&
                         how.rounding == Accumulation::Rounding::toward_zero;
   if (is_usual) return accumulate_usual(how, element, rows, b, columns, depth);

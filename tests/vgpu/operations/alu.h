@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shapes of arithmetic instructions: a functor per operation, applied to the lanes of a mask. With
-// all lanes active the loop has no condition and becomes vector code.
+// all lanes active the loop has no condition and becomes vector code, as wide as the processor has.
 #pragma once
 
 #include <algorithm>
@@ -14,17 +14,33 @@
 
 namespace bwgemm::vgpu {
 
+// A register is the same as another or apart from it: no lane writes what another reads.
 template <class Body>
-inline void over_lanes(LaneMask mask, Body body) {
-  if (mask == all_lanes)
+[[gnu::always_inline]] inline void over_lanes(LaneMask mask, Body body) {
+  if (mask == all_lanes) {
+#pragma GCC ivdep
     for (int lane = 0; lane < warp_lanes; ++lane) body(lane);
-  else
+  } else {
     for_each_lane(mask, body);
+  }
 }
 
-// d = Operation(a, b, c, e), of as many sources as there are types.
+// Only these lanes' bits.
+struct LaneBits {
+  LaneMask of[warp_lanes];
+};
+inline constexpr LaneBits lane_bits = [] {
+  LaneBits bits{};
+  for (int lane = 0; lane < warp_lanes; ++lane) bits.of[lane] = 1u << lane;
+  return bits;
+}();
+
+inline const bool has_wide_vectors =
+    __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+
 template <class Operation, class Result, class... Sources>
-Step apply(Warp& warp, const Instruction& instruction, LaneMask mask) {
+[[gnu::always_inline]] inline void apply_to_lanes(Warp& warp, const Instruction& instruction,
+                                                  LaneMask mask) {
   const Operand* const operands[] = {&instruction.a, &instruction.b, &instruction.c,
                                      &instruction.e};
   Result* d = lanes<Result>(warp, instruction.d);
@@ -35,6 +51,21 @@ Step apply(Warp& warp, const Instruction& instruction, LaneMask mask) {
     });
   }
   (std::index_sequence_for<Sources...>());
+}
+
+template <class Operation, class Result, class... Sources>
+[[gnu::target("avx2,fma")]] Step apply_in_wide_vectors(Warp& warp, const Instruction& instruction,
+                                                       LaneMask mask) {
+  apply_to_lanes<Operation, Result, Sources...>(warp, instruction, mask);
+  return Step::next;
+}
+
+// d = Operation(a, b, c, e), of as many sources as there are types.
+template <class Operation, class Result, class... Sources>
+Step apply(Warp& warp, const Instruction& instruction, LaneMask mask) {
+  if (has_wide_vectors)
+    return apply_in_wide_vectors<Operation, Result, Sources...>(warp, instruction, mask);
+  apply_to_lanes<Operation, Result, Sources...>(warp, instruction, mask);
   return Step::next;
 }
 

@@ -25,12 +25,26 @@ constexpr auto both_numbers = [](float a, float b) { return !std::isunordered(a,
 constexpr auto any_nan = [](float a, float b) { return std::isunordered(a, b); };
 
 template <class T, class Operation>
-Step compare(Warp& warp, const Instruction& instruction, LaneMask mask) {
+[[gnu::always_inline]] inline LaneMask compare_lanes(Warp& warp, const Instruction& instruction) {
   const T* a = lanes<T>(warp, instruction.a);
   const T* b = lanes<T>(warp, instruction.b);
   LaneMask result = 0;
   for (int lane = 0; lane < warp_lanes; ++lane)
-    result |= static_cast<LaneMask>(Operation()(a[lane], b[lane])) << lane;
+    result |= Operation()(a[lane], b[lane]) ? lane_bits.of[lane] : 0;
+  return result;
+}
+
+template <class T, class Operation>
+[[gnu::target("avx2,fma")]] LaneMask compare_in_wide_vectors(Warp& warp,
+                                                             const Instruction& instruction) {
+  return compare_lanes<T, Operation>(warp, instruction);
+}
+
+template <class T, class Operation>
+Step compare(Warp& warp, const Instruction& instruction, LaneMask mask) {
+  const LaneMask result = has_wide_vectors
+                              ? compare_in_wide_vectors<T, Operation>(warp, instruction)
+                              : compare_lanes<T, Operation>(warp, instruction);
   set_predicate(warp, instruction.d, result, mask);
   return Step::next;
 }
@@ -82,7 +96,7 @@ Step select(Warp& warp, const Instruction& instruction, LaneMask mask) {
   const T* a = lanes<T>(warp, instruction.a);
   const T* b = lanes<T>(warp, instruction.b);
   const LaneMask chosen = warp.predicates[instruction.predicate.offset];
-  over_lanes(mask, [&](int lane) { d[lane] = chosen >> lane & 1 ? a[lane] : b[lane]; });
+  over_lanes(mask, [&](int lane) { d[lane] = chosen & lane_bits.of[lane] ? a[lane] : b[lane]; });
   return Step::next;
 }
 

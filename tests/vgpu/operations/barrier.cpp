@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Barriers of a CTA (bar, barrier) and of a cluster (barrier.cluster).
+#include <utility>
+
 #include "vgpu/machine/simulation.h"
 #include "vgpu/ptx/decoder.h"
 
@@ -56,9 +58,10 @@ Step cta_barrier(Warp& warp, const Instruction& instruction, LaneMask mask) {
     simulation.sleep(warp.current, "barrier", number);
     return Step::wait;
   }
-  const View view = std::move(barrier.arriving);
+  static thread_local View view;  // keeps its memory
+  std::swap(view, barrier.arriving);
   const LaneMask result = barrier.reduction;
-  barrier.arriving = View();
+  barrier.arriving.clear();
   barrier.arrived = 0;
   // A sleeper stands behind the instruction that it sleeps on.
   for (Split* split : barrier.sleepers)

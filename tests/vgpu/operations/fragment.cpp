@@ -76,16 +76,18 @@ Step multiply(Warp& warp, const Instruction& instruction, LaneMask mask) {
     const auto bits = static_cast<std::uint16_t>(pair >> (16 * half));
     return f16 ? from_f16(bits) : from_bf16(bits);
   };
-  for (int lane = 0; lane < warp_lanes; ++lane)
-    for (int half = 0; half < 2; ++half) {
-      const int group = lane / 4, k = lane % 4 * 2 + half;
-      for (int i = 0; i < 4; ++i)
-        a[group + i % 2 * 8][k + i / 2 * 8] =
-            element(lanes<std::uint32_t>(warp, lists[instruction.list_b][i])[lane], half);
-      for (int i = 0; i < 2; ++i)
-        b[k + i * 8][group] =
-            element(lanes<std::uint32_t>(warp, lists[instruction.list_c][i])[lane], half);
-    }
+  for (int i = 0; i < 4; ++i) {
+    const auto* const pairs = lanes<std::uint32_t>(warp, lists[instruction.list_b][i]);
+    for (int lane = 0; lane < warp_lanes; ++lane)
+      for (int half = 0; half < 2; ++half)
+        a[lane / 4 + i % 2 * 8][lane % 4 * 2 + half + i / 2 * 8] = element(pairs[lane], half);
+  }
+  for (int i = 0; i < 2; ++i) {
+    const auto* const pairs = lanes<std::uint32_t>(warp, lists[instruction.list_c][i]);
+    for (int lane = 0; lane < warp_lanes; ++lane)
+      for (int half = 0; half < 2; ++half)
+        b[lane % 4 * 2 + half + i * 8][lane / 4] = element(pairs[lane], half);
+  }
   const MmaElement type = f16 ? MmaElement::f16 : MmaElement::bf16;
   const Accumulation how = hopper_accumulation(type);
   const Operand* const c = lists[instruction.displacement].data();

@@ -19,7 +19,10 @@ const std::vector<Operand>& vector_of(Warp& warp, const Instruction& instruction
 void spread(Warp& warp, const Operand& operand, std::uint32_t bytes, const std::byte* from,
             LaneMask mask) {
   const auto into = [&](auto value) {
-    std::memcpy(&value, from, bytes);
+    if (bytes == sizeof value)
+      std::memcpy(&value, from, sizeof value);
+    else
+      std::memcpy(&value, from, bytes);
     auto* d = lanes<decltype(value)>(warp, operand);
     over_lanes(mask, [&](int lane) { d[lane] = value; });
   };
@@ -55,78 +58,179 @@ Step load_parameter(Warp& warp, const Instruction& instruction, LaneMask mask) {
   return Step::next;
 }
 
-std::uint64_t global_address(Warp& warp, const Instruction& instruction, int lane,
-                             std::uint32_t bytes) {
-  const std::uint64_t address = address_of(warp, instruction, instruction.a, lane);
-  if (address % bytes != 0)
-    fail(warp, instruction, "misaligned",
-         std::to_string(bytes) + " bytes at global " + hexadecimal(address));
-  return address;
+// Where the lanes of an access lie, each with so many bytes, a power of two.
+struct Places {
+  std::uint64_t of[warp_lanes];
+  std::uint64_t lowest = ~std::uint64_t{0}, highest = 0;
+  std::uint64_t ones = 0;  // bits that some address has
+
+  Places(Warp& warp, const Instruction& instruction, LaneMask mask) {
+    for_each_lane(mask, [&](int lane) {
+      const std::uint64_t at = address_of(warp, instruction, instruction.a, lane);
+      of[lane] = at;
+      lowest = std::min(lowest, at);
+      highest = std::max(highest, at);
+      ones |= at;
+    });
+  }
+};
+
+// The bytes of one lane after the other, to and from its registers.
+template <class T>
+void move_lanes(T* registers, std::byte* const* memory, std::size_t offset, LaneMask mask,
+                bool stores) {
+  if (stores)
+    for_each_lane(
+        mask, [&](int lane) { std::memcpy(memory[lane] + offset, &registers[lane], sizeof(T)); });
+  else
+    for_each_lane(
+        mask, [&](int lane) { std::memcpy(&registers[lane], memory[lane] + offset, sizeof(T)); });
 }
 
-Step load_global(Warp& warp, const Instruction& instruction, LaneMask mask) {
-  Simulation& simulation = warp.simulation;
+void move_vectors(Warp& warp, const Instruction& instruction, std::byte* const* memory,
+                  LaneMask mask, bool stores) {
   const auto& list = vector_of(warp, instruction);
-  const auto bytes = static_cast<std::uint32_t>(instruction.size * list.size());
+  for (std::size_t i = 0, offset = 0; i < list.size(); ++i, offset += instruction.size) {
+    const Operand& operand = list[i];
+    const bool is_as_wide = operand.bytes == instruction.size;
+    if (is_as_wide && operand.bytes == 4)
+      move_lanes(lanes<std::uint32_t>(warp, operand), memory, offset, mask, stores);
+    else if (is_as_wide && operand.bytes == 8)
+      move_lanes(lanes<std::uint64_t>(warp, operand), memory, offset, mask, stores);
+    else if (is_as_wide && operand.bytes == 2)
+      move_lanes(lanes<std::uint16_t>(warp, operand), memory, offset, mask, stores);
+    else
+      for_each_lane(mask, [&](int lane) {
+        const std::vector<Operand> one{operand};
+        if (stores)
+          gather(warp, one, instruction.size, lane, memory[lane] + offset);
+        else
+          scatter(warp, one, instruction.size, lane, memory[lane] + offset);
+      });
+  }
+}
+
+// The bytes of each lane. Those of all at once, where all are within one allocation.
+class GlobalPlaces : public Places {
+ public:
+  GlobalPlaces(Warp& warp, const Instruction& instruction, LaneMask mask, std::uint32_t bytes,
+               bool writes)
+      : Places(warp, instruction, mask),
+        warp_(warp),
+        instruction_(instruction),
+        bytes_(bytes),
+        writes_(writes) {
+    if ((ones & (bytes - 1)) == 0)
+      allocation_ = warp.simulation.find_global(lowest, highest - lowest + bytes, writes);
+    if (allocation_ && !writes && highest - lowest <= most_at_once)
+      are_written_ = allocation_->is_initialised(lowest, highest - lowest + bytes);
+  }
+
+  std::byte* memory(int lane) {
+    Simulation& simulation = warp_.simulation;
+    const std::uint64_t address = of[lane];
+    if ((address & (bytes_ - 1)) != 0)
+      fail(warp_, instruction_, "misaligned",
+           std::to_string(bytes_) + " bytes at global " + hexadecimal(address));
+    if (!allocation_) {
+      std::byte* const bytes = simulation.global(address, bytes_, writes_, &instruction_);
+      if (!writes_) simulation.check_initialised(address, bytes_, &instruction_);
+      return bytes;
+    }
+    if (writes_)
+      allocation_->mark_initialised(address, bytes_);
+    else if (!are_written_)
+      simulation.check_initialised(address, bytes_, &instruction_);
+    return allocation_->host(address);
+  }
+
+ private:
+  static constexpr std::uint64_t most_at_once = 4096;
+
+  Warp& warp_;
+  const Instruction& instruction_;
+  std::uint32_t bytes_;
+  bool writes_;
+  Allocation* allocation_ = nullptr;  // that contains all
+  bool are_written_ = false;          // all from the lowest to the highest
+};
+
+Step load_global(Warp& warp, const Instruction& instruction, LaneMask mask) {
+  GlobalShadow& shadow = warp.simulation.global_shadow();
+  const auto bytes =
+      static_cast<std::uint32_t>(instruction.size * vector_of(warp, instruction).size());
   const Ordering ordering = Ordering::from_bits(instruction.modifiers);
+  GlobalPlaces places(warp, instruction, mask, bytes, false);
+  std::byte* memory[warp_lanes];
   for_each_lane(mask, [&](int lane) {
-    const std::uint64_t address = global_address(warp, instruction, lane, bytes);
-    const std::byte* from = simulation.global(address, bytes, false, &instruction);
-    simulation.check_initialised(address, bytes, &instruction);
-    if (ordering.strong) observe(warp, 1u << lane, address, ordering);
-    simulation.global_shadow().read({warp, lane, &instruction, "load", ordering.strong}, address,
-                                    bytes);
-    scatter(warp, list, instruction.size, lane, from);
+    memory[lane] = places.memory(lane);
+    if (ordering.strong) observe(warp, 1u << lane, places.of[lane], ordering);
+    shadow.read({warp, lane, &instruction, "load", ordering.strong}, places.of[lane], bytes);
   });
+  move_vectors(warp, instruction, memory, mask, false);
   return Step::next;
 }
 
 Step store_global(Warp& warp, const Instruction& instruction, LaneMask mask) {
-  Simulation& simulation = warp.simulation;
-  const auto& list = vector_of(warp, instruction);
-  const auto bytes = static_cast<std::uint32_t>(instruction.size * list.size());
+  GlobalShadow& shadow = warp.simulation.global_shadow();
+  const auto bytes =
+      static_cast<std::uint32_t>(instruction.size * vector_of(warp, instruction).size());
   const Ordering ordering = Ordering::from_bits(instruction.modifiers);
+  GlobalPlaces places(warp, instruction, mask, bytes, true);
+  std::byte* memory[warp_lanes];
   for_each_lane(mask, [&](int lane) {
-    const std::uint64_t address = global_address(warp, instruction, lane, bytes);
-    std::byte* to = simulation.global(address, bytes, true, &instruction);
-    simulation.global_shadow().write({warp, lane, &instruction, "store", ordering.strong}, address,
-                                     bytes);
-    simulation.global_shadow().forget(address);
-    gather(warp, list, instruction.size, lane, to);
+    memory[lane] = places.memory(lane);
+    shadow.write({warp, lane, &instruction, "store", ordering.strong}, places.of[lane], bytes);
+    shadow.forget(places.of[lane]);
   });
+  move_vectors(warp, instruction, memory, mask, true);
   if (!ordering.strong) return Step::next;
   const View released = ordering.releases ? warp.release(mask) : View();
-  for_each_lane(mask, [&](int lane) {
-    publish(warp, 1u << lane, global_address(warp, instruction, lane, bytes), ordering, released);
-  });
+  for_each_lane(mask,
+                [&](int lane) { publish(warp, 1u << lane, places.of[lane], ordering, released); });
   return Step::next;
 }
 
-Step load_shared(Warp& warp, const Instruction& instruction, LaneMask mask) {
-  const auto& list = vector_of(warp, instruction);
-  const auto bytes = static_cast<std::uint32_t>(instruction.size * list.size());
+// Shared memory of one's own CTA is mostly within bounds for all lanes at once.
+template <class Judge>
+void for_shared(Warp& warp, const Instruction& instruction, LaneMask mask, bool stores,
+                Judge judge) {
+  const auto bytes =
+      static_cast<std::uint32_t>(instruction.size * vector_of(warp, instruction).size());
+  const Places places(warp, instruction, mask);
+  const auto lowest = static_cast<std::uint32_t>(places.lowest) & offset_mask;
+  const auto highest = static_cast<std::uint32_t>(places.highest) & offset_mask;
+  const std::uint64_t own = std::uint64_t{warp.cta.rank} << rank_shift;
+  const bool are_own = places.lowest - lowest == own && places.highest - highest == own;
+  std::byte* first = nullptr;  // of the lowest, if all are fine
+  if (are_own && lowest >= shared_base && highest + bytes <= warp.cta.shared.size() &&
+      (places.ones & (bytes - 1)) == 0)
+    first = warp.cta.shared.reach(lowest, highest + bytes - lowest);
+  std::byte* memory[warp_lanes];
   for_each_lane(mask, [&](int lane) {
-    const std::uint32_t address = shared_address(warp, instruction, lane);
-    Cta& cta = reached_cta(warp, instruction, address);
+    const auto address = static_cast<std::uint32_t>(places.of[lane]);
     const std::uint32_t offset = address & offset_mask;
-    const std::byte* from = warp.simulation.shared(cta, offset, bytes, bytes, &instruction);
-    cta.shadow.read({warp, lane, &instruction, "load"}, offset, bytes);
-    scatter(warp, list, instruction.size, lane, from);
+    Cta& cta = first ? warp.cta : reached_cta(warp, instruction, address);
+    memory[lane] = first ? first + (offset - lowest)
+                         : warp.simulation.shared(cta, offset, bytes, bytes, &instruction);
+    judge(cta, lane, offset, bytes);
   });
+  move_vectors(warp, instruction, memory, mask, stores);
+}
+
+Step load_shared(Warp& warp, const Instruction& instruction, LaneMask mask) {
+  for_shared(warp, instruction, mask, false,
+             [&](Cta& cta, int lane, std::uint32_t offset, std::uint32_t bytes) {
+               cta.shadow.read({warp, lane, &instruction, "load"}, offset, bytes);
+             });
   return Step::next;
 }
 
 Step store_shared(Warp& warp, const Instruction& instruction, LaneMask mask) {
-  const auto& list = vector_of(warp, instruction);
-  const auto bytes = static_cast<std::uint32_t>(instruction.size * list.size());
-  for_each_lane(mask, [&](int lane) {
-    const std::uint32_t address = shared_address(warp, instruction, lane);
-    Cta& cta = reached_cta(warp, instruction, address);
-    const std::uint32_t offset = address & offset_mask;
-    std::byte* to = warp.simulation.shared(cta, offset, bytes, bytes, &instruction);
-    cta.shadow.write({warp, lane, &instruction, "store"}, offset, bytes);
-    gather(warp, list, instruction.size, lane, to);
-  });
+  for_shared(warp, instruction, mask, true,
+             [&](Cta& cta, int lane, std::uint32_t offset, std::uint32_t bytes) {
+               cta.shadow.write({warp, lane, &instruction, "store"}, offset, bytes);
+             });
   return Step::next;
 }
 
@@ -183,9 +287,9 @@ Cta& reached_cta(Warp& warp, const Instruction& instruction, std::uint32_t addre
 }
 
 std::uint32_t decode_vector_width(Decoder& decoder) {
-  for (const std::uint32_t width : {2u, 4u, 8u})
-    if (decoder.take("v" + std::to_string(width))) return width;
-  return 1;
+  if (decoder.take("v2")) return 2;
+  if (decoder.take("v4")) return 4;
+  return decoder.take("v8") ? 8 : 1;
 }
 
 bool decode_cache_hints(Decoder& decoder) {

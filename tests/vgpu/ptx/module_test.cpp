@@ -88,6 +88,20 @@ TEST(Module, RegistersSharePlaces) {
   EXPECT_LE(more, 10 * 4 * warp_lanes);
 }
 
+TEST(Module, JunkIsInWhatMayBeReadBeforeItIsWritten) {
+  const auto junk_of = [](const std::string& text) {
+    const std::string body = ".reg .b32 one;" + text;
+    return Module::parse(ptx_with_body(body), "test")->program("k")->junk_bytes / (4 * warp_lanes);
+  };
+  const std::string read = "over: add.s32 one, one, 1;";
+  const std::uint32_t none = junk_of("mov.u32 one, 1; bra over;" + read);
+  EXPECT_EQ(junk_of("mov.u32 one, 1; @%p1 bra over;" + read), none);
+  EXPECT_EQ(junk_of("@%p1 bra over; mov.u32 one, 1;" + read), none + 1);
+  EXPECT_EQ(junk_of("@%p1 mov.u32 one, 1; bra over;" + read), none + 1);
+  EXPECT_EQ(junk_of("mov.u32 one, 1;" + read + "@%p1 bra over;"), none);
+  EXPECT_EQ(junk_of(read + "mov.u32 one, 1; @%p1 bra over;"), none + 1);
+}
+
 TEST(Module, KnowsItsKernels) {
   const auto module = Module::parse(
       ".visible .entry a(.param .u8 x, .param .u64 y, .param .align 64 .b8 z[128])\n"

@@ -90,6 +90,7 @@ struct Program {
   std::vector<std::uint32_t> parameter_offsets;
 
   std::uint32_t register_bytes = 0, predicates = 0;
+  std::uint32_t junk_bytes = 0;  // of them, the first ones: what may be read before it is written
   std::uint32_t launch_registers = 0;  // of a thread, before any setmaxnreg; 0: unknown
   std::vector<std::byte> constants;
   // (offset, bytes) of constants that are shared addresses: each CTA puts its rank into them.
