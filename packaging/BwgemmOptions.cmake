@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # bwgemm_options: how host code is compiled, for the library, its tests and the bench.
 # bwgemm_spdlog: the logging library, header-only, with the fmt it was packaged with.
+# bwgemm_take_headers(target): the target's sources find the standard library's headers compiled.
 include(CheckCXXCompilerFlag)
 
 add_library(bwgemm_options INTERFACE)
@@ -36,3 +37,25 @@ if(NOT EXISTS "${BWGEMM_SPDLOG_INCLUDE_DIR}/spdlog/fmt/bundled/core.h")
   target_include_directories(bwgemm_spdlog SYSTEM INTERFACE "${BWGEMM_FMT_INCLUDE_DIR}")
   target_compile_definitions(bwgemm_spdlog INTERFACE SPDLOG_FMT_EXTERNAL FMT_HEADER_ONLY)
 endif()
+
+# Reading these headers was a third of the time of a file, and all take one compilation of them. Files
+# include what they use all the same: CMAKE_DISABLE_PRECOMPILE_HEADERS=ON builds without it. -fPIC is
+# that of libraries; programs take it too, because the compilation serves only files with its flags.
+file(CONFIGURE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/headers.cpp" CONTENT "")
+add_library(bwgemm_headers OBJECT "${CMAKE_CURRENT_BINARY_DIR}/headers.cpp")
+target_link_libraries(bwgemm_headers PRIVATE bwgemm_options)
+target_precompile_headers(bwgemm_headers PRIVATE
+  <algorithm> <array> <atomic> <charconv> <chrono> <cmath> <cstdint> <cstdio> <cstdlib> <cstring>
+  <filesystem> <fstream> <functional> <iostream> <limits> <map> <memory> <mutex> <numeric> <optional>
+  <random> <set> <span> <sstream> <stdexcept> <string> <string_view> <thread> <tuple> <unordered_map>
+  <utility> <variant> <vector>
+)
+function(bwgemm_compile_as_library target)
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(${target} PRIVATE -fPIC)
+endfunction()
+bwgemm_compile_as_library(bwgemm_headers)
+function(bwgemm_take_headers target)
+  bwgemm_compile_as_library(${target})
+  target_precompile_headers(${target} REUSE_FROM bwgemm_headers)
+endfunction()

@@ -1,17 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs clang-tidy over source files, many of a folder at a time.
+"""Runs clang-tidy over source files, many at a time.
 
-Most of its time goes into the headers of the standard library and of the log, which it reads and
-checks anew for each translation unit. So the texts of files of one folder that are compiled alike
-become one unit. They are copied into it: what is included is not checked as the unit's own code is.
-Where files cannot be one unit (two have an anonymous name in common), the unit is halved, down to
-single files. Exit status: 0 nothing found, 1 something.
+Half of its time went into the headers of the standard library and of the log, which it reads and
+checks anew for each translation unit. So the texts of files that are compiled alike become one unit.
+They are copied into it: what is included is not checked as the unit's own code is. A file that cannot
+be in a unit with those before it (two have an anonymous name in common) goes to the next one, which a
+trial with one quick check finds out.
+
+What follows paths through a function ends after --max-nodes states, and goes first where it has not
+been: a function of many strings and containers has more states than anybody waits for. Exit status:
+0 nothing found, 1 something.
 """
 
 import argparse
 import collections
 import concurrent.futures
+import itertools
 import json
 import os
 import re
@@ -20,11 +25,13 @@ import subprocess
 import sys
 
 # What g++ wrote into the commands and clang does not know, or must not read.
-NOT_FOR_CLANG = re.compile(r"-fno-gnu-unique|-Winvalid-pch")
+NOT_FOR_CLANG = re.compile(r"-fno-gnu-unique|-Winvalid-pch|-fPIC|-fPIE")
 DOES_NOT_COMPILE = "[clang-diagnostic-error"
+TRIAL = "--checks=-*,misc-unused-alias-decls"
 COUNTS = re.compile(r"\d+ warnings?( and \d+ errors?)? generated\.|\d+ errors? generated\.|"
                     r"Suppressed \d+ warnings")
-LARGEST = 12  # files of one unit: enough to share headers, few enough to keep all cores busy
+LARGEST = 20  # files of one unit: enough to share headers, few enough to keep all cores busy
+DEEPEST = 225000  # clang's own limit
 
 
 def flags_of(entry):
@@ -38,8 +45,8 @@ def flags_of(entry):
     return tuple(kept)
 
 
-def units(files, database):
-    """Lists of files that can be tried as one unit, with their flags."""
+def groups_of(files, database):
+    """[(files that are compiled alike, their flags)]."""
     flags = {}
     for entry in database:
         flags.setdefault(os.path.realpath(entry["file"]), flags_of(entry))
@@ -47,11 +54,8 @@ def units(files, database):
     for file in map(os.path.realpath, files):
         if file not in flags:
             sys.exit(f"tidy: {file} is not compiled")
-        groups[os.path.dirname(file), flags[file]].append(file)
-    for (_, used), group in groups.items():
-        parts = -(-len(group) // LARGEST)
-        for i in range(parts):
-            yield group[i::parts], used
+        groups[flags[file]].append(file)
+    return [(group, used) for used, group in groups.items()]
 
 
 class Unit:
@@ -68,33 +72,61 @@ class Unit:
                 unit.write(text)
                 lines += text.count("\n")
 
+    def place(self, line):
+        """The file that a line of the unit is of, and the line there."""
+        before, name = max(begin for begin in self.begins if begin[0] < line)
+        return name, line - before
+
     def in_terms_of_files(self, text):
         """What clang-tidy said, with the files' names and lines for the unit's."""
-        def place(match):
-            line = int(match.group(1))
-            before, name = max(begin for begin in self.begins if begin[0] < line)
-            return f"{name}:{line - before}:"
+        return re.sub(rf"{re.escape(self.path)}:(\d+):",
+                      lambda match: "{}:{}:".format(*self.place(int(match.group(1)))), text)
 
-        return re.sub(rf"{re.escape(self.path)}:(\d+):", place, text)
+    def does_not_fit(self, text):
+        """The file of the first error; the last file where it is an error of a header."""
+        lines = map(int, re.findall(rf"^{re.escape(self.path)}:(\d+):\d+: error", text, re.MULTILINE))
+        return self.place(min(lines, default=sys.maxsize))[0]
 
 
-def check(tool, root, folder, files, flags):
-    """What clang-tidy finds in the files, as text."""
-    name = "_".join(os.path.relpath(files[0], root).split(os.sep))
-    unit = Unit(os.path.join(folder, f"{len(files)}_{name}"), files)
-    done = subprocess.run(
-        [tool, "--quiet", f"--config-file={os.path.join(root, '.clang-tidy')}", unit.path, "--",
-         "-iquote", os.path.dirname(files[0]), *flags],
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-    if len(files) > 1 and DOES_NOT_COMPILE in done.stdout:
-        half = len(files) // 2
-        return (check(tool, root, folder, files[:half], flags) +
-                check(tool, root, folder, files[half:], flags))
-    if done.returncode == 0:
-        return ""
-    said = "".join(line for line in unit.in_terms_of_files(done.stdout).splitlines(keepends=True)
-                   if not COUNTS.match(line))
-    return said or f"tidy: {tool} ended with {done.returncode} on {', '.join(files)}\n"
+class Tidy:
+    def __init__(self, tool, root, folder, max_nodes):
+        self.tool, self.root, self.folder = tool, root, folder
+        self.limit = ["-Xclang", "-analyzer-config", "-Xclang", f"max-nodes={max_nodes}"]
+
+    def run(self, files, flags, *options):
+        """Returns the unit and what became of it."""
+        name = "_".join(os.path.relpath(files[0], self.root).split(os.sep))
+        unit = Unit(os.path.join(self.folder, f"{len(files)}_{name}"), files)
+        folders = [f"-iquote{folder}" for folder in sorted(set(map(os.path.dirname, files)))]
+        return unit, subprocess.run(
+            [self.tool, "--quiet", f"--config-file={os.path.join(self.root, '.clang-tidy')}",
+             *options, unit.path, "--", *folders, *self.limit, *flags],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+
+    def units(self, files, flags):
+        """[(files that are one unit, flags)]."""
+        number = -(-len(files) // LARGEST)
+        units, size = [], -(-len(files) // number)
+        files = list(itertools.chain(*(files[i::number] for i in range(number))))
+        while files:
+            fitting, files = files[:size], files[size:]
+            while len(fitting) > 1:
+                unit, done = self.run(fitting, flags, TRIAL)
+                if DOES_NOT_COMPILE not in done.stdout:
+                    break
+                files.append(unit.does_not_fit(done.stdout))
+                fitting.remove(files[-1])
+            units.append((fitting, flags))
+        return units
+
+    def check(self, files, flags):
+        """What clang-tidy finds in the files, as text."""
+        unit, done = self.run(files, flags)
+        if done.returncode == 0:
+            return ""
+        said = "".join(line for line in unit.in_terms_of_files(done.stdout).splitlines(True)
+                       if not COUNTS.match(line))
+        return said or f"tidy: {self.tool} ended with {done.returncode} on {', '.join(files)}\n"
 
 
 def main():
@@ -102,6 +134,7 @@ def main():
     parser.add_argument("--tool", required=True, help="clang-tidy")
     parser.add_argument("--database", required=True, help="compile_commands.json")
     parser.add_argument("--folder", required=True, help="where the units are written")
+    parser.add_argument("--max-nodes", type=int, default=DEEPEST, help="of a function")
     parser.add_argument("files", nargs="+")
     args = parser.parse_args()
     root = os.getcwd()
@@ -109,9 +142,12 @@ def main():
     os.makedirs(folder, exist_ok=True)
     with open(args.database, encoding="utf-8") as file:
         database = json.load(file)
+    tidy = Tidy(args.tool, root, folder, args.max_nodes)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        found = "".join(pool.map(lambda unit: check(args.tool, root, folder, *unit),
-                                 units(args.files, database)))
+        units = itertools.chain(*pool.map(lambda group: tidy.units(*group),
+                                          groups_of(args.files, database)))
+        largest_first = sorted(units, key=lambda unit: len(unit[0]), reverse=True)
+        found = "".join(pool.map(lambda unit: tidy.check(*unit), largest_first))
     sys.stdout.write(found)
     return 1 if found else 0
 

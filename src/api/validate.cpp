@@ -33,7 +33,7 @@ Scalar checked_scalar(const char* name, const void* pointer, bwgemmPointerMode_t
 }
 
 // The four matrices of a call.
-struct Operands {
+struct Matrices {
   Operand a, b, c, d;
 };
 
@@ -48,7 +48,7 @@ OperandNames named(OperandNames names, const char* array, bool is_gemm_of_arrays
 }
 
 // What is touched is decided where alpha and beta are known.
-Operands operands_of(const Arguments& arguments, const bwgemmMatmulDesc_t& desc, OutputSize size) {
+Matrices operands_of(const Arguments& arguments, const bwgemmMatmulDesc_t& desc, OutputSize size) {
   const bool plain_a = desc.transa == BWGEMM_OP_N, plain_b = desc.transb == BWGEMM_OP_N;
   const bool is_array = desc.batchMode == BWGEMM_BATCH_MODE_POINTER_ARRAY;
   const bool is_gemm_of_arrays = arguments.is_gemm && is_array;

@@ -11,11 +11,11 @@
 namespace bwgemm {
 namespace {
 
-constexpr std::int64_t unit_elements = 8;
+constexpr std::int64_t elements_of_unit = 8;
 constexpr std::int64_t element_bytes = 2;
 
 void fill(OperandCopy& params, const Matrix& from, const Matrix& to, const CopiedLines& copied) {
-  const std::int64_t line_units = ceil_div(copied.elements, unit_elements);
+  const std::int64_t line_units = ceil_div(copied.elements, elements_of_unit);
   params.from = from.data;
   params.to = const_cast<void*>(to.data);  // const for the sake of operands that are read
   params.from_ld = from.ld * element_bytes;

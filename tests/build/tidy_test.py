@@ -23,6 +23,7 @@ FINDINGS = {
     "int quotient(int x) {\n  if (x == 0) return 1 / x;\n  return 0;\n}\n":
         "clang-analyzer-core.DivideZero",
 }
+FINDING = next(iter(FINDINGS))
 
 
 @unittest.skipIf(TOOL is None, "no clang-tidy")
@@ -61,12 +62,21 @@ class Tidy(unittest.TestCase):
             self.assertIn(check, said)
             self.assertRegex(said, rf"{self.folder}/two\.cpp:[3-5]:", check)
 
-    def test_files_that_cannot_be_one_are_checked_alone(self):
-        status, said = self.run_on(TOOL, one=CLEAN.format("same"),
-                                   two=CLEAN.format("same") + "int BadName() { return 1; }\n")
+    def test_each_file_of_a_unit_is_checked(self):
+        texts = {f"file{i}": "\n" * i + text for i, text in enumerate(FINDINGS)}
+        status, said = self.run_on(TOOL, clean=CLEAN.format("clean"), **texts)
+        self.assertEqual(status, 1)
+        for i, check in enumerate(FINDINGS.values()):
+            self.assertRegex(said, rf"{self.folder}/file{i}\.cpp:\d+:.*{check}")
+
+    def test_files_that_cannot_be_one_are_checked_apart(self):
+        bad = CLEAN.format("same") + FINDING
+        status, said = self.run_on(TOOL, one=CLEAN.format("same"), two=bad, three=bad,
+                                   other=CLEAN.format("other") + FINDING)
         self.assertEqual(status, 1)
         self.assertNotIn("redefinition", said)
-        self.assertIn("two.cpp:3:", said)
+        for place in ("two.cpp:3:", "three.cpp:3:", "other.cpp:3:"):
+            self.assertIn(place, said)
 
     def test_a_file_that_does_not_compile_fails(self):
         self.assertEqual(self.run_on(TOOL, one="int one() { return missing; }\n")[0], 1)

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The library's kernels, every code class of them, on small problems: right bits and no findings
-// under adversarial schedules. Skipped where the build made no PTX.
+// under adversarial schedules, or one of them (BWGEMM_TEST_SCALE=small). Skipped where the build
+// made no PTX.
+#include <cstdlib>
 #include <gtest/gtest.h>
+#include <string_view>
 
 #include "kernels_on_vgpu/kernel_case.h"
 
@@ -21,7 +24,14 @@ KernelConfig row(std::string_view name) {
   return kernel_rows[0];
 }
 
-void run_all(const char* name, const std::vector<KernelProblem>& problems, int seeds) {
+// How many schedules of this many are wanted.
+int wanted_of(int seeds) {
+  const char* scale = std::getenv("BWGEMM_TEST_SCALE");
+  return scale != nullptr && std::string_view(scale) == "small" ? 1 : seeds;
+}
+
+void run_all(const char* name, const std::vector<KernelProblem>& problems, int most_seeds) {
+  const int seeds = wanted_of(most_seeds);
   const KernelConfig config = row(name);
   const auto module = module_of(config);
   if (!module) GTEST_SKIP() << "no PTX of " << name;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """mutate.py passes with the reviewed list, and fails where a mutant survives that is not in it, where
-a listed one may survive once and does so more often, and where it is given nothing to do. Arguments:
-bwgemm_mutate, the folder of the kernels' PTX."""
+a listed one may survive once and does so more often, and where it is given nothing to do. The mutants
+run once; each list judges what was kept. Arguments: bwgemm_mutate, the folder of the kernels' PTX."""
 
 import os
 import subprocess
@@ -24,13 +24,22 @@ def mutate(*arguments):
 
 
 class Mutate(unittest.TestCase):
-    def check(self, status, *arguments):
-        done = mutate("--schedules", "1", *arguments)
-        if done.returncode == SKIPPED:
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory(prefix="bwgemm-")
+        cls.addClassCleanup(folder.cleanup)
+        cls.kept = folder.name
+        cls.first = mutate("--schedules", "1", "--keep", cls.kept)
+        if cls.first.returncode == SKIPPED:
             print("NO PTX")
-            self.skipTest("no PTX")
+            raise unittest.SkipTest("no PTX")
+
+    def check(self, done, status):
         self.assertEqual(done.returncode, status, done.stdout)
         return done.stdout
+
+    def judge(self, status, *arguments):
+        return self.check(mutate("--from", self.kept, *arguments), status)
 
     def with_list(self, text):
         file = tempfile.NamedTemporaryFile("w", suffix=".txt")
@@ -40,20 +49,21 @@ class Mutate(unittest.TestCase):
         return ["--survivors", file.name]
 
     def test_the_reviewed_list_suffices(self):
-        self.assertIn("6 in the list, 0 open", self.check(0))
+        self.assertIn("6 in the list, 0 open", self.check(self.first, 0))
 
     def test_a_survivor_that_is_not_listed_fails(self):
-        output = self.check(1, *self.with_list(""))
+        output = self.judge(1, *self.with_list(""))
         self.assertIn("6 open", output)
         self.assertEqual(output.count("survived: bwgemm_sm90_b16_kk_64x64x64"), 6, output)
         self.assertIn("accumulate: always", output)
 
     def test_an_entry_for_one_excuses_one(self):
         entry = ". | 1x accumulate: always | wgmma | . | for the test\n"
-        self.assertIn("1 in the list, 5 open", self.check(1, *self.with_list(entry)))
+        self.assertIn("1 in the list, 5 open", self.judge(1, *self.with_list(entry)))
 
     def test_nothing_to_do_is_no_success(self):
-        self.assertIn("no mutant was made", self.check(1, "--operation", "none of these"))
+        done = mutate("--schedules", "1", "--operation", "none of these")
+        self.assertIn("no mutant was made", self.check(done, 1))
 
 
 if __name__ == "__main__":
