@@ -152,7 +152,12 @@ const Chosen* read_chosen() {
   auto* const read = new Chosen;
   const std::string& path = settings().chosen_file;
   std::string text, why = "it cannot be read";
-  if (path.empty() || (read_file(path, text) && read->read(text, why))) return read;
+  if (path.empty()) return read;
+  if (settings().batch_invariant) {
+    say_of_file("it is not obeyed, because results are to be batch invariant");
+    return read;
+  }
+  if (read_file(path, text) && read->read(text, why)) return read;
   say_of_file(why.append(", so that it lists no call"));
   return read;
 }

@@ -53,7 +53,8 @@ class Chosen {
   std::vector<std::string> devices_;  // a line's device is a place here; empty: lines are for all
 };
 
-// The calls of the file that the environment names; none if it names none.
+// The calls of the file that the environment names; none if it names none. None too if results are
+// to be batch invariant: the two sides round differently, and the file chooses one by m and n.
 const Chosen& chosen();
 
 // chosen().device(), of the device of the thread's context. If the file lists other devices only,

@@ -36,11 +36,12 @@ class Tune(program_test.Folder):
         with open(self.tuned, newline="", encoding="utf-8") as file:
             return list(csv.DictReader(file))
 
-    def by_file(self, text, policy):
+    def by_file(self, text, policy, **variables):
         """The run of the program by a file of that text."""
         path = self.path("chosen.csv")
         write(path, text)
-        return run(RUN, "-q", KINDS, BWGEMM_CUBLAS_POLICY=policy, BWGEMM_CUBLAS_CHOSEN=path)
+        return run(RUN, "-q", KINDS, BWGEMM_CUBLAS_POLICY=policy, BWGEMM_CUBLAS_CHOSEN=path,
+                   **variables)
 
     def test_each_kind_of_call_is_timed_by_both(self):
         self.check(self.done, ALL)
@@ -82,6 +83,14 @@ class Tune(program_test.Folder):
             done = self.by_file(text[:-9], policy)
             self.check(done, said)
             self.assertIn("chosen.csv: line 11 is not like the first one, so that it lists no call\n",
+                          done.stderr)
+
+    def test_batch_invariant_results_do_not_depend_on_the_file(self):
+        text = environment.read(self.tuned)
+        for policy, said in (("all", ONE), ("faster", ALL)):
+            done = self.by_file(text, policy, BWGEMM_CUBLAS_BATCH_INVARIANT="1")
+            self.check(done, said)
+            self.assertIn("chosen.csv: it is not obeyed, because results are to be batch invariant\n",
                           done.stderr)
 
     def test_what_cannot_be_timed_is_left_out(self):
