@@ -48,12 +48,12 @@ DriverApi open_driver() {
   bind(library, "cuEventRecord", api.cuEventRecord);
   bind(library, "cuEventSynchronize", api.cuEventSynchronize);
   bind(library, "cuEventElapsedTime_v2", api.cuEventElapsedTime);
-  bind(library, "cuModuleLoadData", api.cuModuleLoadData);
-  bind(library, "cuModuleUnload", api.cuModuleUnload);
-  bind(library, "cuModuleGetFunction", api.cuModuleGetFunction);
   bind(library, "cuFuncSetAttribute", api.cuFuncSetAttribute);
   bind(library, "cuLaunchKernelEx", api.cuLaunchKernelEx);
   bind(library, "cuTensorMapEncodeTiled", api.cuTensorMapEncodeTiled);
+  bind_if_there(library, "cuModuleLoadData", api.cuModuleLoadData);
+  bind_if_there(library, "cuModuleUnload", api.cuModuleUnload);
+  bind_if_there(library, "cuModuleGetFunction", api.cuModuleGetFunction);
   bind_if_there(library, "cuGraphGetNodes", api.cuGraphGetNodes);
   bind_if_there(library, "cuGraphNodeGetType", api.cuGraphNodeGetType);
   bind_if_there(library, "cuGraphKernelNodeGetParams_v2", api.cuGraphKernelNodeGetParams);

@@ -40,12 +40,13 @@ struct DriverApi {
   decltype(&::cuEventRecord) cuEventRecord;
   decltype(&::cuEventSynchronize) cuEventSynchronize;
   decltype(&::cuEventElapsedTime) cuEventElapsedTime;
-  decltype(&::cuModuleLoadData) cuModuleLoadData;
-  decltype(&::cuModuleUnload) cuModuleUnload;
-  decltype(&::cuModuleGetFunction) cuModuleGetFunction;
   decltype(&::cuFuncSetAttribute) cuFuncSetAttribute;
   decltype(&::cuLaunchKernelEx) cuLaunchKernelEx;
   decltype(&::cuTensorMapEncodeTiled) cuTensorMapEncodeTiled;
+  // Null in a double of the driver: then the bench's own kernels cannot be loaded.
+  decltype(&::cuModuleLoadData) cuModuleLoadData;
+  decltype(&::cuModuleUnload) cuModuleUnload;
+  decltype(&::cuModuleGetFunction) cuModuleGetFunction;
   // Null in drivers that lack them: then graphs cannot name their kernels.
   decltype(&::cuGraphGetNodes) cuGraphGetNodes;
   decltype(&::cuGraphNodeGetType) cuGraphNodeGetType;

@@ -14,24 +14,7 @@
 
 namespace bwgemm::bench {
 
-Sensors::Reading under_load(const Gpu& gpu, const Sensors& sensors, const Series& series) {
-  Sensors::Reading reading;
-  gpu.milliseconds([&] {
-    series.graph.launch();
-    reading = sensors.read();
-  });
-  return reading;
-}
-
 namespace {
-
-Spread spread(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  const auto at = [&](double share) {
-    return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5)];
-  };
-  return {at(0.5), at(0.25), at(0.75)};
-}
 
 // Nanoseconds to submit one call, the stream never waited for while timing.
 double submit_ns(const Gpu& gpu, const OperandSets& operands, const Call& call) {
@@ -62,40 +45,6 @@ int fastest(const Gpu& gpu, const OperandSets& operands, const CublasLtProblem& 
     }
   }
   return best;
-}
-
-// Alternates the order within each pair, so that neither side always runs first.
-void sample(const Gpu& gpu, const Sensors& sensors, const MeasureOptions& options,
-            const Series& ours, const Series* first, const Series* best, Measurement& result) {
-  for (double ms = 0; ms < options.warm_ms;) ms += ours.microseconds(gpu) * ours.calls * 1e-3;
-  result.warm = under_load(gpu, sensors, ours);
-  std::vector<double> our_us, first_us, best_us, over_first, over_best;
-  for (int pair = 0; pair < options.pairs; ++pair) {
-    double mine = 0, lt = 0, top = 0;
-    const auto run_ours = [&] { mine = ours.microseconds(gpu); };
-    const auto run_theirs = [&] {
-      if (first) lt = first->microseconds(gpu);
-      top = best ? best->microseconds(gpu) : lt;
-    };
-    if (pair % 2 == 0) {
-      run_ours();
-      run_theirs();
-    } else {
-      run_theirs();
-      run_ours();
-    }
-    our_us.push_back(mine);
-    first_us.push_back(lt);
-    best_us.push_back(top);
-    over_first.push_back(lt / mine);
-    over_best.push_back(top / mine);
-  }
-  result.bwgemm_us = spread(our_us).median;
-  result.first_us = spread(first_us).median;
-  result.best_us = spread(best_us).median;
-  result.over_first = spread(over_first);
-  result.over_best = spread(over_best);
-  result.end = under_load(gpu, sensors, ours);
 }
 
 }  // namespace
@@ -159,7 +108,8 @@ Measurement measure(const Gpu& gpu, const Sensors& sensors, bwgemmHandle_t handl
     if (options.host_cost) result.cublaslt_host_ns = submit_ns(gpu, operands, call_of(0));
   }
   if (options.host_cost) result.bwgemm_host_ns = submit_ns(gpu, operands, ours);
-  sample(gpu, sensors, options, *our_series, first.get(), best.get(), result);
+  static_cast<Paired&>(result) = time_in_pairs(gpu, sensors, options.pairs, options.warm_ms,
+                                               *our_series, first.get(), best.get());
   return result;
 }
 

@@ -9,6 +9,7 @@
 #include "bwgemm/bwgemm.h"
 #include "cublaslt.h"
 #include "gpu.h"
+#include "pairs.h"
 #include "problem.h"
 #include "sensors.h"
 #include "series.h"
@@ -24,26 +25,16 @@ struct MeasureOptions {
   bool host_cost = true;
 };
 
-struct Spread {
-  double median = 0, low = 0, high = 0;  // quartiles
-};
-
-struct Measurement {
+struct Measurement : Paired {
   std::string kernel;
   std::string check = "not run";
   std::string first_check = "not run";  // of cuBLASLt's first, where an epilogue is asked for
-  double bwgemm_us = 0, first_us = 0, best_us = 0;  // medians per call
-  Spread over_first, over_best;  // cuBLASLt's time over ours: above 1 we are faster
   int best_algorithm = 0, algorithms = 0;
   // The first that each of cuBLASLt's launches.
   std::string first_kernel, best_kernel;
   double bwgemm_host_ns = 0, cublaslt_host_ns = 0;  // per call, submitting only
   int operand_sets = 0;
-  Sensors::Reading warm, end;  // under our kernel: after warming up, after the last sample
 };
-
-// Clock and power while the series is replayed.
-Sensors::Reading under_load(const Gpu& gpu, const Sensors& sensors, const Series& series);
 
 // The kernel that a call ran, else the one that the library announces.
 std::string kernel_of(const Series& series, bwgemmHandle_t handle, const BenchProblem& problem,

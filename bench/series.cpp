@@ -10,7 +10,7 @@ std::unique_ptr<Series> make_series(const Gpu& gpu, const OperandSets& operands,
   const Series probe(gpu, operands, 4, call);
   probe.microseconds(gpu);
   const double once_us = probe.microseconds(gpu);
-  const int calls = std::clamp(static_cast<int>(graph_ms * 1e3 / once_us), 4, 2000);
+  const int calls = static_cast<int>(std::clamp(graph_ms * 1e3 / once_us, 4.0, 2000.0));
   return std::make_unique<Series>(gpu, operands, calls, call);
 }
 

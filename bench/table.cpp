@@ -45,6 +45,12 @@ Table Table::parse(const std::string& text, const std::string& path, bool comple
   return table;
 }
 
+std::vector<std::string> Table::columns() const {
+  std::vector<std::string> names;
+  for (const auto& [name, place] : columns_) names.push_back(name);
+  return names;
+}
+
 const std::string& Table::text(std::size_t row, const std::string& column) const {
   const auto found = columns_.find(column);
   if (found == columns_.end()) throw std::runtime_error(path_ + " has no column " + column);

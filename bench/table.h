@@ -22,6 +22,7 @@ class Table {
   const std::string& path() const { return path_; }
   std::size_t rows() const { return rows_.size(); }
   bool has(const std::string& column) const { return columns_.contains(column); }
+  std::vector<std::string> columns() const;
   // Throw std::runtime_error if there is no such column.
   const std::string& text(std::size_t row, const std::string& column) const;
   double number(std::size_t row, const std::string& column) const;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installation in components: runtime (the library and its notices), dropin (the library that is
-# preloaded in front of cuBLAS, and its launcher), dev (headers, link name, CMake package, pkg-config
+# preloaded in front of cuBLAS, its launcher and bwgemm-tune), dev (headers, link name, CMake package, pkg-config
 # file, the pages of docs) and, where the tests are built, vgpu (the virtual GPU and what it
 # executes). Everything is relocatable.
 include(CMakePackageConfigHelpers)
@@ -42,6 +42,10 @@ if(TARGET bwgemm_cublas)
   set(launcher "${PROJECT_BINARY_DIR}/bwgemm-run")
   bwgemm_configure_launcher("${launcher}" "${libraries_from_programs}")
   install(PROGRAMS "${launcher}" DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT dropin)
+  if(TARGET bwgemm_tune)
+    set_target_properties(bwgemm_tune PROPERTIES INSTALL_RPATH "$ORIGIN/${libraries_from_programs}")
+    install(TARGETS bwgemm_tune RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT dropin)
+  endif()
 endif()
 
 # The driver finds its index, and that the PTX, beside itself. In a folder of its own, so that no

@@ -31,6 +31,9 @@ endforeach()
 # ---- Debian packages -----------------------------------------------------------------------------
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+if(CMAKE_CROSSCOMPILING)  # else dpkg knows
+  string(REPLACE aarch64 arm64 CPACK_DEBIAN_PACKAGE_ARCHITECTURE "${CMAKE_SYSTEM_PROCESSOR}")
+endif()
 set(CPACK_DEBIAN_PACKAGE_SECTION "libs")
 set(runtime_package "libbwgemm${PROJECT_VERSION_MAJOR}")
 # The oldest systems that the tests hold the libraries to.

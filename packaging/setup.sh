@@ -75,6 +75,9 @@ missing_packages() {
   has_python_header || echo python3-dev
   { has_header gtest/gtest.h && has_library libgtest.a; } || echo libgtest-dev
   { has_header gmock/gmock.h && has_library libgmock.a; } || echo libgmock-dev
+  # For build.aarch64. On an Arm host the first one is the compiler itself.
+  have aarch64-linux-gnu-g++ || echo g++-aarch64-linux-gnu
+  have qemu-aarch64-static || echo qemu-user-static
   # spdlog has its own copy of fmt, or (Debian, Ubuntu) depends on libfmt-dev.
   { has_header spdlog/spdlog.h &&
     { has_header fmt/format.h || has_header spdlog/fmt/bundled/format.h; }; } || echo libspdlog-dev

@@ -2,9 +2,11 @@
 #include "dropin/chosen.h"
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <cstdio>
 
+#include "dropin/device.h"
 #include "dropin/settings.h"
 
 namespace bwgemm::dropin {
@@ -55,9 +57,16 @@ bool read_file(const std::string& path, std::string& text) {
   return is_good;
 }
 
+// Where the header has the column; Chosen::none if it lacks it.
+std::size_t place_of(const std::vector<std::string>& heads, const char* column) {
+  const auto head = std::find(heads.begin(), heads.end(), column);
+  return head != heads.end() ? static_cast<std::size_t>(head - heads.begin())
+                             : static_cast<std::size_t>(-1);
+}
+
 }  // namespace
 
-Chosen::Key Chosen::key_of(const Call& call) {
+Chosen::Key Chosen::key_of(const Call& call, std::int64_t device) {
   return {static_cast<std::int64_t>(call.entry),
           call.transa,
           call.transb,
@@ -71,58 +80,105 @@ Chosen::Key Chosen::key_of(const Call& call) {
           orders_of(call),
           call.epilogue.kind,
           call.compute,
-          call.batch};
+          call.batch,
+          device};
 }
 
 bool Chosen::add(const std::vector<std::string>& fields, const Places& places) {
-  Key key{};
-  for (std::size_t column = 0; column < places.size(); ++column)
-    if (!number_of(fields[places[column]], key[column])) return false;
-  keys_.push_back(key);
+  Line line{{}, Listed::to_serve};
+  for (std::size_t column = 0; column < count; ++column)
+    if (!number_of(fields[places.columns[column]], line.key[column])) return false;
+  if (places.serve != none) {
+    const std::string& serve = fields[places.serve];
+    if (serve != "0" && serve != "1") return false;
+    line.listed = serve == "1" ? Listed::to_serve : Listed::to_forward;
+  }
+  if (places.device != none) {
+    if (device(fields[places.device]) < 0) devices_.push_back(fields[places.device]);
+    line.key.back() = device(fields[places.device]);
+  }
+  lines_.push_back(line);
   return true;
 }
 
 bool Chosen::read(const std::string& text, std::string& why) {
-  keys_.clear();
+  *this = {};
   const std::vector<std::string> lines = split(text, '\n');
   const std::vector<std::string> heads = split(lines.front(), ',');
-  Places places{};
-  for (std::size_t column = 0; column < places.size(); ++column) {
-    const auto head = std::find(heads.begin(), heads.end(), chosen_columns[column]);
-    if (head == heads.end()) {
-      why = missing(chosen_columns[column]);
-      return false;
-    }
-    places[column] = static_cast<std::size_t>(head - heads.begin());
+  Places places{{}, place_of(heads, "serve"), place_of(heads, "device")};
+  for (std::size_t column = 0; column < count; ++column) {
+    places.columns[column] = place_of(heads, chosen_columns[column]);
+    if (places.columns[column] != none) continue;
+    why = missing(chosen_columns[column]);
+    return false;
   }
   for (std::size_t line = 1; line < lines.size(); ++line) {
     if (lines[line].empty()) continue;
     const std::vector<std::string> fields = split(lines[line], ',');
     if (fields.size() == heads.size() && add(fields, places)) continue;
-    keys_.clear();
+    *this = {};
     why = bad_line(line + 1);
     return false;
   }
-  std::sort(keys_.begin(), keys_.end());
+  std::sort(lines_.begin(), lines_.end(), [](const Line& one, const Line& other) {
+    return one.key != other.key ? one.key < other.key : one.listed < other.listed;
+  });
   return true;
 }
 
-bool Chosen::has(const Call& call) const {
-  return std::binary_search(keys_.begin(), keys_.end(), key_of(call));
+std::int64_t Chosen::device(const std::string& name) const {
+  const auto found = std::find(devices_.begin(), devices_.end(), name);
+  if (found != devices_.end()) return found - devices_.begin();
+  return devices_.empty() && !is_empty() ? 0 : -1;
 }
 
-const Chosen& chosen() {
-  static const Chosen* const once = [] {
-    auto* const read = new Chosen;
-    const std::string& path = settings().chosen_file;
-    if (path.empty()) return read;
-    std::string text, why = "it cannot be read";
-    if (read_file(path, text) && read->read(text, why)) return read;
-    std::string line = "no call is served, because of BWGEMM_CUBLAS_CHOSEN, ";
-    say(line.append(path).append(": ").append(why));
+Listed Chosen::find(const Call& call, std::int64_t device) const {
+  if (is_empty()) return Listed::no;
+  const Key key = key_of(call, device);
+  const auto found =
+      std::lower_bound(lines_.begin(), lines_.end(), key,
+                       [](const Line& line, const Key& wanted) { return line.key < wanted; });
+  return found != lines_.end() && found->key == key ? found->listed : Listed::no;
+}
+
+namespace {
+
+void say_of_file(const std::string& what) {
+  std::string line = "BWGEMM_CUBLAS_CHOSEN, ";
+  say(line.append(settings().chosen_file).append(": ").append(what));
+}
+
+const Chosen* read_chosen() {
+  auto* const read = new Chosen;
+  const std::string& path = settings().chosen_file;
+  std::string text, why = "it cannot be read";
+  if (path.empty()) return read;
+  if (settings().batch_invariant) {
+    say_of_file("it is not obeyed, because results are to be batch invariant");
     return read;
-  }();
+  }
+  if (read_file(path, text) && read->read(text, why)) return read;
+  say_of_file(why.append(", so that it lists no call"));
+  return read;
+}
+
+}  // namespace
+
+const Chosen& chosen() {
+  static const Chosen* const once = read_chosen();
   return *once;
+}
+
+std::int64_t chosen_device() {
+  if (chosen().is_empty()) return -1;
+  const std::string name = current_device_name();
+  const std::int64_t found = chosen().device(name);
+  static std::atomic<bool> said{false};
+  if (found < 0 && !said.exchange(true)) {
+    std::string what = "it lists no call for the device ";
+    say_of_file(what.append(name));
+  }
+  return found;
 }
 
 }  // namespace bwgemm::dropin

@@ -250,4 +250,9 @@ std::string loaded_file(bool (*is_named)(const char* path)) {
   return search.file;
 }
 
+std::string loaded_cublas() {
+  const std::string file = loaded_file(is_named_cublas);
+  return file.empty() ? loaded_file(is_named_cublaslt) : file;
+}
+
 }  // namespace bwgemm::dropin

@@ -59,6 +59,8 @@ bool is_named_cublaslt(const char* path);
 
 // The path of the first file of the process that is cuBLAS's or cuBLASLt's; empty if there is none.
 std::string loaded_file(bool (*is_named)(const char* path));
+// That of cuBLAS; if there is none, that of cuBLASLt.
+std::string loaded_cublas();
 
 // A thread that is inside a function of cuBLAS: what cuBLAS itself calls is not for this library.
 class Inside {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dropin/device.h"
 
+#include <array>
 #include <cstdlib>
 #include <dlfcn.h>
 
@@ -20,6 +21,8 @@ const Device* opened() {
   static Device found{};
   find(from, "cuCtxGetCurrent", found.ctx_get_current);
   find(from, "cuCtxGetId", found.ctx_get_id);
+  find(from, "cuCtxGetDevice", found.ctx_get_device);
+  find(from, "cuDeviceGetName", found.device_get_name);
   find(from, "cuCtxPushCurrent_v2", found.ctx_push_current);
   find(from, "cuCtxPopCurrent_v2", found.ctx_pop_current);
   find(from, "cuMemAlloc_v2", found.mem_alloc);
@@ -58,6 +61,17 @@ ContextIdentity current_context() {
       driver->ctx_get_id(found.context, &found.number) != CUDA_SUCCESS)
     return {};
   return found;
+}
+
+std::string current_device_name() {
+  const Device* const driver = device();
+  CUdevice number = 0;
+  std::array<char, 256> name{};
+  if (driver == nullptr || driver->ctx_get_device == nullptr || driver->device_get_name == nullptr)
+    return "";
+  if (driver->ctx_get_device(&number) != CUDA_SUCCESS) number = 0;
+  const bool is_known = driver->device_get_name(name.data(), name.size(), number) == CUDA_SUCCESS;
+  return is_known ? name.data() : "";
 }
 
 unsigned long long number_of(CUstream stream) {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cuda.h>
+#include <string>
 
 namespace bwgemm::dropin {
 
@@ -13,6 +14,8 @@ namespace bwgemm::dropin {
 struct Device {
   CUresult (*ctx_get_current)(CUcontext*);
   CUresult (*ctx_get_id)(CUcontext, unsigned long long*);
+  CUresult (*ctx_get_device)(CUdevice*);
+  CUresult (*device_get_name)(char*, int, CUdevice);
   CUresult (*ctx_push_current)(CUcontext);
   CUresult (*ctx_pop_current)(CUcontext*);
   CUresult (*mem_alloc)(CUdeviceptr*, std::size_t);
@@ -45,6 +48,10 @@ struct ContextIdentity {
 
 // The calling thread's context. Unknown if the thread has none or the driver does not tell.
 ContextIdentity current_context();
+
+// The name of that context's device. Without a context that of device 0, where bwgemm then makes
+// its handle. Empty if it is not known.
+std::string current_device_name();
 
 // A number that no other stream of the process has or had. 0 if the stream is one of the driver's
 // default ones, is being captured, which asking would end, or cannot be asked.

@@ -22,12 +22,16 @@ Reason why_handle(const Handle* handle) {
   return handle->product.handle != nullptr ? Reason::none : Reason::no_device;
 }
 
+bool policy_serves(Listed listed) {
+  return listed == Listed::to_serve || (listed == Listed::no && settings().policy == Policy::all);
+}
+
 // Why bwgemm cannot serve the call, whatever the handle is set to. Needs no lock.
 Reason why_never(const Handle* handle, const Call& call) {
   if (const Reason reason = why_handle(handle); reason != Reason::none) return reason;
   if (const Reason reason = why_forwarded(call); reason != Reason::none) return reason;
-  const bool is_chosen = settings().policy == Policy::all || chosen().has(call);
-  return is_chosen ? Reason::none : Reason::policy;
+  return policy_serves(chosen().find(call, handle->product.chosen_device)) ? Reason::none
+                                                                           : Reason::policy;
 }
 
 cublasStatus_t forward(const Call& call, const CallSettings* settings, Reason reason,

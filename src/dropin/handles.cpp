@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "dropin/chosen.h"
 #include "dropin/fork.h"
 #include "dropin/library.h"
 #include "dropin/settings.h"
@@ -64,6 +65,7 @@ Product new_product() {
     return {};
   }
   never_measure(*bwgemm, made.handle);
+  made.chosen_device = chosen_device();
   if (settings().batch_invariant)
     bwgemm->set_determinism(made.handle, BWGEMM_DETERMINISM_BATCH_INVARIANT);
   return made;

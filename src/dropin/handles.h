@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <mutex>
 
 #include "bwgemm/bwgemm.h"
@@ -25,6 +26,7 @@ struct Product {
   cudaStream_t stream = nullptr;
   unsigned long long stream_number = 0;  // number_of() it at that time
   int pointer_mode = BWGEMM_POINTER_MODE_HOST, sm_count_target = 0;
+  std::int64_t chosen_device = -1;  // see chosen.h
 };
 
 struct Handle {

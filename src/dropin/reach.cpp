@@ -19,8 +19,7 @@ constinit std::atomic<bool> has_come_by{false};
 void report() {
   if (has_come_by.load(std::memory_order_relaxed) || fork_count() != 0) return;
   try {
-    std::string file = loaded_file(is_named_cublas);
-    if (file.empty()) file = loaded_file(is_named_cublaslt);
+    const std::string file = loaded_cublas();
     if (file.empty()) return;
     std::string line = "no call reached this library, though the process has ";
     say(

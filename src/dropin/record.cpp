@@ -11,15 +11,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "dropin/cublas.h"
 #include "dropin/fork.h"
+#include "dropin/serve.h"
 #include "dropin/settings.h"
 
 namespace bwgemm::dropin {
 
 const char* const columns =
-    "process,function,transa,transb,m,n,k,Atype,Btype,Ctype,Dtype,orders,epilogue,compute,algo,lda,"
-    "ldb,ldc,ldd,strideA,strideB,strideC,strideD,batch,align,scalars,math,workspace,outcome,reason,"
-    "calls\n";
+    "process,library,function,transa,transb,m,n,k,Atype,Btype,Ctype,Dtype,orders,epilogue,compute,"
+    "algo,lda,ldb,ldc,ldd,strideA,strideB,strideC,strideD,batch,align,scalars,beta,math,workspace,"
+    "outcome,reason,calls\n";
 
 namespace {
 
@@ -46,10 +48,21 @@ std::int64_t alignment(const Call& call) {
   return static_cast<std::int64_t>(bits & (~bits + 1));
 }
 
+// Whether C is read: 0 or 1. Empty if the host does not know, and of a call that is not understood.
+const char* beta_text(const Call& call, const CallSettings& settings, Reason reason) {
+  if (reason != Reason::none || settings.has_device_scalars()) return "";
+  return host_scalar(call, call.beta) != 0 ? "1" : "0";
+}
+
 const char* outcome_name(Outcome outcome, Reason reason) {
   if (outcome == Outcome::forwarded && reason == Reason::none) return "servable";
   constexpr const char* names[] = {"served", "forwarded", "agreed", "differed"};
   return names[static_cast<std::size_t>(outcome)];
+}
+
+// A comma would begin another field: then nothing is said.
+std::string as_field(const std::string& path) {
+  return path.find_first_of(",\n") == std::string::npos ? path : "";
 }
 
 struct Counts {
@@ -88,7 +101,8 @@ void write_counts() {
   const std::lock_guard lock(seldom());
   const Counts& all = counts();
   if (all.calls.empty() || all.forks != fork_count()) return;
-  const std::string process = std::to_string(getpid()) + ",";
+  std::string process = std::to_string(getpid());
+  process.append(",").append(as_field(loaded_cublas())).append(",");
   std::string lines;
   for (const auto& [kind, number] : all.calls)
     lines.append(process).append(kind).append(std::to_string(number)).append("\n");
@@ -122,10 +136,12 @@ std::string kind_of(const Call& call, const CallSettings* settings, Outcome outc
   line << call.a.stride << call.b.stride << call.c.stride << d.stride;
   line << call.batch << alignment(call);
   if (settings != nullptr)
-    line << (settings->has_device_scalars() ? "device" : "host") << settings->math_mode
+    line << (settings->has_device_scalars() ? "device" : "host")
+         << beta_text(call, *settings, reason) << settings->math_mode
          << static_cast<std::int64_t>(settings->workspace_size);
   else
     line << ""
+         << ""
          << ""
          << "";
   line << outcome_name(outcome, reason) << name(reason);

@@ -15,9 +15,10 @@ enum class Mode : std::uint8_t {
   serve,  // what can be served is computed by bwgemm
 };
 
+// What happens to a call that the file of chosen calls does not list.
 enum class Policy : std::uint8_t {
-  all,     // what can be served is served
-  faster,  // if the file of chosen calls has it
+  all,     // is served, if it can be
+  faster,  // goes to cuBLAS
 };
 
 struct Settings {
@@ -26,7 +27,7 @@ struct Settings {
   bool batch_invariant = false;
   bool hooks_dlsym = true;  // lookups in cuBLAS's handles find this library; never in mode off
   std::string log_file;     // of the counts; empty: none, or standard error in mode log
-  std::string chosen_file;  // of policy faster; empty: none
+  std::string chosen_file;  // see chosen.h; empty: none
 };
 
 // The settings of this process.

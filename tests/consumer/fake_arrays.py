@@ -291,6 +291,10 @@ def torch(current_stream=0, grad=False):
     module.Tensor, module.strided, module.empty = Tensor, "strided", empty
     module.bfloat16, module.float16, module.float32 = "bfloat16", "float16", "float32"
     module.is_grad_enabled = lambda: grad
+    module.written = []  # what increment_version() was told of
+    module.autograd = types.SimpleNamespace(
+        graph=types.SimpleNamespace(increment_version=module.written.append))
+    module.overrides = types.SimpleNamespace(has_torch_function=lambda tensors: False)
 
     def external(pointer, device):
         return types.SimpleNamespace(cuda_stream=pointer or "a new stream")

@@ -57,7 +57,7 @@ class Install(Prefix):
         all_files = []
         for component, present in (
                 ("runtime", {"libbwgemm.so.1", "LICENSE", "THIRD-PARTY-NOTICES"}),
-                ("dropin", {"libbwgemm_cublas.so", "bwgemm-run"}),
+                ("dropin", {"libbwgemm_cublas.so", "bwgemm-run", "bwgemm-tune"}),
                 ("dev", {"libbwgemm.so", "bwgemm.h", "types.h", "gemm.h", "matmul.h", "tuning.h",
                          "bwgemm.hpp", "bwgemm.pc", "bwgemmConfig.cmake", *PAGES}),
                 ("vgpu", {"libcuda.so.1", "kernels.index", "kernels.csv"})):

@@ -68,14 +68,14 @@ class Packages(unittest.TestCase):
             listed = [line.split(None, 5) for line in output("dpkg-deb", "-c", deb).splitlines()]
             for mode, owner, *_, path in listed:
                 self.assertEqual(owner, "root/root", path)
-                program = path == "./usr/bin/bwgemm-run"
+                program = path.startswith("./usr/bin/bwgemm-")
                 modes = ("-rwxr-xr-x",) if program else ("drwxr-xr-x", "-rw-r--r--", "lrwxrwxrwx")
                 self.assertIn(mode, modes, path)
             own = {path.split(" -> ")[0] for mode, *_, path in listed if mode[0] != "d"}
             self.assertFalse(files & own, "two packages hold the same file")
             files |= own
         self.assertLessEqual({"./usr/lib/bwgemm/vgpu/kernels.index", "./usr/bin/bwgemm-run",
-                              "./usr/lib/libbwgemm_cublas.so"}, files)
+                              "./usr/bin/bwgemm-tune", "./usr/lib/libbwgemm_cublas.so"}, files)
         self.assertFalse([path for path in files if re.fullmatch(r"\./usr/lib/libcuda.*", path)],
                          "the virtual driver lies where the dynamic linker looks")
         control = os.path.join(self.folder, "control")

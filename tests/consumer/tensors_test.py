@@ -63,7 +63,12 @@ class Fused(Short, arrays_test.Fused):
 
 
 class FusedLong(InTorch, arrays_test.Fused):
-    pass
+    def test_what_is_written_is_noted(self):
+        a, b, c, sums = Derived((8, 16)), Tensor((16, 8)), Tensor((8, 8)), Tensor((8,))
+        bwgemm.gemm(a, b, c)
+        bwgemm.matmul(a, b, c, bias=Tensor((8,)), bias_gradient=sums)
+        bwgemm.matmul(a, b)
+        self.assertEqual(list(map(id, self.torch.written)), list(map(id, (c, c, sums))))
 
 
 class Devices(InTorch, arrays_rules_test.Devices):
@@ -106,6 +111,17 @@ class Results(Short):
             with self.assertRaisesRegex(AssertionError, "the long way"):
                 bwgemm.matmul(a, b, stream=new_stream())
 
+    def test_tensors_of_derived_classes_below_the_dispatcher(self):
+        a, b = Derived((8, 16), of_a), Derived((16, 8), of_b)
+        self.check(product(a, b, care=NONE), a, b)
+
+    def test_what_is_written_is_noted(self):
+        a, b, c, sums = Tensor((8, 16), of_a), Tensor((16, 8), of_b), Tensor((8, 8)), Tensor((8,))
+        bwgemm.gemm(a, b, c)
+        bwgemm.matmul(a, b, c, bias=Tensor((8,)), bias_gradient=sums)
+        bwgemm.matmul(a, b)
+        self.assertEqual(list(map(id, self.torch.written)), list(map(id, (c, c, sums))))
+
     def test_flags_are_anything_that_is_true(self):
         a, b = Tensor((16, 8), of_a), Tensor((8, 16), of_b)
         self.check(bwgemm.gemm(a, b, transa=1, transb="yes"), a, b, transa=True, transb=True)
@@ -133,7 +149,8 @@ class LeftAlone(InTorch):
     def test_arrays_that_are_no_tensors(self):
         self.left(Dlpack((8, 16)), self.b)
         self.left(self.a, Dlpack((16, 8)))
-        self.left(Derived((8, 16), of_a, "float16"), self.b)
+        for care in (GRADIENTS, MODES):
+            self.left(Derived((8, 16), of_a, "float16"), self.b, care=care)
         self.left(self.a, [[1.0]])
         self.a.is_cuda = False
         self.left(self.a, self.b)

@@ -123,6 +123,7 @@ class Product {
 }  // namespace
 
 void multiply(const FakeLtProduct& call, double error) {
+  if (spends(call.d_layout->long_whole(CUBLASLT_MATRIX_LAYOUT_ROWS), call.stream)) return;
   driver_call("cuStreamSynchronize", call.stream);
   Product(call, error).compute();
 }

@@ -23,6 +23,16 @@ void driver_call(const char* name, Arguments... arguments) {
     std::abort();
 }
 
+// With FAKE_CUBLAS_SPENDS a product computes nothing. If that is 1, over the false driver, it takes
+// the device a microsecond for each row of the result.
+inline bool spends(std::int64_t rows, cudaStream_t stream) {
+  const char* const asked = std::getenv("FAKE_CUBLAS_SPENDS");
+  if (asked == nullptr) return false;
+  if (std::strcmp(asked, "1") != 0) return true;
+  driver_call("fake_cuda_spend", stream, static_cast<double>(rows));
+  return true;
+}
+
 inline Dtype dtype_of(int type) {
   return type == CUDA_R_32F ? Dtype::f32 : type == CUDA_R_16F ? Dtype::f16 : Dtype::bf16;
 }

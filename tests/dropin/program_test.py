@@ -57,7 +57,14 @@ def rows(text):
     return list(csv.DictReader(io.StringIO(text)))
 
 
-class Program(unittest.TestCase):
+class Folder(unittest.TestCase):
+    """Has a folder for each test, and one that tests share."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.shared = tempfile.mkdtemp(prefix="bwgemm-")
+        cls.addClassCleanup(shutil.rmtree, cls.shared)
+
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="bwgemm-")
         self.addCleanup(shutil.rmtree, self.folder)
@@ -68,6 +75,8 @@ class Program(unittest.TestCase):
     def check(self, done, said):
         self.assertEqual((done.returncode, done.stdout), (0, said), done.stderr)
 
+
+class Program(Folder):
     def test_alone(self):
         self.check(run(PROGRAM), ALL_FORWARDED)
 

@@ -25,6 +25,13 @@ FAKE_CUDA_ENTRY void fake_cuda_time_launches(double (*duration)(const FakeLaunch
   fake.duration = duration;
 }
 
+// Work of another library, which launches nothing and takes that long between two events.
+FAKE_CUDA_ENTRY CUresult fake_cuda_spend(CUstream stream, double microseconds) {
+  FakeDriver& fake = FakeDriver::get();
+  const std::lock_guard lock(fake.mutex);
+  return fake.enqueue(stream, "fake_cuda_spend", [=, &fake] { fake.clock += microseconds; });
+}
+
 FAKE_CUDA_ENTRY CUresult cuEventCreate(CUevent* event, unsigned) {
   const FakeDriver::Call call("cuEventCreate");
   if (call.fault() != CUDA_SUCCESS) return call.fault();
@@ -92,4 +99,9 @@ FAKE_CUDA_ENTRY CUresult cuEventElapsedTime(float* milliseconds, CUevent first, 
     return CUDA_ERROR_INVALID_HANDLE;
   *milliseconds = static_cast<float>((end->at - begin->at) * 1e-3);
   return CUDA_SUCCESS;
+}
+
+// As the driver exports it since CUDA 12.8.
+FAKE_CUDA_ENTRY CUresult cuEventElapsedTime_v2(float* milliseconds, CUevent first, CUevent last) {
+  return cuEventElapsedTime(milliseconds, first, last);
 }

@@ -255,6 +255,19 @@ FAKE_CUDA_ENTRY CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, 
   return copy_async(host(to), host(from), bytes, stream, "cuMemcpyDtoDAsync");
 }
 
+FAKE_CUDA_ENTRY CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, std::size_t bytes) {
+  const FakeDriver::Call call("cuMemcpyDtoD");
+  if (call.fault() != CUDA_SUCCESS) return call.fault();
+  return copy(host(to), host(from), bytes, to, "cuMemcpyDtoD");
+}
+
+FAKE_CUDA_ENTRY CUresult cuMemsetD8_v2(CUdeviceptr address, unsigned char value,
+                                       std::size_t count) {
+  const FakeDriver::Call call("cuMemsetD8");
+  if (call.fault() != CUDA_SUCCESS) return call.fault();
+  return set_words(address, value, count, nullptr, "cuMemsetD8");
+}
+
 FAKE_CUDA_ENTRY CUresult cuMemsetD16_v2(CUdeviceptr address, unsigned short value,
                                         std::size_t count) {
   const FakeDriver::Call call("cuMemsetD16");

@@ -5,6 +5,7 @@ torch that bwgemm.torch can use."""
 
 import sys
 import unittest
+from unittest import mock
 
 try:
     import torch
@@ -14,13 +15,14 @@ except ImportError as error:
     sys.exit(0)
 
 import reference
-from bwgemm import _native
-from bwgemm.torch import _kernels, _operators, _routing
+from bwgemm import _arrays, _native
+from bwgemm.torch import _functions, _kernels, _operators, _routing
 
 ACTIVATIONS = (None, "relu", "gelu", "gelu_tanh", "silu")
 OPERATORS = ("mm", "bmm", "addmm", "linear", "linear_kept", "swiglu_linear", "swiglu_linear_kept",
              "activation_gradient", "weight_gradients")
 calls = []  # of _native.product
+check = _kernels.check  # which wants a GPU
 
 
 def counted(*arguments):
@@ -184,6 +186,65 @@ class Gradients(Case):
         x, w = random(3, 4, requires_grad=False), random(5, 4)
         bwgemm.torch.linear(x, w).sum().backward()
         self.assertEqual(len(calls), 2)
+
+
+class Derived(torch.Tensor):
+    """A class that a user derived, and what it was asked."""
+
+    asked = []
+
+    @classmethod
+    def __torch_function__(cls, function, kinds, arguments=(), named=None):
+        cls.asked.append(function)
+        return super().__torch_function__(function, kinds, arguments, named or {})
+
+
+class OfDerivedClasses(Case):
+    """Classes derived from torch.Tensor are asked, and have the result, as with torch's own functions."""
+
+    def setUp(self):
+        super().setUp()
+        Derived.asked.clear()
+
+    def test_operators(self):
+        plain, w = random(5, 6), random(6, 4)
+        x = plain.detach().as_subclass(Derived).requires_grad_()
+        result = bwgemm.torch.mm(x, w)
+        self.assertIs(type(result), Derived)
+        self.assertIn(torch.ops.bwgemm.mm.default, Derived.asked)
+        self.same(result.as_subclass(torch.Tensor), plain @ w)
+        self.same(torch.autograd.grad(result.sum(), x)[0].as_subclass(torch.Tensor), w.sum(1).expand(5, 6))
+
+    def test_functions_of_arrays(self):
+        a, b = torch.ones(2, 3).as_subclass(Derived), torch.ones(3, 2)
+
+        def product(a, b, *_):
+            return None if torch.overrides.has_torch_function((a, b)) else torch.mm(a, b)
+
+        with mock.patch.object(_native, "product", product):
+            for function in (bwgemm.matmul, bwgemm.gemm):
+                self.assertIs(type(function(a, b)), Derived)
+            self.assertIs(type(bwgemm.matmul(b, a, activation="relu")), Derived)
+        called = [function for function in Derived.asked if function in (bwgemm.matmul, bwgemm.gemm)]
+        self.assertEqual(called, [bwgemm.matmul, bwgemm.gemm, bwgemm.matmul])
+
+
+class Rules(Case):
+    def test_an_input_of_another_type_is_refused_with_and_without_gradients(self):
+        input, a = torch.ones(2, 2), torch.ones(2, 2, dtype=torch.bfloat16)
+        way_past = mock.patch.object(_functions, "_product", side_effect=AssertionError)
+        with mock.patch.object(_kernels, "check", check), way_past:
+            for needs in (False, True):
+                with self.assertRaisesRegex(TypeError, "input is a torch.strided tensor of torch.float32"):
+                    bwgemm.torch.addmm(input, a, a.clone().requires_grad_(needs))
+
+    def test_a_backward_pass_that_needs_what_was_overwritten_fails(self):
+        z = random(3, 3).exp()
+        _arrays.note_written(z, None)
+        with self.assertRaisesRegex(RuntimeError, "modified by an inplace operation"):
+            z.sum().backward()
+        with torch.inference_mode():
+            _arrays.note_written(torch.ones(2))
 
 
 class Compiled(Case):

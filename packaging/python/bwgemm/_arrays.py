@@ -47,6 +47,25 @@ def current_stream(array):
     return torch.cuda.current_stream(array.device).cuda_stream
 
 
+def overridden(function, tensors, *arguments, **named):
+    """What classes derived from torch.Tensor make of the call, as of torch's own functions: by their
+    __torch_function__. A tuple of it, or () if there is no such tensor. The one that they inherit calls the
+    function again, and makes the result theirs."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.overrides.has_torch_function(tensors):
+        return ()
+    return (torch.overrides.handle_torch_function(function, tensors, *arguments, **named),)
+
+
+def note_written(*arrays):
+    """Tells torch that these were written. A backward pass that needs what was there then fails, as after
+    torch's own functions."""
+    for array in arrays:
+        torch = _module_of(array, "torch", "Tensor")
+        if torch is not None:
+            torch.autograd.graph.increment_version(array)
+
+
 def _of_torch(torch, name, tensor):
     if not tensor.is_cuda or tensor.layout != torch.strided:
         raise TypeError(f"{name} must be a strided tensor on a CUDA device")

@@ -202,12 +202,20 @@ def _gemm(a, b, name, c, alpha, beta, transa, transb, out_dtype, stream):
     done = _native.product(a, b, transa, transb, alpha, beta, None, None, 0, 0, None, 0, None, 0, c,
                            _out_type(out_dtype), stream, _GRADIENTS, 0)
     if done is not None:  # tensors of torch, as most are
+        if c is not None:
+            _arrays.note_written(c)
         return done
+    rest = (alpha, beta, transa, transb, out_dtype, stream) if name == "c" else (out_dtype, stream)
+    theirs = _arrays.overridden(gemm if name == "c" else matmul, (a, b, c), a, b, c, *rest)
+    if theirs:
+        return theirs[0]
+    given = c
     pointer = _stream(stream, a)
     alpha, beta = _native.rounded(alpha), _native.rounded(beta)
     product, c = _prepared(a, b, name, c, beta, transa, transb, out_dtype, pointer)
     device = _ready(pointer, (product.a, product.b), (product.c,))
     _native.multiply(device, pointer, _desc(product), alpha, beta, *_addresses(product))
+    _arrays.note_written(given)
     return c
 
 
@@ -239,7 +247,14 @@ def matmul(a, b, out=None, out_dtype=None, stream=None, bias=None, activation=No
                            GATE[gate], None, 0, bias_gradient, BIAS_GRADIENT[bias_gradient_of], out,
                            _out_type(out_dtype), stream, _GRADIENTS, 0)
     if done is not None:
+        _arrays.note_written(out, bias_gradient)
         return done
+    theirs = _arrays.overridden(
+        matmul, (a, b, out, bias, residual, bias_gradient), a, b, out, out_dtype, stream, bias,
+        activation, gate, residual, bias_gradient, bias_gradient_of)
+    if theirs:
+        return theirs[0]
+    given = out, bias_gradient
     pointer = _stream(stream, a)
     product, out = _prepared(a, b, "out", out, 0, False, False, out_dtype, pointer,
                              gate is not None)
@@ -261,6 +276,7 @@ def matmul(a, b, out=None, out_dtype=None, stream=None, bias=None, activation=No
     in_place = residual if residual is not None and _is_same(residual, product.c) else None
     device = _ready(pointer, read, written, in_place)
     _native.multiply(device, pointer, desc, 1.0, beta, *_addresses(product, residual))
+    _arrays.note_written(*given)
     return out
 
 

@@ -108,7 +108,7 @@ bool Product::describe(Care care) {
     if (!arguments_.has(index)) continue;
     PyObject* tensor = arguments_[index];
     Operand& seen = operands_[index];
-    if (!torch_.is_tensor(tensor) || !torch_.is_plain(tensor, care) ||
+    if (!torch_.is_tensor(tensor, care) || !torch_.is_plain(tensor, care) ||
         !torch_.describe(tensor, seen) || seen.device != operands_[kA].device) {
       return false;
     }
@@ -268,8 +268,8 @@ bool Product::is_apart() const {
 PyObject* product(PyObject* tuple) {
   const Arguments arguments(tuple);
   const Torch* torch = Torch::imported();
-  if (torch == nullptr || !torch->is_tensor(arguments[kA])) return none();
   const auto care = static_cast<Care>(arguments.number(kCare));
+  if (torch == nullptr || !torch->is_tensor(arguments[kA], care)) return none();
   if (care == Care::kModes && torch->has_mode()) return none();
   Product product(arguments, *torch);
   if (!product.describe(care) || !product.fit()) return none();
@@ -284,7 +284,7 @@ PyObject* is_eager(PyObject* tuple) {
   bool result = torch != nullptr && !torch->has_mode();
   for (Py_ssize_t i = 0; result && i < PyTuple_Size(tuple); ++i) {
     PyObject* tensor = PyTuple_GetItem(tuple, i);
-    result = tensor == Py_None || torch->is_tensor(tensor);
+    result = tensor == Py_None || torch->is_tensor(tensor, Care::kModes);
   }
   return PyBool_FromLong(result);
 }

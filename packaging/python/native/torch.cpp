@@ -86,9 +86,12 @@ Torch* Torch::imported() {
   return cached;
 }
 
-bool Torch::is_tensor(PyObject* object) const {
-  auto* type = reinterpret_cast<PyObject*>(Py_TYPE(object));
-  return type == tensor_.get() || type == parameter_.get();
+bool Torch::is_tensor(PyObject* object, Care care) const {
+  PyTypeObject* const type = Py_TYPE(object);
+  auto* const as_object = reinterpret_cast<PyObject*>(type);
+  if (as_object == tensor_.get() || as_object == parameter_.get()) return true;
+  return care == Care::kNone &&
+         PyType_IsSubtype(type, reinterpret_cast<PyTypeObject*>(tensor_.get())) != 0;
 }
 
 // Whether the function returns that object.

@@ -28,8 +28,9 @@ class Torch {
   // Null if the program has imported no torch that can be used here.
   static Torch* imported();
 
-  // Whether it is of torch.Tensor or Parameter itself. Classes derived from them may mean anything.
-  bool is_tensor(PyObject* object) const;
+  // Whether it is of torch.Tensor or Parameter itself. Classes derived from them may mean anything,
+  // but not below torch's dispatcher, which has asked them by then: there they are tensors too.
+  bool is_tensor(PyObject* object, Care care) const;
 
   // Whether the tensor may be read under that much care.
   bool is_plain(PyObject* tensor, Care care) const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file of calls that policy faster serves.
+// The file that lists calls to serve and calls to leave to cuBLAS.
 #include "dropin/chosen.h"
 
 #include <gtest/gtest.h>
@@ -12,6 +12,7 @@ namespace {
 using dropin::Call;
 using dropin::Chosen;
 using dropin::Entry;
+using dropin::Listed;
 using dropin::Outcome;
 using dropin::Reason;
 
@@ -40,17 +41,17 @@ std::string why_bad(const std::string& text) {
   Chosen chosen;
   std::string why;
   EXPECT_FALSE(chosen.read(text, why));
-  EXPECT_FALSE(chosen.has(call()));
+  EXPECT_EQ(chosen.find(call(), 0), Listed::no);
   return why;
 }
 
 TEST(DropinChosen, ALogIsSuchAFile) {
   const std::string line = kind_of(call(), nullptr, Outcome::served, Reason::none);
-  const std::string text = dropin::columns + ("17," + line + "3\n");
+  const std::string text = dropin::columns + ("17,libcublas.so.13," + line + "3\n");
   Chosen chosen;
   std::string why;
   ASSERT_TRUE(chosen.read(text, why)) << why;
-  EXPECT_TRUE(chosen.has(call()));
+  EXPECT_EQ(chosen.find(call(), 0), Listed::to_serve);
 }
 
 TEST(DropinChosen, EachColumnDecides) {
@@ -59,7 +60,7 @@ TEST(DropinChosen, EachColumnDecides) {
   Chosen chosen;
   std::string why;
   ASSERT_TRUE(chosen.read(text, why)) << why;
-  ASSERT_TRUE(chosen.has(call()));
+  ASSERT_EQ(chosen.find(call(), 0), Listed::to_serve);
   const std::vector<void (*)(Call&)> changes = {
       [](Call& made) { made.entry = Entry::hgemm; },
       [](Call& made) { made.transa = 0; },
@@ -81,11 +82,41 @@ TEST(DropinChosen, EachColumnDecides) {
   for (const auto change : changes) {
     Call made = call();
     change(made);
-    EXPECT_FALSE(chosen.has(made));
+    EXPECT_EQ(chosen.find(made, 0), Listed::no);
   }
   Call made = call();
   made.a.ld = 72;  // of no column
-  EXPECT_TRUE(chosen.has(made));
+  EXPECT_EQ(chosen.find(made, 0), Listed::to_serve);
+}
+
+// heads, with `more` columns, above lines of the call that end with `ends`.
+Chosen listing(const std::string& more, const std::vector<std::string>& ends) {
+  std::string text = heads;
+  text.pop_back();
+  text.append(more).append("\n");
+  for (const std::string& end : ends)
+    text.append("cublasGemmEx,1,0,256,128,64,14,14,14,14,0,1,68,1").append(end).append("\n");
+  Chosen chosen;
+  std::string why;
+  EXPECT_TRUE(chosen.read(text, why)) << why;
+  return chosen;
+}
+
+TEST(DropinChosen, ALineSaysWhichSideComputes) {
+  EXPECT_EQ(listing(",serve", {",1"}).find(call(), 0), Listed::to_serve);
+  EXPECT_EQ(listing(",serve", {",0"}).find(call(), 0), Listed::to_forward);
+  EXPECT_EQ(listing(",serve", {",1", ",0"}).find(call(), 0), Listed::to_forward);
+  EXPECT_EQ(listing(",serve", {",0", ",1"}).find(call(), 0), Listed::to_forward);
+}
+
+TEST(DropinChosen, LinesAreForTheirDevice) {
+  const Chosen chosen = listing(",device,serve", {",NVIDIA H200,0", ",NVIDIA B200,1"});
+  EXPECT_EQ(chosen.find(call(), chosen.device("NVIDIA H200")), Listed::to_forward);
+  EXPECT_EQ(chosen.find(call(), chosen.device("NVIDIA B200")), Listed::to_serve);
+  EXPECT_EQ(chosen.device("NVIDIA B300"), -1);
+  EXPECT_EQ(chosen.find(call(), -1), Listed::no);
+  const Chosen of_all = listing("", {""});
+  EXPECT_EQ(of_all.find(call(), of_all.device("NVIDIA B300")), Listed::to_serve);
 }
 
 TEST(DropinChosen, DamagedFilesChooseNothing) {
@@ -97,6 +128,10 @@ TEST(DropinChosen, DamagedFilesChooseNothing) {
                           "cublasDgemm,1,0,256,128,64,14,14,14,14,0,1,68,1\n",
                           "cublasGemmEx,1,0,256,128,64,14,14,14,14,0,1,68,1x\n"})
     EXPECT_EQ(why_bad(good + bad), "line 3 is not like the first one") << bad;
+  const std::string with_serve =
+      "serve," + std::string(heads) + "1," + good.substr(good.find('\n') + 1);
+  EXPECT_EQ(why_bad(with_serve + "yes,cublasGemmEx,1,0,256,128,64,14,14,14,14,0,1,68,1\n"),
+            "line 3 is not like the first one");
 }
 
 }  // namespace

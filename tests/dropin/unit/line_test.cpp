@@ -93,26 +93,37 @@ TEST(DropinRecord, Columns) {
     return std::count(text.begin(), text.end(), ',');
   };
   for (const CallSettings* settings : {&host, static_cast<const CallSettings*>(nullptr)})
-    EXPECT_EQ(commas(kind_of(call(), settings, Outcome::served, Reason::none)) + 1,
+    EXPECT_EQ(commas(kind_of(call(), settings, Outcome::served, Reason::none)) + 2,
               commas(dropin::columns));
 }
 
 TEST(DropinRecord, Fields) {
   EXPECT_EQ(kind_of(call(), &host, Outcome::served, Reason::none),
             "cublasGemmEx,1,0,256,128,64,14,14,14,14,0,1,68,-1,64,64,256,256,0,0,0,0,1,16,host,0,0,"
-            "served,,");
+            "0,served,,");
   Call made = call();
   made.b.data = at(0x2002);
   EXPECT_EQ(
       kind_of(made, &device, Outcome::forwarded, Reason::algo),
-      "cublasGemmEx,1,0,256,128,64,14,14,14,14,0,1,68,-1,64,64,256,256,0,0,0,0,1,2,device,16,4096,"
-      "forwarded,algo,");
+      "cublasGemmEx,1,0,256,128,64,14,14,14,14,0,1,68,-1,64,64,256,256,0,0,0,0,1,2,device,,16,"
+      "4096,forwarded,algo,");
   EXPECT_THAT(kind_of(made, nullptr, Outcome::forwarded, Reason::unknown_handle),
-              ::testing::EndsWith(",1,2,,,,forwarded,unknown_handle,"));
+              ::testing::EndsWith(",1,2,,,,,forwarded,unknown_handle,"));
   EXPECT_THAT(kind_of(made, &host, Outcome::forwarded, Reason::none),
               ::testing::EndsWith(",servable,,"));
   EXPECT_THAT(kind_of(made, &host, Outcome::differed, Reason::none),
               ::testing::EndsWith(",differed,,"));
+}
+
+TEST(DropinRecord, WhetherCIsRead) {
+  const float some = 0.5;
+  Call made = call();
+  made.beta = &some;
+  EXPECT_THAT(kind_of(made, &host, Outcome::served, Reason::none),
+              ::testing::EndsWith(",host,1,0,0,served,,"));
+  made.beta = nullptr;
+  EXPECT_THAT(kind_of(made, &host, Outcome::forwarded, Reason::null_scalar),
+              ::testing::EndsWith(",host,,0,0,forwarded,null_scalar,"));
 }
 
 TEST(DropinRecord, OfCublasLt) {
@@ -123,7 +134,7 @@ TEST(DropinRecord, OfCublasLt) {
   made.epilogue.kind = CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
   EXPECT_EQ(kind_of(made, &host, Outcome::served, Reason::none),
             "cublasLtMatmul,1,0,256,128,64,14,14,14,0,101,164,68,-1,64,64,256,512,0,0,0,7,1,4,host,"
-            "0,0,served,,");
+            "0,0,0,served,,");
 }
 
 }  // namespace

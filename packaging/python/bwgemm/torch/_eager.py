@@ -14,28 +14,21 @@ def _calls(*tensors):
     return _kernels if is_plain and not torch.compiler.is_compiling() else _operators
 
 
-class Mm(torch.autograd.Function):
-    @staticmethod
+def _product_of(name):
+    """The class of mm or bmm."""
+    kernel = getattr(_kernels, name)
+
     def forward(ctx, a, b):
         ctx.save_for_backward(a, b)
-        return _kernels.mm(a, b)
+        return kernel(a, b)
 
-    @staticmethod
     def backward(ctx, gradient):
         a, b = ctx.saved_tensors
-        return _backward.product(_calls(gradient, a, b).mm, gradient, a, b, ctx.needs_input_grad)
+        multiply = getattr(_calls(gradient, a, b), name)
+        return _backward.product(multiply, gradient, a, b, ctx.needs_input_grad)
 
-
-class Bmm(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, a, b):
-        ctx.save_for_backward(a, b)
-        return _kernels.bmm(a, b)
-
-    @staticmethod
-    def backward(ctx, gradient):
-        a, b = ctx.saved_tensors
-        return _backward.product(_calls(gradient, a, b).bmm, gradient, a, b, ctx.needs_input_grad)
+    return type(name.capitalize(), (torch.autograd.Function,),
+                {"forward": staticmethod(forward), "backward": staticmethod(backward)})
 
 
 class Addmm(torch.autograd.Function):
@@ -99,4 +92,5 @@ def _apply_of(function):
     return super(torch.autograd.Function, function).apply
 
 
-mm, bmm, addmm, linear, swiglu_linear = map(_apply_of, (Mm, Bmm, Addmm, Linear, Swiglu))
+mm, bmm = _apply_of(_product_of("mm")), _apply_of(_product_of("bmm"))
+addmm, linear, swiglu_linear = map(_apply_of, (Addmm, Linear, Swiglu))

@@ -50,7 +50,7 @@ def bmm(a, b):
 def addmm(input, a, b, *, beta=1, alpha=1):
     """beta * input + alpha * a @ b. input is broadcast to the result; if beta is 0, it is not read."""
     if not _is_compiling():
-        if input.dim() == 2 and beta != 0:
+        if input.dim() == 2 and beta != 0 and input.dtype == a.dtype:
             result = _product(a, b, 2, False, alpha, beta, input)
             if result is not None:
                 return result
