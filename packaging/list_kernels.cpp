@@ -23,8 +23,10 @@ namespace {
 using bwgemm::Family;
 using bwgemm::Input;
 using bwgemm::KernelConfig;
+using bwgemm::Load;
 using bwgemm::Major;
 using bwgemm::Schedule;
+using bwgemm::Store;
 
 std::string_view folder(Family family) {
   switch (family) {
@@ -66,6 +68,19 @@ std::string_view enumerator(Schedule schedule) {
   return "?";
 }
 
+std::string_view enumerator(Load load) {
+  switch (load) {
+    case Load::tma: return "tma";
+    case Load::tma_shifted: return "tma_shifted";
+    case Load::threads: return "threads";
+  }
+  return "?";
+}
+
+std::string_view enumerator(Store store) {
+  return store == Store::tma ? "tma" : "elements";
+}
+
 std::string_view enumerator(Major major) {
   switch (major) {
     case Major::k: return "k";
@@ -88,9 +103,7 @@ int threads(const KernelConfig& config) {
 
 // The kernel's one argument.
 std::string_view parameters(const KernelConfig& config) {
-  const bool has_residues =
-      config.family == Family::cooperative && config.output == bwgemm::Output::scattered;
-  return has_residues ? "ResidueParams" : "KernelParams";
+  return bwgemm::has_residues(config) ? "ResidueParams" : "KernelParams";
 }
 
 std::string source(const KernelConfig& config) {
@@ -104,7 +117,9 @@ std::string source(const KernelConfig& config) {
        << ", bwgemm::Major::" << enumerator(config.a) << ", bwgemm::Major::" << enumerator(config.b)
        << ",\n    {" << config.tile.m << ", " << config.tile.n << ", " << config.tile.k << "}, {"
        << config.cluster.m << ", " << config.cluster.n << "}, " << config.stages
-       << ", bwgemm::Output::" << name(config.output) << ", " << config.ctas_per_sm;
+       << ", bwgemm::Load::" << enumerator(config.load)
+       << ", bwgemm::Store::" << enumerator(config.store) << ", "
+       << (config.swaps_ab ? "true" : "false") << ", " << config.ctas_per_sm;
   if (const bwgemm::Sm100Choices& choices = config.choices; choices != bwgemm::Sm100Choices{})
     text << ",\n    {" << choices.swizzle_bytes << ", " << choices.map_rank
          << ", bwgemm::Schedule::" << enumerator(choices.schedule) << ", " << choices.accumulators

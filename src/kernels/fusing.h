@@ -18,7 +18,7 @@ inline constexpr std::int64_t tma_stride_limit_bytes = std::int64_t{1} << 40;
 
 // C and D are not moved by TMA.
 constexpr bool stores_by_elements(const KernelConfig& config) {
-  return is_unmapped(config) || config.output == Output::scattered;
+  return is_unmapped(config) || config.store == Store::elements;
 }
 
 // Whether a map can be made of a matrix with so many lines.
@@ -40,7 +40,7 @@ inline bool stages_c(const Problem& problem, const KernelConfig& config) {
   if (!problem.reads_c() || stores_by_elements(config)) return false;
   if (c.type != problem.d.type || c.order != problem.d.order) return false;
   if (problem.batch > 1 && c.batch_stride == 0) return false;
-  return fits_map(c, config.output == Output::columns ? problem.n : problem.m, problem.batch);
+  return fits_map(c, config.swaps_ab ? problem.n : problem.m, problem.batch);
 }
 
 // Whether the output role stores D line by line: no map takes D, or its lines end inside of the 16
@@ -49,7 +49,7 @@ inline bool stages_c(const Problem& problem, const KernelConfig& config) {
 inline bool stores_lines(const Problem& problem, const KernelConfig& config) {
   if (!sm90::can_store_lines(config)) return false;
   if (problem.reads_c() || problem.epilogue.gate != Gate::none) return false;
-  const bool in_columns = config.output == Output::columns;
+  const bool in_columns = config.swaps_ab;
   if (!in_columns && problem.epilogue.any() && problem.n % 2 != 0) return false;
   const std::int64_t length = in_columns ? problem.m : problem.n;
   return length * size_bytes(problem.d.type) % tma_alignment_bytes != 0 ||

@@ -64,7 +64,7 @@ constexpr int launch_registers(const KernelConfig& config) {
 constexpr Registers registers(const KernelConfig& config) {
   const int warpgroups = consumer_warpgroups(config);
   const bool needs_more = accumulators(config) > 160;
-  const int producer = config.output == Output::scattered          ? 104  // it moves lines
+  const int producer = config.load == Load::tma_shifted         ? 104  // it moves lines
                        : needs_more                                ? 24
                        : config.ctas_per_sm > 1 || warpgroups == 3 ? 32
                                                                    : 40;
@@ -80,7 +80,7 @@ constexpr bool moves_registers(const KernelConfig& config) {
 // Whether the last slice of each line of the tile begins inside the one before it, because slices
 // do not divide the line. Both store the same there, one behind the other.
 constexpr bool overlaps_slices(const KernelConfig& config) {
-  return config.family == Family::cooperative && config.output == Output::rows &&
+  return config.family == Family::cooperative && stores_rows_by_tma(config) &&
          config.tile.n % 32 != 0;
 }
 
@@ -94,14 +94,14 @@ constexpr bool takes_matrices(const KernelConfig& config) {
 // through staging buffers.
 constexpr bool can_store_from_registers(const KernelConfig& config) {
   constexpr int most_columns = 32;
-  return config.family == Family::cooperative && config.output == Output::columns &&
+  return config.family == Family::cooperative && config.swaps_ab &&
          config.cluster.size() == 1 && config.tile.n <= most_columns;
 }
 
 // Whether the output role can store D line by line, where TMA cannot: its warp needs registers, of
 // which places in a cluster take some. Consumers that store themselves do so there, too.
 constexpr bool can_store_lines(const KernelConfig& config) {
-  return config.family == Family::cooperative && config.output != Output::scattered &&
+  return config.family == Family::cooperative && config.store != Store::elements &&
          config.cluster.size() == 1 && registers(config).producer >= 32 &&
          !overlaps_slices(config) && !can_store_from_registers(config);
 }
@@ -115,7 +115,7 @@ constexpr int operand_rows(Major major, int extent) {
 // lines in every type and not of those of 128 bytes, and where the buffers of three warpgroups
 // would cost a stage.
 constexpr int staging_line_bytes(const KernelConfig& config) {
-  if (config.output == Output::columns) return swizzle_row_bytes;
+  if (config.swaps_ab) return swizzle_row_bytes;
   const bool has_whole_lines = config.tile.n % 64 == 0 || overlaps_slices(config);
   const bool whole = has_whole_lines && consumer_warpgroups(config) < 3;
   return whole ? swizzle_row_bytes : swizzle_row_bytes / 2;
@@ -125,7 +125,7 @@ constexpr int staging_line_bytes(const KernelConfig& config) {
 // than a thread has registers for.
 constexpr int patch_columns(const KernelConfig& config) {
   const bool is_half =
-      config.output != Output::columns && staging_line_bytes(config) < swizzle_row_bytes;
+      !config.swaps_ab && staging_line_bytes(config) < swizzle_row_bytes;
   const int most = is_half || accumulators(config) > 160 ? 16 : 32;
   return config.tile.n < most ? config.tile.n : most;
 }
@@ -133,7 +133,7 @@ constexpr int patch_columns(const KernelConfig& config) {
 // Lines of D in one staging buffer: rows of the tile, or columns, an equal part of them where one
 // buffer of 64 does not hold all; whole patches.
 constexpr int staging_lines(const KernelConfig& config) {
-  if (config.output != Output::columns) return staging_rows;
+  if (!config.swaps_ab) return staging_rows;
   for (int lines = staging_rows; lines > 8; lines -= 8)
     // NOLINTNEXTLINE(clang-analyzer-core.DivideZero): tiles have columns
     if (config.tile.n % lines == 0 && lines % patch_columns(config) == 0) return lines;
@@ -144,10 +144,10 @@ constexpr int staging_lines(const KernelConfig& config) {
 // Output::columns it is rows, of which each slice has half of a wgmma's height, in any type.
 inline constexpr int gated_slice_rows = staging_rows / 2;
 constexpr bool gates_rows(const KernelConfig& config) {
-  return config.output == Output::columns && config.a == Major::k;
+  return config.swaps_ab && config.a == Major::k;
 }
 constexpr bool gates_columns(const KernelConfig& config) {
-  return config.output == Output::rows && config.b == Major::k && config.tile.n % 128 == 0 &&
+  return stores_rows_by_tma(config) && config.b == Major::k && config.tile.n % 128 == 0 &&
          patch_columns(config) == 32;
 }
 constexpr bool can_gate(const KernelConfig& config) {
@@ -164,7 +164,7 @@ struct Layout {
   int staging_messages;                // 4 bytes [warpgroup][buffer], where k is split
   int may_send;                        // mbarrier, where slices of k are a cluster
   int received;                        // mbarriers [warpgroup], likewise
-  int landed;                          // mbarriers, one per stage; scattered only
+  int landed;                          // mbarriers, one per stage; tma_shifted only
   int bytes;
 };
 
@@ -189,14 +189,14 @@ constexpr Layout layout(const KernelConfig& config, int staging_depth) {
   at.may_send = (at.staging_messages + 4 * buffers + 7) / 8 * 8;
   at.received = at.may_send + 8;
   at.landed = at.received + 8 * consumer_warpgroups(config);
-  at.bytes = at.landed + (config.output == Output::scattered ? 8 * config.stages : 0);
+  at.bytes = at.landed + (config.load == Load::tma_shifted ? 8 * config.stages : 0);
   return at;
 }
 
 // Slices of a warpgroup's part of the tile, of a 16-bit type.
 constexpr int staged_slices(const KernelConfig& config) {
   const int line_elements = staging_line_bytes(config) / 2;
-  const int of_64_rows = config.output == Output::columns
+  const int of_64_rows = config.swaps_ab
                              ? config.tile.n / staging_lines(config)
                              : (config.tile.n + line_elements - 1) / line_elements;
   return warpgroup_rows(config) / staging_rows * of_64_rows;
@@ -208,7 +208,7 @@ constexpr int staged_slices(const KernelConfig& config) {
 constexpr int staging_depth(const KernelConfig& config) {
   if (config.ctas_per_sm > 2) return 1;
   int depth = staging_buffers;
-  if (config.output == Output::scattered) return depth;
+  if (config.store == Store::elements) return depth;
   while (depth < staged_slices(config) && layout(config, depth + 1).bytes <= smem_room(config))
     ++depth;
   return depth;
@@ -230,14 +230,14 @@ constexpr bool sums_fit(const KernelConfig& config, int splits) {
 constexpr bool can_sum_in_cluster(const KernelConfig& config) {
   constexpr int most_columns = 32;
   return config.cluster.size() == 1 && config.ctas_per_sm == 1 && !config.takes_turns &&
-         config.output != Output::scattered && config.tile.n <= most_columns && sums_fit(config, 2);
+         config.store != Store::elements && config.tile.n <= most_columns && sums_fit(config, 2);
 }
 
 // More slow the kernel down. The A of Output::columns streams by, and the memory answers best if
 // all multiprocessors together ask it for 10 MB or a little more (bench/log/2026-11-25.md).
 constexpr int most_stages(const KernelConfig& config) {
   constexpr int any_number = 64;
-  if (config.output != Output::columns) return any_number;
+  if (!config.swaps_ab) return any_number;
   return config.tile.m == 64 ? 13 : 8;
 }
 
@@ -256,10 +256,10 @@ constexpr const char* tile_invalid_because(const KernelConfig& config) {
     return "tile.m must be 64, 128, 192 or 256: 64 or 128 per consumer warpgroup";
   if (tile.k != k_block) return "tile.k must be 64: one 128-byte swizzle row";
   if (config.takes_turns &&
-      (tile.m != 128 || config.output != Output::rows || config.ctas_per_sm != 1))
+      (tile.m != 128 || !stores_rows_by_tma(config) || config.ctas_per_sm != 1))
     return "taking turns: tile.m must be 128, output in rows, and one CTA per multiprocessor";
   if (tile.n < 8 || tile.n > 256) return "tile.n must be 8 to 256, as that of wgmma";
-  if (config.output == Output::columns) {
+  if (config.swaps_ab) {
     if (tile.n % 8 != 0) return "tile.n must be a multiple of 8, as that of wgmma";
     if (warpgroup_rows(config) != 64) return "columns are staged in 64 rows of the tile";
     if (staging_lines(config) % patch_columns(config) != 0)
@@ -286,13 +286,18 @@ constexpr const char* cluster_invalid_because(const KernelConfig& config) {
   return nullptr;
 }
 
-constexpr const char* scattered_invalid_because(const KernelConfig& config) {
-  if (config.cluster.size() != 1) return "scattered: what one CTA moves no other sees";
-  if (config.ctas_per_sm != 1) return "scattered: threads that move lines need registers";
-  if (config.tile.m != 64 && config.tile.m != 128) return "scattered: tile.m must be 64 or 128";
+constexpr const char* paths_invalid_because(const KernelConfig& config) {
+  if (config.load == Load::threads) return "A and B are loaded by TMA, shifted or not";
+  if (config.swaps_ab && config.store != Store::tma) return "swap-AB: D is stored by TMA";
+  if ((config.load == Load::tma_shifted) != (config.store == Store::elements))
+    return "D is stored by elements where loads are shifted, and only there";
+  if (config.load != Load::tma_shifted) return nullptr;
+  if (config.cluster.size() != 1) return "shifted: what one CTA moves no other sees";
+  if (config.ctas_per_sm != 1) return "shifted: threads that move lines need registers";
+  if (config.tile.m != 64 && config.tile.m != 128) return "shifted: tile.m must be 64 or 128";
   if (config.tile.n != 64 && config.tile.n != 128 && config.tile.n != 256)
-    return "scattered: tile.n must be 64, 128 or 256";
-  return config.stages < 3 ? "scattered: stages must be at least 3" : nullptr;
+    return "shifted: tile.n must be 64, 128 or 256";
+  return config.stages < 3 ? "shifted: stages must be at least 3" : nullptr;
 }
 
 // Null, or the rule that the config breaks.
@@ -301,8 +306,7 @@ constexpr const char* invalid_because(const KernelConfig& config) {
   if (config.ctas_per_sm < 1 || config.ctas_per_sm > 4) return "1 to 4 CTAs per multiprocessor";
   if (const char* reason = tile_invalid_because(config)) return reason;
   if (const char* reason = cluster_invalid_because(config)) return reason;
-  if (config.output == Output::scattered)
-    if (const char* reason = scattered_invalid_because(config)) return reason;
+  if (const char* reason = paths_invalid_because(config)) return reason;
   if (config.stages < 2) return "stages must be at least 2";
   if (layout(config).bytes > smem_room(config)) return "shared memory exceeds 227 KiB";
   return nullptr;
@@ -423,7 +427,8 @@ constexpr const char* invalid_because(const KernelConfig& config) {
   if (config.cluster.size() != 1) return "cluster must be 1x1";
   if (config.ctas_per_sm != 2) return "2 CTAs per multiprocessor: 128 registers, 112 KiB each";
   if (config.a != Major::any) return "A may have any strides: say any";
-  if (config.output != Output::scattered) return "D may have any strides: say scattered";
+  if (config.load != Load::threads || config.store != Store::elements)
+    return "A and D may have any strides: threads load A and B, and store D by elements";
   return nullptr;
 }
 

@@ -28,10 +28,30 @@ constexpr const char* invalid_because(const KernelConfig& config) {
   return "unknown family";
 }
 
+// How A and B come in and D goes out.
+struct Paths {
+  Load load;
+  Store store;
+  bool swaps_ab;
+  bool operator==(const Paths&) const = default;
+};
+
+constexpr Paths paths_of(const KernelConfig& config) {
+  return {config.load, config.store, config.swaps_ab};
+}
+
+namespace paths {
+inline constexpr Paths tma{Load::tma, Store::tma, false};
+inline constexpr Paths swap_ab{Load::tma, Store::tma, true};
+inline constexpr Paths shifted{Load::tma_shifted, Store::elements, false};
+inline constexpr Paths elements{Load::tma, Store::elements, false};
+inline constexpr Paths threads{Load::threads, Store::elements, false};
+}  // namespace paths
+
 // What rows of sm90 have in common besides the majors that the instruction fixes; their rings are
 // as deep as best_stages() says.
 struct Sm90Shape {
-  Output output;
+  Paths paths;
   Tile tile;
   Cluster cluster;
   std::string_view pairs;  // of majors, of A and B, as kernel_name() writes them: a kernel each
@@ -42,95 +62,95 @@ struct Sm90Shape {
 
 // clang-format off
 inline constexpr std::array sm90_shapes = {
-    //        output            tile m,n,k      cluster pairs of majors, CTAs per SM, pace, takes turns
-    Sm90Shape{Output::rows,    {128, 256, 64}, {2, 1}, "kk kn mk mn", 1, 1.023},
-    Sm90Shape{Output::rows,    {128, 256, 64}, {1, 1}, "kn mk",       1, 1.037},
-    Sm90Shape{Output::rows,    {128, 224, 64}, {1, 1}, "kk",          1, 1},
-    Sm90Shape{Output::rows,    {128, 192, 64}, {2, 1}, "kk mk",       1, 1.006},
-    Sm90Shape{Output::rows,    {128, 160, 64}, {1, 1}, "kk mk",       1, 0.942},
-    Sm90Shape{Output::rows,    {128, 128, 64}, {1, 1}, "kk",          1, 0.910},
-    Sm90Shape{Output::rows,    {128, 128, 64}, {1, 1}, "kk kn mk mn", 1, 0.827, true},
-    Sm90Shape{Output::rows,    {128, 144, 64}, {1, 1}, "kk",          1, 0.866, true},
-    Sm90Shape{Output::rows,    {128, 160, 64}, {1, 1}, "kk",          1, 0.897, true},
-    Sm90Shape{Output::rows,    {128, 176, 64}, {1, 1}, "kk",          1, 0.833, true},
-    Sm90Shape{Output::rows,    {128, 192, 64}, {1, 1}, "kk kn mk mn", 1, 0.906, true},
-    Sm90Shape{Output::rows,    {128, 128, 64}, {2, 2}, "kk kn mk mn", 1, 1},
-    Sm90Shape{Output::rows,    {128,  96, 64}, {1, 1}, "kk",          1, 0.875},
-    Sm90Shape{Output::rows,    {128,  64, 64}, {1, 1}, "kk kn mk mn", 1, 0.814},
-    Sm90Shape{Output::rows,    {128,  64, 64}, {1, 2}, "kk kn mk mn", 1, 1},
-    Sm90Shape{Output::rows,    {192, 192, 64}, {1, 1}, "kk mn",       1, 1.043},
-    Sm90Shape{Output::rows,    {192, 192, 64}, {1, 2}, "kk kn",       1, 1.092},
-    Sm90Shape{Output::rows,    {192, 128, 64}, {1, 1}, "kk kn mk mn", 1, 1.029},
-    Sm90Shape{Output::rows,    { 64, 128, 64}, {1, 1}, "kk mk",       1, 0.843},
-    Sm90Shape{Output::rows,    { 64,  96, 64}, {1, 1}, "kk",          1, 0.779},
-    Sm90Shape{Output::rows,    { 64,  64, 64}, {1, 1}, "kk",          1, 0.739},
-    Sm90Shape{Output::rows,    { 64,  64, 64}, {2, 2}, "kk",          1, 0.949},
-    Sm90Shape{Output::rows,    { 64,  64, 64}, {1, 4}, "kk kn",       1, 0.843},
-    Sm90Shape{Output::rows,    { 64, 128, 64}, {1, 1}, "kk",          2, 1.134},
-    Sm90Shape{Output::rows,    { 64,  64, 64}, {1, 1}, "kk",          2, 1.130},
-    Sm90Shape{Output::rows,    { 64,  64, 64}, {1, 1}, "kk kn mk mn", 3, 1.275},
-    Sm90Shape{Output::rows,    { 64,  32, 64}, {1, 1}, "kk kn mk mn", 1, 0.834},
-    Sm90Shape{Output::columns, { 64,  16, 64}, {1, 1}, "kk kn mk mn", 1, 0.804},
-    Sm90Shape{Output::columns, { 64,  32, 64}, {1, 1}, "kk kn mk mn", 1, 0.884},
-    Sm90Shape{Output::columns, { 64,  64, 64}, {1, 1}, "kn mk mn",    1, 0.754},
-    Sm90Shape{Output::columns, { 64,  96, 64}, {1, 1}, "kk mk",       1, 0.798},
-    Sm90Shape{Output::columns, {128,  16, 64}, {1, 1}, "kk mk mn",    1, 0.894},
-    Sm90Shape{Output::columns, {128,  32, 64}, {1, 1}, "kk kn mk",    1, 0.948},
-    Sm90Shape{Output::columns, {128,  96, 64}, {1, 1}, "kk mk",       1, 0.890},
-    Sm90Shape{Output::columns, {128, 128, 64}, {1, 1}, "kk kn mk mn", 1, 0.932},
-    Sm90Shape{Output::columns, {128, 160, 64}, {1, 1}, "kk mk mn",    1, 1},
-    Sm90Shape{Output::columns, {128, 160, 64}, {4, 2}, "kk mk",       1, 1.038},
-    Sm90Shape{Output::scattered, {128, 256, 64}, {1, 1}, "kk kn mk mn", 1, 1},
-    Sm90Shape{Output::scattered, {128, 128, 64}, {1, 1}, "kk kn mk mn", 1, 1},
+    //        paths           tile m,n,k      cluster pairs of majors, CTAs per SM, pace, takes turns
+    Sm90Shape{paths::tma,     {128, 256, 64}, {2, 1}, "kk kn mk mn", 1, 1.023},
+    Sm90Shape{paths::tma,     {128, 256, 64}, {1, 1}, "kn mk",       1, 1.037},
+    Sm90Shape{paths::tma,     {128, 224, 64}, {1, 1}, "kk",          1, 1},
+    Sm90Shape{paths::tma,     {128, 192, 64}, {2, 1}, "kk mk",       1, 1.006},
+    Sm90Shape{paths::tma,     {128, 160, 64}, {1, 1}, "kk mk",       1, 0.942},
+    Sm90Shape{paths::tma,     {128, 128, 64}, {1, 1}, "kk",          1, 0.910},
+    Sm90Shape{paths::tma,     {128, 128, 64}, {1, 1}, "kk kn mk mn", 1, 0.827, true},
+    Sm90Shape{paths::tma,     {128, 144, 64}, {1, 1}, "kk",          1, 0.866, true},
+    Sm90Shape{paths::tma,     {128, 160, 64}, {1, 1}, "kk",          1, 0.897, true},
+    Sm90Shape{paths::tma,     {128, 176, 64}, {1, 1}, "kk",          1, 0.833, true},
+    Sm90Shape{paths::tma,     {128, 192, 64}, {1, 1}, "kk kn mk mn", 1, 0.906, true},
+    Sm90Shape{paths::tma,     {128, 128, 64}, {2, 2}, "kk kn mk mn", 1, 1},
+    Sm90Shape{paths::tma,     {128,  96, 64}, {1, 1}, "kk",          1, 0.875},
+    Sm90Shape{paths::tma,     {128,  64, 64}, {1, 1}, "kk kn mk mn", 1, 0.814},
+    Sm90Shape{paths::tma,     {128,  64, 64}, {1, 2}, "kk kn mk mn", 1, 1},
+    Sm90Shape{paths::tma,     {192, 192, 64}, {1, 1}, "kk mn",       1, 1.043},
+    Sm90Shape{paths::tma,     {192, 192, 64}, {1, 2}, "kk kn",       1, 1.092},
+    Sm90Shape{paths::tma,     {192, 128, 64}, {1, 1}, "kk kn mk mn", 1, 1.029},
+    Sm90Shape{paths::tma,     { 64, 128, 64}, {1, 1}, "kk mk",       1, 0.843},
+    Sm90Shape{paths::tma,     { 64,  96, 64}, {1, 1}, "kk",          1, 0.779},
+    Sm90Shape{paths::tma,     { 64,  64, 64}, {1, 1}, "kk",          1, 0.739},
+    Sm90Shape{paths::tma,     { 64,  64, 64}, {2, 2}, "kk",          1, 0.949},
+    Sm90Shape{paths::tma,     { 64,  64, 64}, {1, 4}, "kk kn",       1, 0.843},
+    Sm90Shape{paths::tma,     { 64, 128, 64}, {1, 1}, "kk",          2, 1.134},
+    Sm90Shape{paths::tma,     { 64,  64, 64}, {1, 1}, "kk",          2, 1.130},
+    Sm90Shape{paths::tma,     { 64,  64, 64}, {1, 1}, "kk kn mk mn", 3, 1.275},
+    Sm90Shape{paths::tma,     { 64,  32, 64}, {1, 1}, "kk kn mk mn", 1, 0.834},
+    Sm90Shape{paths::swap_ab, { 64,  16, 64}, {1, 1}, "kk kn mk mn", 1, 0.804},
+    Sm90Shape{paths::swap_ab, { 64,  32, 64}, {1, 1}, "kk kn mk mn", 1, 0.884},
+    Sm90Shape{paths::swap_ab, { 64,  64, 64}, {1, 1}, "kn mk mn",    1, 0.754},
+    Sm90Shape{paths::swap_ab, { 64,  96, 64}, {1, 1}, "kk mk",       1, 0.798},
+    Sm90Shape{paths::swap_ab, {128,  16, 64}, {1, 1}, "kk mk mn",    1, 0.894},
+    Sm90Shape{paths::swap_ab, {128,  32, 64}, {1, 1}, "kk kn mk",    1, 0.948},
+    Sm90Shape{paths::swap_ab, {128,  96, 64}, {1, 1}, "kk mk",       1, 0.890},
+    Sm90Shape{paths::swap_ab, {128, 128, 64}, {1, 1}, "kk kn mk mn", 1, 0.932},
+    Sm90Shape{paths::swap_ab, {128, 160, 64}, {1, 1}, "kk mk mn",    1, 1},
+    Sm90Shape{paths::swap_ab, {128, 160, 64}, {4, 2}, "kk mk",       1, 1.038},
+    Sm90Shape{paths::shifted, {128, 256, 64}, {1, 1}, "kk kn mk mn", 1, 1},
+    Sm90Shape{paths::shifted, {128, 128, 64}, {1, 1}, "kk kn mk mn", 1, 1},
 };
 
 inline constexpr std::array other_rows = {
-    //           arch         family          input         a           b           tile m,n,k     cluster stages output     CTAs per SM
-    KernelConfig{Arch::sm90,  Family::direct, Input::any16, Major::any, Major::any, {64, 64, 32},  {1, 1}, 0, Output::scattered, 2},
-    KernelConfig{Arch::sm90,  Family::warp,   Input::any16, Major::any, Major::any, {16, 16, 16},  {1, 1}, 0, Output::scattered, 3},
-    KernelConfig{Arch::sm90,  Family::warp,   Input::any16, Major::any, Major::any, {32, 32, 16},  {1, 1}, 0, Output::scattered, 2},
-    KernelConfig{Arch::sm90,  Family::dot,    Input::any16, Major::any, Major::k,   {8, 16, 1024}, {1, 1}, 0, Output::scattered, 2},
-    KernelConfig{Arch::sm90,  Family::dot,    Input::any16, Major::any, Major::mn,  {8, 64, 256},  {1, 1}, 0, Output::scattered, 2},
-    KernelConfig{Arch::sm90,  Family::dot,    Input::any16, Major::any, Major::k,   {8, 16, 128},  {1, 1}, 0, Output::scattered, 2},
-    KernelConfig{Arch::sm90,  Family::dot,    Input::any16, Major::any, Major::mn,  {8, 64, 32},   {1, 1}, 0, Output::scattered, 2},
-    KernelConfig{Arch::sm90,  Family::dot,    Input::any16, Major::any, Major::k,   {1, 1, 2048},  {1, 1}, 0, Output::scattered, 2},
-    KernelConfig{Arch::sm90,  Family::dot,    Input::any16, Major::any, Major::k,   {1, 4, 2048},  {1, 1}, 0, Output::scattered, 2},
-    KernelConfig{Arch::sm90,  Family::dot,    Input::any16, Major::any, Major::k,   {1, 8, 2048},  {1, 1}, 0, Output::scattered, 2},
-    KernelConfig{Arch::sm100, Family::direct, Input::any16, Major::any, Major::any, {64, 64, 32},  {1, 1}, 0, Output::scattered, 2},
-    KernelConfig{Arch::sm100, Family::warp,   Input::any16, Major::any, Major::any, {16, 16, 16},  {1, 1}, 0, Output::scattered, 4},
-    KernelConfig{Arch::sm100, Family::dot,    Input::any16, Major::any, Major::k,   {8, 16, 1024}, {1, 1}, 0, Output::scattered, 2},
-    KernelConfig{Arch::sm100, Family::dot,    Input::any16, Major::any, Major::mn,  {8, 64, 256},  {1, 1}, 0, Output::scattered, 2},
-    KernelConfig{Arch::sm100, Family::dot,    Input::any16, Major::any, Major::k,   {8, 16, 128},  {1, 1}, 0, Output::scattered, 2},
-    KernelConfig{Arch::sm100, Family::dot,    Input::any16, Major::any, Major::mn,  {8, 64, 32},   {1, 1}, 0, Output::scattered, 2},
+    //           arch         family          input         a           b           tile m,n,k     cluster stages load, store, swaps_ab               CTAs per SM
+    KernelConfig{Arch::sm90,  Family::direct, Input::any16, Major::any, Major::any, {64, 64, 32},  {1, 1}, 0, Load::threads, Store::elements, false, 2},
+    KernelConfig{Arch::sm90,  Family::warp,   Input::any16, Major::any, Major::any, {16, 16, 16},  {1, 1}, 0, Load::threads, Store::elements, false, 3},
+    KernelConfig{Arch::sm90,  Family::warp,   Input::any16, Major::any, Major::any, {32, 32, 16},  {1, 1}, 0, Load::threads, Store::elements, false, 2},
+    KernelConfig{Arch::sm90,  Family::dot,    Input::any16, Major::any, Major::k,   {8, 16, 1024}, {1, 1}, 0, Load::threads, Store::elements, false, 2},
+    KernelConfig{Arch::sm90,  Family::dot,    Input::any16, Major::any, Major::mn,  {8, 64, 256},  {1, 1}, 0, Load::threads, Store::elements, false, 2},
+    KernelConfig{Arch::sm90,  Family::dot,    Input::any16, Major::any, Major::k,   {8, 16, 128},  {1, 1}, 0, Load::threads, Store::elements, false, 2},
+    KernelConfig{Arch::sm90,  Family::dot,    Input::any16, Major::any, Major::mn,  {8, 64, 32},   {1, 1}, 0, Load::threads, Store::elements, false, 2},
+    KernelConfig{Arch::sm90,  Family::dot,    Input::any16, Major::any, Major::k,   {1, 1, 2048},  {1, 1}, 0, Load::threads, Store::elements, false, 2},
+    KernelConfig{Arch::sm90,  Family::dot,    Input::any16, Major::any, Major::k,   {1, 4, 2048},  {1, 1}, 0, Load::threads, Store::elements, false, 2},
+    KernelConfig{Arch::sm90,  Family::dot,    Input::any16, Major::any, Major::k,   {1, 8, 2048},  {1, 1}, 0, Load::threads, Store::elements, false, 2},
+    KernelConfig{Arch::sm100, Family::direct, Input::any16, Major::any, Major::any, {64, 64, 32},  {1, 1}, 0, Load::threads, Store::elements, false, 2},
+    KernelConfig{Arch::sm100, Family::warp,   Input::any16, Major::any, Major::any, {16, 16, 16},  {1, 1}, 0, Load::threads, Store::elements, false, 4},
+    KernelConfig{Arch::sm100, Family::dot,    Input::any16, Major::any, Major::k,   {8, 16, 1024}, {1, 1}, 0, Load::threads, Store::elements, false, 2},
+    KernelConfig{Arch::sm100, Family::dot,    Input::any16, Major::any, Major::mn,  {8, 64, 256},  {1, 1}, 0, Load::threads, Store::elements, false, 2},
+    KernelConfig{Arch::sm100, Family::dot,    Input::any16, Major::any, Major::k,   {8, 16, 128},  {1, 1}, 0, Load::threads, Store::elements, false, 2},
+    KernelConfig{Arch::sm100, Family::dot,    Input::any16, Major::any, Major::mn,  {8, 64, 32},   {1, 1}, 0, Load::threads, Store::elements, false, 2},
 };
 
 // What a row of sm100 fixes; types, majors, tile.n and stages are chosen at launch. The first is
 // what the techniques are compared with.
 struct Sm100Shape {
   Family family;
-  Output output;
+  Paths paths;
   int tile_m;
   Cluster cluster;
   Sm100Choices choices = {};
 };
 
 inline constexpr std::array sm100_shapes = {
-    //         family          output             tile.m cluster
-    Sm100Shape{Family::pair,   Output::rows,      256,   {2, 1}},
-    Sm100Shape{Family::pair,   Output::rows,      512,   {2, 1}, {.accumulators = 1}},
-    Sm100Shape{Family::pair,   Output::rows,      256,   {4, 1}},
-    Sm100Shape{Family::pair,   Output::scattered, 256,   {2, 1}},
-    Sm100Shape{Family::single, Output::rows,      128,   {1, 1}},
-    Sm100Shape{Family::single, Output::scattered, 128,   {1, 1}},
-    Sm100Shape{Family::single, Output::columns,   128,   {1, 1}},
-    Sm100Shape{Family::pair,   Output::rows,      256,   {2, 1}, {.swizzle_bytes = 64}},
-    Sm100Shape{Family::pair,   Output::rows,      256,   {2, 1}, {.swizzle_bytes = 32}},
-    Sm100Shape{Family::pair,   Output::rows,      256,   {2, 1}, {.swizzle_bytes = 0}},
-    Sm100Shape{Family::pair,   Output::rows,      256,   {2, 1}, {.map_rank = 2}},
-    Sm100Shape{Family::pair,   Output::rows,      256,   {2, 1}, {.schedule = Schedule::launch_control}},
-    Sm100Shape{Family::pair,   Output::rows,      256,   {2, 1}, {.schedule = Schedule::one_tile}},
-    Sm100Shape{Family::pair,   Output::rows,      256,   {2, 1}, {.accumulators = 1}},
-    Sm100Shape{Family::pair,   Output::rows,      256,   {2, 1}, {.prefetches_maps = false}},
+    //         family          paths            tile.m cluster
+    Sm100Shape{Family::pair,   paths::tma,      256,   {2, 1}},
+    Sm100Shape{Family::pair,   paths::tma,      512,   {2, 1}, {.accumulators = 1}},
+    Sm100Shape{Family::pair,   paths::tma,      256,   {4, 1}},
+    Sm100Shape{Family::pair,   paths::elements, 256,   {2, 1}},
+    Sm100Shape{Family::single, paths::tma,      128,   {1, 1}},
+    Sm100Shape{Family::single, paths::threads,  128,   {1, 1}},
+    Sm100Shape{Family::single, paths::swap_ab,  128,   {1, 1}},
+    Sm100Shape{Family::pair,   paths::tma,      256,   {2, 1}, {.swizzle_bytes = 64}},
+    Sm100Shape{Family::pair,   paths::tma,      256,   {2, 1}, {.swizzle_bytes = 32}},
+    Sm100Shape{Family::pair,   paths::tma,      256,   {2, 1}, {.swizzle_bytes = 0}},
+    Sm100Shape{Family::pair,   paths::tma,      256,   {2, 1}, {.map_rank = 2}},
+    Sm100Shape{Family::pair,   paths::tma,      256,   {2, 1}, {.schedule = Schedule::launch_control}},
+    Sm100Shape{Family::pair,   paths::tma,      256,   {2, 1}, {.schedule = Schedule::one_tile}},
+    Sm100Shape{Family::pair,   paths::tma,      256,   {2, 1}, {.accumulators = 1}},
+    Sm100Shape{Family::pair,   paths::tma,      256,   {2, 1}, {.prefetches_maps = false}},
 };
 // clang-format on
 
@@ -139,7 +159,7 @@ constexpr KernelConfig sm100_row(const Sm100Shape& shape) {
           Input::any16,  Major::any,
           Major::any,    {shape.tile_m, 0, k_block},
           shape.cluster, 0,
-          shape.output,  1,
+          shape.paths.load, shape.paths.store, shape.paths.swaps_ab, 1,
           shape.choices};
 }
 
@@ -154,7 +174,9 @@ constexpr KernelConfig sm90_row(const Sm90Shape& shape, std::string_view pair) {
                    shape.tile,
                    shape.cluster,
                    0,
-                   shape.output,
+                   shape.paths.load,
+                   shape.paths.store,
+                   shape.paths.swaps_ab,
                    shape.ctas_per_sm,
                    {},
                    shape.takes_turns};
@@ -167,7 +189,7 @@ constexpr KernelConfig sm90_row(const Sm90Shape& shape, std::string_view pair) {
 // CTAs that share an SM are in each other's way. 1 for what is no shape.
 constexpr double pace(const KernelConfig& config) {
   for (const Sm90Shape& shape : sm90_shapes)
-    if (shape.tile == config.tile && shape.output == config.output &&
+    if (shape.tile == config.tile && shape.paths == paths_of(config) &&
         shape.cluster == config.cluster && shape.ctas_per_sm == config.ctas_per_sm &&
         shape.takes_turns == config.takes_turns)
       return shape.pace;

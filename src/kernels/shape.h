@@ -29,9 +29,9 @@ struct KernelShape {
 
 // sm100: of stores by TMA.
 constexpr void set_output_box(const KernelConfig& config, Dtype d_type, KernelShape& shape) {
-  if (config.output == Output::scattered) return;
+  if (config.store == Store::elements) return;
   shape.d_box_rows = sm100::staging_lines(config, shape.tile_n);
-  shape.d_box_columns = config.output == Output::columns
+  shape.d_box_columns = config.swaps_ab
                             ? swizzle_row_bytes / size_bytes(d_type)
                             : sm100::staging_columns(shape.tile_n, size_bytes(d_type));
 }
@@ -49,7 +49,7 @@ constexpr ClusterTile cluster_tile(const KernelConfig& config, int tile_n) {
 // Whether it moves lines of operands that TMA cannot place: its parameters are ResidueParams
 // (kernels/residues.h).
 constexpr bool has_residues(const KernelConfig& config) {
-  return config.family == Family::cooperative && config.output == Output::scattered;
+  return config.load == Load::tma_shifted;
 }
 
 // `b`: the major of B, where the config leaves that to the launch.
@@ -127,7 +127,7 @@ inline bool is_loaded_by_threads(const KernelConfig& config, const Matrix& matri
 // after the other: those that move lines, where lines of one k are not where TMA can place them.
 // The problem as the kernel sees it.
 inline bool takes_k_by_class(const Problem& problem, const KernelConfig& config) {
-  return config.family == Family::cooperative && config.output == Output::scattered &&
+  return has_residues(config) &&
          ((config.a == Major::mn && !starts_at_units(problem.a)) ||
           (config.b == Major::mn && !starts_at_units(problem.b)));
 }

@@ -91,7 +91,7 @@ struct OutputMap {
 
 OutputMap output_map(const Problem& problem, const KernelConfig& config, const KernelShape& shape) {
   const bool has_gate = problem.epilogue.gate != Gate::none;
-  if (config.output != Output::columns) {
+  if (!config.swaps_ab) {
     const bool is_narrower = has_gate && uses_tensor_memory(config);
     const int columns = is_narrower
                             ? sm100::staging_columns(shape.tile_n / 2, size_bytes(problem.d.type))
@@ -150,7 +150,7 @@ void fill_maps(const Problem& problem, const KernelConfig& config, const KernelS
                ? gated_key(problem, matrix, shape, box_rows, promotion)
                : operand_key(matrix, major, lines, problem, shape, box_rows, promotion);
   };
-  const bool in_columns = config.output == Output::columns;
+  const bool in_columns = config.swaps_ab;
   if (!is_loaded_by_threads(config, problem.a, problem.batch)) {
     const TensorMapKey a =
         key(problem.a, a_major(problem), problem.m, shape.a_box_rows, tiles.n, in_columns);
@@ -163,7 +163,7 @@ void fill_maps(const Problem& problem, const KernelConfig& config, const KernelS
     link_maps(b, rest_rows(config, b, b_major(problem), problem.n), from.b, params.b_map,
               params.b_rest_map, linker);
   }
-  if (config.output == Output::scattered) return;
+  if (config.store == Store::elements) return;
   params.stores = stores_of(problem, config);
   if (params.stores != Stores::by_map) {
     params.d = strided(problem.d, true, problem.batch);  // outer: from line to line
@@ -259,7 +259,7 @@ void add_product(const Problem& given, const Provenance& given_from, const Value
   fill_common(problem, config, choice, shape, params, linker);
   const TileCounts tiles = cluster_tiles(problem, config, shape.tile_n);
   fill_splits(problem, config, choice, tiles.total(), params);
-  if (config.output == Output::scattered || leaves_rest(problem, config, choice.tile_n))
+  if (config.store == Store::elements || leaves_rest(problem, config, choice.tile_n))
     fill_strided(problem, from, params, linker);
   fill_fused(problem, config, is_transposed, from, params, linker);
   if (has_residues(config))

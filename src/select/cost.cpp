@@ -207,7 +207,7 @@ bool has_odd_rows(const Matrix& d) {
 double line_bytes_per_us(const Problem& problem, const KernelConfig& config,
                          const ArchCosts& costs) {
   const int warps = config.takes_turns ? 1 : sm90::consumer_warpgroups(config);
-  const double slowdown = (config.output == Output::columns ? costs.lines_of_columns : 1) *
+  const double slowdown = (config.swaps_ab ? costs.lines_of_columns : 1) *
                           (has_odd_rows(problem.d) ? costs.odd_lines : 1);
   return warps * sm90::staging_line_bytes(config) * costs.lines_per_us / slowdown;
 }

@@ -130,7 +130,7 @@ using ForcedKernel = FakeTest;
 // A problem that the row can serve: its canonical A is the caller's B.
 GemmArguments problem_of(const KernelConfig& row) {
   GemmArguments gemm;
-  const bool is_exchanged = row.output == Output::columns;
+  const bool is_exchanged = row.swaps_ab;
   const Major a = is_exchanged ? row.b : row.a, b = is_exchanged ? row.a : row.b;
   gemm.transa = b == Major::mn ? BWGEMM_OP_N : BWGEMM_OP_T;
   gemm.transb = a == Major::mn ? BWGEMM_OP_T : BWGEMM_OP_N;

@@ -19,7 +19,7 @@ struct Layout {
 
 RowProblem problem_of(const KernelConfig& row, const Layout& layout, bool to_f32, Slices slices) {
   constexpr int lines = 13;  // behind the first tile
-  const bool in_columns = row.output == Output::columns;
+  const bool in_columns = row.swaps_ab;
   const std::int64_t k =
       slices == Slices::none ? row.tile.k : 4 * forced_splits(row, slices) * row.tile.k;
   RowProblem problem{gemm_of(row, row.tile.m + (in_columns ? layout.left : lines),

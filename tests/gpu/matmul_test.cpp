@@ -188,7 +188,7 @@ class Matmul : public GpuTest {
   // What the code of an epilogue depends on.
   static auto kind(const KernelConfig& row) {
     const bool is_sm90 = row.family == Family::cooperative;
-    return std::tuple(row.family, row.output, row.cluster.m, row.cluster.n,
+    return std::tuple(row.family, row.store, row.swaps_ab, row.cluster.m, row.cluster.n,
                       is_sm90 ? sm90::warpgroup_rows(row) : row.tile.m,
                       is_sm90 ? sm90::patch_columns(row) : 0, can_gate(row),
                       is_sm90 ? sm90::staging_lines(row) : 0, sm90::takes_matrices(row));

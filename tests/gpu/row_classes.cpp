@@ -24,8 +24,7 @@ auto code_of_sizes(const KernelConfig& row) {
 }  // namespace
 
 bool moves_lines(const KernelConfig& row) {
-  if (row.output != Output::scattered) return false;
-  return row.family == Family::cooperative || (uses_tensor_memory(row) && sm100::has_loaders(row));
+  return has_residues(row) || (uses_tensor_memory(row) && sm100::has_loaders(row));
 }
 
 bool same_class(const KernelConfig& row, const KernelConfig& other) {

@@ -82,7 +82,7 @@ void lay_out(GemmCase& gemm, Memory memory, const Widths& width) {
 // Fused epilogues ask anew where their tile lies, but in rows that store by elements; and kernels
 // that prefetch scales ask before the products.
 void fuse(const KernelConfig& row, RowProblem& problem) {
-  if (row.output == Output::scattered && !uses_tensor_memory(row)) return;
+  if (row.store == Store::elements && !uses_tensor_memory(row)) return;
   problem.fusing.emplace();
   problem.fusing->activation = BWGEMM_ACTIVATION_RELU;
   problem.fusing->column_scale = true;
@@ -130,7 +130,7 @@ GemmCase several_tiles(const KernelConfig& row, Memory memory, const Measures& o
 // and on so few that every cluster offers buffers of later tiles after it has stored the first one.
 RowProblem in_batches(const KernelConfig& row, int rows, std::int64_t columns, int clusters) {
   const Measures of = measures(row, widest(row));
-  const bool has_few_slices = of.n <= 64 || row.output == Output::columns;
+  const bool has_few_slices = of.n <= 64 || row.swaps_ab;
   const auto [a, b] = direction(row, 3);
   // Less a unit: what is unaligned becomes wider than said.
   const std::int64_t over_n = columns * of.cluster_n - (moves_lines(row) ? unit : 0);
@@ -197,7 +197,7 @@ std::vector<RowProblem> orders_and_slices(const KernelConfig& row) {
       // each width with a type of C, with and without C, one of them with as many slices of k as
       // are added at a time, and once more where the kernel finds out that there is no product.
       const std::int64_t first = narrow + sm100::tile_n_step + (to_f32 ? narrow : 0);
-      if (forced_tile(row, first, Major::k) != 0 && row.output == Output::rows) {
+      if (forced_tile(row, first, Major::k) != 0 && stores_rows_by_tma(row)) {
         for (std::int64_t tile_n = first; tile_n < widest(row); tile_n += 2 * narrow) {
           RowProblem& problem = add(tile_n, 1, 2, tile_n == first ? 16 : 1);
           problem.gemm.m -= unit;
@@ -262,7 +262,7 @@ GemmCase gemm_of(const KernelConfig& row, std::int64_t m, std::int64_t n, std::i
   gemm.k = k;
   m = std::max<std::int64_t>(m, 1), n = std::max<std::int64_t>(n, 1);
   if (row.family == Family::dot) m = std::min({m, n, std::int64_t{row.tile.m}});
-  if (row.output == Output::columns) {  // C as the caller has it
+  if (row.swaps_ab) {  // C as the caller has it
     gemm.m = m, gemm.n = n;
     gemm.transa = a == Major::k ? BWGEMM_OP_T : BWGEMM_OP_N;
     gemm.transb = b == Major::k ? BWGEMM_OP_N : BWGEMM_OP_T;

@@ -189,7 +189,7 @@ class RowTest : public GpuTest, public ::testing::WithParamInterface<int> {
 
   void cut_to_one_tile(GemmCase& gemm) const {
     const std::int64_t tile_n = row_->tile.n != 0 ? row_->tile.n : gemm.m;
-    const bool is_by_columns = row_->output == Output::columns;
+    const bool is_by_columns = row_->swaps_ab;
     gemm.m = std::min<std::int64_t>(gemm.m, is_by_columns ? row_->tile.m : tile_n);
     gemm.n = std::min<std::int64_t>(gemm.n, is_by_columns ? tile_n : row_->tile.m);
   }

@@ -38,28 +38,29 @@ struct Kind {
   How how = {};
 };
 
-bool is_plain(const KernelConfig& row, const Tile& tile, const Cluster& cluster, Output output) {
+bool is_plain(const KernelConfig& row, const Tile& tile, const Cluster& cluster,
+              const Paths& paths) {
   return row.family == Family::cooperative && row.tile == tile && row.cluster == cluster &&
-         row.output == output && row.ctas_per_sm == 1 && !row.takes_turns;
+         paths_of(row) == paths && row.ctas_per_sm == 1 && !row.takes_turns;
 }
 bool is_small(const KernelConfig& row) {
-  return is_plain(row, {64, 64, 64}, {1, 1}, Output::rows);
+  return is_plain(row, {64, 64, 64}, {1, 1}, paths::tma);
 }
 bool is_in_clusters(const KernelConfig& row) {
-  return is_plain(row, {64, 64, 64}, {2, 2}, Output::rows);
+  return is_plain(row, {64, 64, 64}, {2, 2}, paths::tma);
 }
 bool is_narrow(const KernelConfig& row) {
-  return is_plain(row, {64, 16, 64}, {1, 1}, Output::columns);
+  return is_plain(row, {64, 16, 64}, {1, 1}, paths::swap_ab);
 }
 bool is_of_lines(const KernelConfig& row) {
-  return is_plain(row, {128, 128, 64}, {1, 1}, Output::scattered);
+  return is_plain(row, {128, 128, 64}, {1, 1}, paths::shifted);
 }
 bool is_pair(const KernelConfig& row) {
-  return row.family == Family::pair && row.output == Output::rows && row.tile.m == 256 &&
+  return row.family == Family::pair && stores_rows_by_tma(row) && row.tile.m == 256 &&
          row.cluster == Cluster{2, 1} && row.choices == Sm100Choices{};
 }
-std::function<bool(const KernelConfig&)> any_of(Family family, Output output) {
-  return [=](const KernelConfig& row) { return row.family == family && row.output == output; };
+std::function<bool(const KernelConfig&)> any_of(Family family, const Paths& paths) {
+  return [=](const KernelConfig& row) { return row.family == family && paths_of(row) == paths; };
 }
 bool is_direct(const KernelConfig& row) {
   return row.family == Family::direct;
@@ -89,11 +90,11 @@ const std::vector<Kind> kinds = {
     {"Pair", is_pair, 40, 40, 600, "splits 1,"},
     {"SlicesOfAPair", is_pair, 40, 40, 1600, "splits 5,", {.splits = 5}},
     {"SlicesOfTheLastWaveOfPairs", is_pair, 40, 104, 1600, "splits 3 of the last 1 of 4 tiles", {.splits = 3, .target = 6}},
-    {"Single", any_of(Family::single, Output::rows), 40, 40, 1600, "splits 5,", {.splits = 5}},
-    {"SingleInColumns", any_of(Family::single, Output::columns), 40, 24, 1600, "splits 5,", {.splits = 5}},
-    {"SingleOfLines", any_of(Family::single, Output::scattered), 40, 40, 1601, "splits 5,", {.splits = 5, .is_loose = true}},
+    {"Single", any_of(Family::single, paths::tma), 40, 40, 1600, "splits 5,", {.splits = 5}},
+    {"SingleInColumns", any_of(Family::single, paths::swap_ab), 40, 24, 1600, "splits 5,", {.splits = 5}},
+    {"SingleOfLines", any_of(Family::single, paths::threads), 40, 40, 1601, "splits 5,", {.splits = 5, .is_loose = true}},
     {"Direct", is_direct, 40, 70, 1601, "splits 5,", {.splits = 5, .is_loose = true}},
-    {"Warp", any_of(Family::warp, Output::scattered), 40, 70, 1601, "splits 1,", {.is_loose = true}},
+    {"Warp", any_of(Family::warp, paths::threads), 40, 70, 1601, "splits 1,", {.is_loose = true}},
     {"DotAlongK", dot_of(Major::k), 5, 40, 5001, "splits 5,", {.splits = 5, .is_loose = true}},
     {"DotAlongN", dot_of(Major::mn), 5, 72, 2500, "splits 5,", {.splits = 5, .is_loose = true}},
     {"VectorsInMemory", is_of_vectors, 1, 10, 10001, "splits 5,", {.splits = 5, .is_loose = true}},

@@ -40,7 +40,7 @@ inline std::string read_text(const std::string& path) {
   return text.str();
 }
 
-// As the kernel sees it: with Output::columns D lies in column order.
+// As the kernel sees it: where A and B are swapped, D lies in column order.
 struct KernelProblem {
   std::int64_t m, n, k, batch = 1;
   float alpha = 1, beta = 0;
@@ -49,7 +49,7 @@ struct KernelProblem {
   Major a = Major::k, b = Major::k;
   int tile_n = 256, splits = 1, clusters = 2;
   bool sums_in_cluster = false;  // of a row without clusters; `clusters` are then tiles
-  // Elements between lines. TMA needs a multiple of 8; with Output::scattered nothing is mapped,
+  // Elements between lines. TMA needs a multiple of 8; where threads move elements nothing is mapped,
   // and kernels that would map what they can need any other number.
   int pad = 8;
 };
@@ -96,7 +96,7 @@ class KernelCase {
     options.concurrent_ctas = static_cast<std::uint32_t>(request.grid.count());
     Outcome outcome{vgpu::run(request, memory, options), 0};
     const auto* actual = static_cast<const std::byte*>(memory.host(d.base, d.bytes));
-    if (config_.family == Family::cooperative && config_.output != Output::scattered &&
+    if (config_.family == Family::cooperative && config_.store != Store::elements &&
         !stores_from_registers())
       for_each_line_end(d, [&](std::size_t end, std::size_t bytes) {
         std::copy_n(&actual[end], bytes, &expected[end]);  // of what was not loaded: anything
@@ -144,7 +144,7 @@ class KernelCase {
     return is_columns() ? matrix(memory, output_, problem_.m, problem_.n)
                         : matrix(memory, output_, problem_.n, problem_.m);
   }
-  bool is_columns() const { return config_.output == Output::columns; }
+  bool is_columns() const { return config_.swaps_ab; }
 
   template <class Visit>
   void for_each(GlobalMemory& memory, const Matrix& matrix, Visit visit) const {
@@ -286,7 +286,7 @@ class KernelCase {
     params.a_major = p.a;
     params.b_major = p.b;
     add_splits(memory, params);
-    if (config_.output == Output::scattered)
+    if (config_.store == Store::elements)
       add_strided(a, b, c, d, params);
     else
       add_maps(a, b, c, d, params);

@@ -269,7 +269,7 @@ std::string seeded(const std::string& ptx, const Bug& bug) {
 // The first row of its kind; CTAs of a cluster share an operand, or are slices.
 const KernelConfig* row_of(Kernel kernel) {
   for (const KernelConfig& row : kernel_rows) {
-    const bool is_plain = row.output == Output::rows && row.cluster == Cluster{2, 1};
+    const bool is_plain = stores_rows_by_tma(row) && row.cluster == Cluster{2, 1};
     if (kernel == Kernel::coop && row.family == Family::cooperative && is_plain) return &row;
     if (kernel == Kernel::slices && row.family == Family::cooperative && row.tile.m == 64 &&
         sm90::can_sum_in_cluster(row))

@@ -46,7 +46,9 @@ TEST(KernelConfig, NamesSayEveryFixedField) {
                                     {512, 0, 64},
                                     {4, 1},
                                     0,
-                                    Output::rows,
+                                    Load::tma,
+                                    Store::tma,
+                                    false,
                                     1,
                                     {64, 2, Schedule::launch_control, 1, false}};
   EXPECT_EQ(kernel_name(techniques).view(),
@@ -81,9 +83,9 @@ TEST(KernelConfig, BrokenRulesAreNamed) {
 TEST(KernelConfig, TilesThatCannotBeBuiltAreRefused) {
   const KernelConfig good = kernel_rows[0];
   ASSERT_EQ(good.family, Family::cooperative);
-  auto reason = [&](Output output, Tile tile, Cluster cluster, int ctas_per_sm) {
+  auto reason = [&](bool swaps_ab, Tile tile, Cluster cluster, int ctas_per_sm) {
     KernelConfig config = good;
-    config.output = output;
+    config.swaps_ab = swaps_ab;
     config.tile = tile;
     config.cluster = cluster;
     config.ctas_per_sm = ctas_per_sm;
@@ -92,24 +94,25 @@ TEST(KernelConfig, TilesThatCannotBeBuiltAreRefused) {
     return std::string(text ? text : "");
   };
   const Cluster one{1, 1};
-  EXPECT_EQ(reason(Output::rows, {256, 192, 64}, one, 1), "");
-  EXPECT_EQ(reason(Output::columns, {64, 192, 64}, one, 1), "");
-  EXPECT_EQ(reason(Output::rows, {128, 96, 64}, {2, 2}, 1), "");
-  EXPECT_THAT(reason(Output::rows, {256, 224, 64}, one, 1), testing::HasSubstr("accumulators"));
-  EXPECT_THAT(reason(Output::rows, {192, 256, 64}, one, 1), testing::HasSubstr("one wgmma"));
-  EXPECT_THAT(reason(Output::rows, {64, 256, 64}, one, 2), testing::HasSubstr("one wgmma"));
-  EXPECT_EQ(reason(Output::rows, {128, 144, 64}, one, 1), "");
-  EXPECT_EQ(reason(Output::rows, {64, 80, 64}, one, 1), "");
+  constexpr bool in_order = false, swaps_ab = true;
+  EXPECT_EQ(reason(in_order, {256, 192, 64}, one, 1), "");
+  EXPECT_EQ(reason(swaps_ab, {64, 192, 64}, one, 1), "");
+  EXPECT_EQ(reason(in_order, {128, 96, 64}, {2, 2}, 1), "");
+  EXPECT_THAT(reason(in_order, {256, 224, 64}, one, 1), testing::HasSubstr("accumulators"));
+  EXPECT_THAT(reason(in_order, {192, 256, 64}, one, 1), testing::HasSubstr("one wgmma"));
+  EXPECT_THAT(reason(in_order, {64, 256, 64}, one, 2), testing::HasSubstr("one wgmma"));
+  EXPECT_EQ(reason(in_order, {128, 144, 64}, one, 1), "");
+  EXPECT_EQ(reason(in_order, {64, 80, 64}, one, 1), "");
   for (const int tile_n : {48, 72, 200})
-    EXPECT_THAT(reason(Output::rows, {128, tile_n, 64}, one, 1), testing::HasSubstr("of 16 from"));
-  EXPECT_THAT(reason(Output::columns, {256, 64, 64}, one, 1), testing::HasSubstr("64 rows"));
-  EXPECT_THAT(reason(Output::columns, {64, 12, 64}, one, 1), testing::HasSubstr("8"));
-  EXPECT_THAT(reason(Output::columns, {64, 200, 64}, one, 1), testing::HasSubstr("patches"));
-  EXPECT_EQ(reason(Output::columns, {128, 160, 64}, {4, 2}, 1), "");
-  EXPECT_THAT(reason(Output::rows, {128, 64, 64}, {4, 4}, 1), testing::HasSubstr("8 CTAs"));
-  EXPECT_THAT(reason(Output::rows, {128, 96, 64}, {8, 1}, 1), testing::HasSubstr("B tile"));
-  EXPECT_THAT(reason(Output::rows, {192, 64, 64}, {1, 5}, 1), testing::HasSubstr("A tile"));
-  EXPECT_THAT(reason(Output::rows, {128, 64, 64}, one, 5), testing::HasSubstr("CTAs"));
+    EXPECT_THAT(reason(in_order, {128, tile_n, 64}, one, 1), testing::HasSubstr("of 16 from"));
+  EXPECT_THAT(reason(swaps_ab, {256, 64, 64}, one, 1), testing::HasSubstr("64 rows"));
+  EXPECT_THAT(reason(swaps_ab, {64, 12, 64}, one, 1), testing::HasSubstr("8"));
+  EXPECT_THAT(reason(swaps_ab, {64, 200, 64}, one, 1), testing::HasSubstr("patches"));
+  EXPECT_EQ(reason(swaps_ab, {128, 160, 64}, {4, 2}, 1), "");
+  EXPECT_THAT(reason(in_order, {128, 64, 64}, {4, 4}, 1), testing::HasSubstr("8 CTAs"));
+  EXPECT_THAT(reason(in_order, {128, 96, 64}, {8, 1}, 1), testing::HasSubstr("B tile"));
+  EXPECT_THAT(reason(in_order, {192, 64, 64}, {1, 5}, 1), testing::HasSubstr("A tile"));
+  EXPECT_THAT(reason(in_order, {128, 64, 64}, one, 5), testing::HasSubstr("CTAs"));
 }
 
 }  // namespace

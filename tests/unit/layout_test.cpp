@@ -41,7 +41,7 @@ TEST(Layout, Sm90) {
     EXPECT_LE(row.ctas_per_sm * (at.bytes + reserved_smem_bytes), sm_smem_bytes);
     KernelConfig deeper = row;
     ++deeper.stages;
-    const int most = row.output != Output::columns ? row.stages + 1 : row.tile.m == 64 ? 13 : 8;
+    const int most = !row.swaps_ab ? row.stages + 1 : row.tile.m == 64 ? 13 : 8;
     EXPECT_LE(row.stages, most) << "more is under way than the memory likes";
     if (row.stages < most) {
       EXPECT_NE(invalid_because(deeper), nullptr) << "the ring can be deeper";
@@ -53,7 +53,7 @@ TEST(Layout, Sm90) {
 TEST(Layout, Sm90StagingBuffers) {
   int deep = 0;
   for (const KernelConfig& row : kernel_rows) {
-    if (row.family != Family::cooperative || row.output == Output::scattered) continue;
+    if (row.family != Family::cooperative || row.store == Store::elements) continue;
     SCOPED_TRACE(kernel_name(row).view());
     const int depth = sm90::staging_depth(row);
     if (row.ctas_per_sm > 2) {
@@ -97,7 +97,7 @@ TEST(Layout, Sm90Registers) {
 
 TEST(Layout, Sm90StagingLinesDivideTheTile) {
   KernelConfig config = kernel_rows[0];
-  config.output = Output::columns;
+  config.swaps_ab = true;
   for (int tile_n = 8; tile_n <= 256; tile_n += 8) {
     SCOPED_TRACE(tile_n);
     config.tile.n = tile_n;
@@ -217,17 +217,17 @@ std::vector<int> steps(int first, int step) {
 // share, an N-major B in pairs, the only accumulator, and threads that store all of D.
 TEST(Layout, Sm100TilesInStepsOf16) {
   const KernelConfig pair = sm100_row(sm100_shapes[0]), single = single_row();
-  KernelConfig scattered = pair;
-  scattered.output = Output::scattered;
+  KernelConfig by_elements = pair;
+  by_elements.store = Store::elements;
   for (const KernelConfig& row : {pair, single})
     EXPECT_EQ(legal_tiles(row, Major::k), steps(32, 16));
-  EXPECT_EQ(legal_tiles(scattered, Major::k), steps(32, 32));
+  EXPECT_EQ(legal_tiles(by_elements, Major::k), steps(32, 32));
   EXPECT_EQ(legal_tiles(single, Major::mn), steps(32, 16));
   EXPECT_EQ(legal_tiles(pair, Major::mn), steps(32, 32));
   EXPECT_EQ(legal_tiles(four_ctas(), Major::k), steps(32, 32));
   EXPECT_EQ(legal_tiles(one_accumulator(), Major::k), steps(32, 32));
   KernelConfig columns = single;
-  columns.output = Output::columns;
+  columns.swaps_ab = true;
   EXPECT_EQ(legal_tiles(columns, Major::k), (std::vector{16, 32, 48, 64}));
 }
 
@@ -245,9 +245,9 @@ TEST(Layout, Sm100SaysWhyATileIsIllegal) {
   EXPECT_THAT(why(pair, 80, Major::mn), testing::HasSubstr("must be a multiple of 16"));
   EXPECT_THAT(why(four_ctas(), 80, Major::k), testing::HasSubstr("whole swizzle atoms"));
   EXPECT_THAT(why(four_ctas(), 128, Major::mn), testing::HasSubstr("whole boxes"));
-  KernelConfig scattered = pair;
-  scattered.output = Output::scattered;
-  EXPECT_THAT(why(scattered, 80, Major::k), testing::HasSubstr("threads store as many at a time"));
+  KernelConfig by_elements = pair;
+  by_elements.store = Store::elements;
+  EXPECT_THAT(why(by_elements, 80, Major::k), testing::HasSubstr("threads store as many at a time"));
   EXPECT_THAT(why(one_accumulator(), 80, Major::k),
               testing::HasSubstr("registers hold whole slices"));
 }
@@ -282,11 +282,11 @@ TEST(Layout, ShapeAgrees) {
         EXPECT_GE(shape.stages, 2);
         // The boxes are whole 64- or 128-byte rows, divide what the tile stores by them, but where
         // slices overlap, and fit a tensor map.
-        const bool stores_by_map = row.output != Output::scattered || !uses_tensor_memory(row);
+        const bool stores_by_map = row.store != Store::elements || !uses_tensor_memory(row);
         if (!stores_by_map) continue;
         const int d_row_bytes = shape.d_box_columns * size_bytes(d_type);
         EXPECT_TRUE(d_row_bytes == 128 || d_row_bytes == 64);
-        const bool columns = row.output == Output::columns;
+        const bool columns = row.swaps_ab;
         const int line = columns                   ? shape.cluster_tile_m
                          : uses_tensor_memory(row) ? sm100::sliced_columns(shape.tile_n)
                                                    : shape.tile_n;

@@ -112,7 +112,7 @@ struct Cta {
   BWGEMM_DEVICE std::uint32_t has_sums() const { return shared + offsets.staging_messages; }
 
   BWGEMM_DEVICE StagingBuffers staging(Dtype d_type) const {
-    const int line_bytes = config.output == Output::columns
+    const int line_bytes = config.swaps_ab
                                ? swizzle_row_bytes
                                : staging_columns(d_tile_n, size_bytes(d_type)) * size_bytes(d_type);
     return {{shared + offsets.staging_ready, shared + offsets.staging_written},
@@ -123,7 +123,7 @@ struct Cta {
   }
   BWGEMM_DEVICE OutputWindow window(Dtype d_type) const {
     const int first_row = static_cast<int>(rank) * rows;
-    if constexpr (config.output == Output::columns)
+    if constexpr (config.swaps_ab)
       return {.inner_is_m = true,
               .tile_inner = cluster_size * rows,
               .tile_outer = tile_n,

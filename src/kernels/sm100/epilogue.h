@@ -29,9 +29,9 @@ template <KernelConfig config, Dtype type>
 BWGEMM_DEVICE void run_epilogue_of(const KernelParams& params, const Cta<config>& cta,
                                    std::uint32_t tensor_memory, const Scaling& scaling,
                                    int k_blocks) {
-  if constexpr (config.output == Output::scattered) {
+  if constexpr (config.store == Store::elements) {
     run_epilogue<ScatterWriter<config, type>>(params, cta, tensor_memory, scaling, k_blocks);
-  } else if constexpr (config.output == Output::columns) {
+  } else if constexpr (config.swaps_ab) {
     run_epilogue<ColumnWriter<config, type>>(params, cta, tensor_memory, scaling, k_blocks);
   } else {
     // The row of a staging buffer is one swizzle row, or half of one where tile_n has no whole

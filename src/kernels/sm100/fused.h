@@ -17,7 +17,7 @@ template <KernelConfig config>
 struct Patch {
   static constexpr int rows = 1, pairs = patch_columns / 2;
   static constexpr bool is_single = false;
-  static constexpr bool in_pairs = config.output == Output::rows;
+  static constexpr bool in_pairs = stores_rows_by_tma(config);
   static constexpr bool in_steps = false;
 
   const KernelParams& params;
@@ -33,7 +33,7 @@ struct Patch {
   BWGEMM_DEVICE bool has_first(int i) const { return first(i) < end; }
   BWGEMM_DEVICE bool has_second(int i) const { return second(i) < end; }
   BWGEMM_DEVICE Dtype type16() const { return params.input_type; }
-  BWGEMM_DEVICE static constexpr bool is_exchanged() { return config.output == Output::columns; }
+  BWGEMM_DEVICE static constexpr bool is_exchanged() { return config.swaps_ab; }
   BWGEMM_DEVICE const StridedMatrix& c() const { return params.c; }
 };
 
@@ -45,11 +45,11 @@ class FusedWriter {
       : params_(params), cta_(cta), scaling_(scaling), staged_(cta, params.d_type) {}
 
   BWGEMM_DEVICE void announce(bool has_sums) {
-    if constexpr (config.output != Output::scattered) staged_.announce(has_sums);
+    if constexpr (config.store != Store::elements) staged_.announce(has_sums);
   }
 
   BWGEMM_DEVICE void write_tile(const TileIndex& tile, Sums<config>& sums) {
-    if constexpr (config.output == Output::columns) {
+    if constexpr (config.swaps_ab) {
       const int own_slice = static_cast<int>(Sums<config>::quarter()) * bytes() / swizzle_row_bytes;
 #pragma unroll 1
       for (int slice = 0; slice < cta_rows * bytes() / swizzle_row_bytes; ++slice) {
@@ -64,7 +64,7 @@ class FusedWriter {
 #pragma unroll 1
       for (int row_block = 0; row_block < row_blocks(config); ++row_block)
         for_all_columns(tile, row_block, [&](const Piece& piece) {
-          if constexpr (config.output == Output::rows)
+          if constexpr (stores_rows_by_tma(config))
             write_slice(piece, sums);
           else
             write_elements(piece, sums);
@@ -281,7 +281,7 @@ class FusedWriter {
   const KernelParams& params_;
   const Cta<config>& cta_;
   Scaling scaling_;
-  std::conditional_t<config.output == Output::scattered, NotStaged, Staged<config>> staged_;
+  std::conditional_t<config.store == Store::elements, NotStaged, Staged<config>> staged_;
 };
 
 }  // namespace bwgemm::sm100

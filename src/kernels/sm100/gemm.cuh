@@ -66,7 +66,7 @@ BWGEMM_DEVICE void init_barriers(const KernelParams& params, const Cta<config>& 
   cta.operands().init(cta.stages, cta.group_size + loader_arrivals<config>(params),
                       cta.group_count);
   init_accumulators(cta);
-  if constexpr (config.output != Output::scattered)
+  if constexpr (config.store != Store::elements)
     cta.staging(Dtype::f32).ring.init(staging_buffers, 1, epilogue_warps);
   if constexpr (config.choices.schedule == Schedule::launch_control) init_responses(cta);
   // The initialisation before uses by TMA, by commits and by peers, behind a barrier of them all.
@@ -96,7 +96,7 @@ BWGEMM_DEVICE std::uint32_t set_up(const KernelParams& params, const Cta<config>
       if constexpr (has_loaders(config))
         prefetch_mapped_operands<config>(params);
       else
-        prefetch_maps<config.output != Output::scattered>(params);
+        prefetch_maps<config.store != Store::elements>(params);
     }
   __syncwarp();
   if constexpr (config.cluster.size() > 1) {
@@ -149,7 +149,7 @@ BWGEMM_DEVICE void run_role(const KernelParams& params, const Cta<config>& cta, 
   } else if (!ptx::elect_sync()) {
     return;
   } else if (warp == output_warp) {
-    if constexpr (config.output != Output::scattered)
+    if constexpr (config.store != Store::elements)
       run_output(params, cta, scaling.reads_c() && !params.fused.has(operation::loads_c));
   } else if (warp == producer_warp) {
     run_producer(params, cta, k_blocks);

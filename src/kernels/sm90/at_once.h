@@ -38,10 +38,10 @@ struct ColumnBlock {
   BWGEMM_DEVICE bool has_first(int i) const { return column_offset(i) < columns_left; }
   // Rows end with a pair, as in sm90/patch.h.
   BWGEMM_DEVICE bool has_second(int i) const {
-    return config.output == Output::columns ? column_offset(i) + 1 < columns_left : has_first(i);
+    return config.swaps_ab ? column_offset(i) + 1 < columns_left : has_first(i);
   }
   BWGEMM_DEVICE Dtype type16() const { return params.input_type; }
-  BWGEMM_DEVICE static constexpr bool is_exchanged() { return config.output == Output::columns; }
+  BWGEMM_DEVICE static constexpr bool is_exchanged() { return config.swaps_ab; }
 };
 
 template <KernelConfig config>

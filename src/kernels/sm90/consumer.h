@@ -144,7 +144,7 @@ struct TileWriterOf {
   using type = SliceWriter<config>;
 };
 template <KernelConfig config>
-requires(config.output == Output::scattered) struct TileWriterOf<config> {
+requires(config.store == Store::elements) struct TileWriterOf<config> {
   using type = Scatter<config>;
 };
 template <KernelConfig config>
@@ -200,7 +200,7 @@ BWGEMM_DEVICE void run_consumer(const Params<config>& params, const Cta<config>&
     const bool is_sliced = cta.is_sliced(params, tiles);
     const KSlice slice = k_slice(params, tiles, is_sliced, k_blocks);
     const auto prefetch = [&] {
-      if constexpr (config.output != Output::scattered)
+      if constexpr (config.store != Store::elements)
         if (params.fused.has(operation::reads_vectors)) {
           const TileIndex tile = tiles.at(params);
           prefetch_vectors<config>(params, cta.row(tile) + cta.first_row(warpgroup),
@@ -230,7 +230,7 @@ BWGEMM_DEVICE void run_consumer(const Params<config>& params, const Cta<config>&
         (cta.has_cluster_of_slices(params)
              ? ClusterSums<config>(params, cta, warpgroup).sum(tiles.split(params), accumulators)
              : partials.sum(params, tiles, accumulators));
-    if constexpr (config.output == Output::scattered) {
+    if constexpr (config.store == Store::elements) {
       if (has_sums) writer.write_tile(accumulators, cta, tiles.at(params));
     } else {
       const bool has_output_role = !cta.stores_from_registers(params);

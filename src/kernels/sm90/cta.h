@@ -18,7 +18,7 @@ struct ParamsOf {
   using type = KernelParams;
 };
 template <KernelConfig config>
-requires(config.output == Output::scattered) struct ParamsOf<config> {
+requires(config.load == Load::tma_shifted) struct ParamsOf<config> {
   using type = ResidueParams;
 };
 // The kernel's argument.
@@ -132,7 +132,7 @@ struct Cta {
     const int slice_inner = staging_line_bytes(config) / size_bytes(d_type);
     constexpr int tile_m = config.cluster.m * config.tile.m;
     constexpr int tile_n = config.cluster.n * config.tile.n;
-    if constexpr (config.output == Output::columns)
+    if constexpr (config.swaps_ab)
       return {.inner_is_m = true,
               .tile_inner = tile_m / per_line,
               .tile_outer = tile_n,

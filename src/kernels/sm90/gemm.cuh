@@ -100,7 +100,7 @@ BWGEMM_DEVICE void run_producer_warp(const KernelParams& params, const Cta<confi
 
 // Output::scattered: one of the four producer warps makes all barriers.
 template <KernelConfig config>
-requires(config.output == Output::scattered) BWGEMM_DEVICE
+requires(config.load == Load::tma_shifted) BWGEMM_DEVICE
     void set_up(const ResidueParams& params, const Cta<config>& cta, int warp) {
   if (warp == producer_warp) {
     if (ptx::elect_sync()) {
@@ -177,7 +177,7 @@ BWGEMM_DEVICE void run_warpgroup0(const KernelParams& params, const Cta<config>&
   leave(params, cta);
 }
 template <KernelConfig config>
-requires(config.output == Output::scattered) BWGEMM_DEVICE
+requires(config.load == Load::tma_shifted) BWGEMM_DEVICE
     void run_warpgroup0(const ResidueParams& params, const Cta<config>& cta, int warp) {
   set_up(params, cta, warp);
   ptx::griddepcontrol_wait();

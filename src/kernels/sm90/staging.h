@@ -25,7 +25,7 @@ inline constexpr int swizzle_lines = 8;  // the swizzle repeats
 // the lines of the buffer are columns of the tile.
 template <KernelConfig config>
 class Staged16 {
-  static constexpr bool columns = config.output == Output::columns;
+  static constexpr bool columns = config.swaps_ab;
   static constexpr int line_bytes = staging_line_bytes(config);
 
  public:
@@ -229,7 +229,7 @@ class StagedGated {
 };
 
 template <KernelConfig config>
-using Staged32 = std::conditional_t<config.output == Output::columns, Staged32Columns<config>,
+using Staged32 = std::conditional_t<config.swaps_ab, Staged32Columns<config>,
                                     Staged32Rows<config>>;
 
 }  // namespace bwgemm::sm90

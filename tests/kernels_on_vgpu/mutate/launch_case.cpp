@@ -365,7 +365,7 @@ std::optional<LaunchCase> served(const KernelConfig& row, RowProblem problem,
     if (auto made = LaunchCase::make(row, problem, variation)) return made;
   }
   const std::int64_t tile_n = row.tile.n != 0 ? row.tile.n : problem.gemm.m;
-  const bool by_columns = row.output == Output::columns;
+  const bool by_columns = row.swaps_ab;
   problem.gemm.m = std::min<std::int64_t>(problem.gemm.m, by_columns ? row.tile.m : tile_n);
   problem.gemm.n = std::min<std::int64_t>(problem.gemm.n, by_columns ? tile_n : row.tile.m);
   return LaunchCase::make(row, problem, variation);
@@ -443,7 +443,7 @@ std::vector<LaunchCase> cases_of(const KernelConfig& row) {
       problem.gemm.k += std::int64_t{std::max(row.stages, 2)} * row.tile.k;
     add(problem);
     // Several tiles, so that staging buffers come again.
-    if (row.output == Output::scattered || problem.gemm.beta != 2) continue;
+    if (row.store == Store::elements || problem.gemm.beta != 2) continue;
     problem.gemm.n *= 3;
     add(problem);
   }
