@@ -124,7 +124,7 @@ std::string source(const KernelConfig& config) {
     text << ",\n    {" << choices.swizzle_bytes << ", " << choices.map_rank
          << ", bwgemm::Schedule::" << enumerator(choices.schedule) << ", " << choices.accumulators
          << ", " << (choices.prefetches_maps ? "true" : "false") << "}";
-  if (config.takes_turns) text << ", {}, true";
+  if (config.ping_pong) text << ", {}, true";
   text << "};\n\n"
        << "extern \"C\" __global__ void __launch_bounds__(" << threads(config) << ", "
        << config.ctas_per_sm << ")";

@@ -54,9 +54,9 @@ const Entry entries[] = {
     {"crowded_lines_per_us", &costs.crowded_lines_per_us, 0.3},
     {"lines_of_columns", &costs.lines_of_columns, 0.3},
     {"odd_lines", &costs.odd_lines, 0.3},
-    {"without_turns", &costs.without_turns, 0.2},
-    {"wide_without_turns", &costs.wide_without_turns, 0.2},
-    {"in_turn", &costs.in_turn, 0.2},
+    {"one_tile_ping_pong", &costs.one_tile_ping_pong, 0.2},
+    {"wide_one_tile_ping_pong", &costs.wide_one_tile_ping_pong, 0.2},
+    {"ping_pong_overlap", &costs.ping_pong_overlap, 0.2},
     {"tight_fused_us", &costs.tight_fused_us, 0.5},
     {"exposed_epilogue", &costs.exposed_epilogue, 0.2},
     {"merge_us", &costs.merge_us, 0.2},
@@ -107,7 +107,7 @@ std::string name(const Sm90Shape& shape) {
   };
   return "pace." + std::string(name(shape.output)) + "." + numbers(shape.tile.m, shape.tile.n) +
          ".cluster" + numbers(shape.cluster.m, shape.cluster.n) + ".ctas" +
-         std::to_string(shape.ctas_per_sm) + (shape.takes_turns ? ".turns" : "");
+         std::to_string(shape.ctas_per_sm) + (shape.ping_pong ? ".ping_pong" : "");
 }
 
 }  // namespace

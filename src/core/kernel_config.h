@@ -86,8 +86,8 @@ struct KernelConfig {
                           // tile; D is then in column order
   int ctas_per_sm = 1;
   Sm100Choices choices = {};
-  bool takes_turns = false;  // sm90: each consumer warpgroup has tiles of its own, so that one
-                             // multiplies while the other stores
+  bool ping_pong = false;  // sm90: each consumer warpgroup has tiles of its own, so that one
+                           // multiplies while the other stores
   bool operator==(const KernelConfig&) const = default;
 };
 
@@ -185,7 +185,7 @@ constexpr KernelName kernel_name(const KernelConfig& config) {
     if (config.swaps_ab) text.add("_t");
     if (config.store == Store::elements) text.add("_u");
     if (config.ctas_per_sm > 1) text.add("_o").add(config.ctas_per_sm);
-    if (config.takes_turns) text.add("_pp");
+    if (config.ping_pong) text.add("_pp");
   }
   add_choices(text, config.choices);
   return text.add("_").add(name(config.family));

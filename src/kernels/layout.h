@@ -31,16 +31,16 @@ constexpr int largest_divisor(int value, int most) {
 
 namespace sm90 {
 
-// A consumer warpgroup computes 64 rows of the tile, or 128: where tile.m is 256, where warpgroups
-// take turns, and where CTAs share a multiprocessor, so that fewer threads start with more
+// A consumer warpgroup computes 64 rows of the tile, or 128: where tile.m is 256, in ping-pong
+// kernels, and where CTAs share a multiprocessor, so that fewer threads start with more
 // registers (ptxas wants those of one wgmma to fit before any are moved).
 constexpr int consumer_warpgroups(const KernelConfig& config) {
-  if (config.takes_turns) return 2;
+  if (config.ping_pong) return 2;
   const bool rows_of_128 = config.tile.m == 256 || (config.tile.m == 128 && config.ctas_per_sm > 1);
   return config.tile.m / (rows_of_128 ? 128 : 64);
 }
 constexpr int warpgroup_rows(const KernelConfig& config) {
-  return config.takes_turns ? config.tile.m : config.tile.m / consumer_warpgroups(config);
+  return config.ping_pong ? config.tile.m : config.tile.m / consumer_warpgroups(config);
 }
 constexpr int threads(const KernelConfig& config) {
   return 128 * (1 + consumer_warpgroups(config));
@@ -229,7 +229,7 @@ constexpr bool sums_fit(const KernelConfig& config, int splits) {
 // nothing by it, and a tenth of a microsecond is lost by the code.
 constexpr bool can_sum_in_cluster(const KernelConfig& config) {
   constexpr int most_columns = 32;
-  return config.cluster.size() == 1 && config.ctas_per_sm == 1 && !config.takes_turns &&
+  return config.cluster.size() == 1 && config.ctas_per_sm == 1 && !config.ping_pong &&
          config.store != Store::elements && config.tile.n <= most_columns && sums_fit(config, 2);
 }
 
@@ -255,9 +255,9 @@ constexpr const char* tile_invalid_because(const KernelConfig& config) {
   if (tile.m != 64 && tile.m != 128 && tile.m != 192 && tile.m != 256)
     return "tile.m must be 64, 128, 192 or 256: 64 or 128 per consumer warpgroup";
   if (tile.k != k_block) return "tile.k must be 64: one 128-byte swizzle row";
-  if (config.takes_turns &&
+  if (config.ping_pong &&
       (tile.m != 128 || !stores_rows_by_tma(config) || config.ctas_per_sm != 1))
-    return "taking turns: tile.m must be 128, output in rows, and one CTA per multiprocessor";
+    return "ping-pong: tile.m must be 128, rows stored by TMA, and one CTA per multiprocessor";
   if (tile.n < 8 || tile.n > 256) return "tile.n must be 8 to 256, as that of wgmma";
   if (config.swaps_ab) {
     if (tile.n % 8 != 0) return "tile.n must be a multiple of 8, as that of wgmma";

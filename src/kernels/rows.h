@@ -57,12 +57,12 @@ struct Sm90Shape {
   std::string_view pairs;  // of majors, of A and B, as kernel_name() writes them: a kernel each
   int ctas_per_sm;
   double pace;  // see pace()
-  bool takes_turns = false;
+  bool ping_pong = false;
 };
 
 // clang-format off
 inline constexpr std::array sm90_shapes = {
-    //        paths           tile m,n,k      cluster pairs of majors, CTAs per SM, pace, takes turns
+    //        paths           tile m,n,k      cluster pairs of majors, CTAs per SM, pace, ping-pong
     Sm90Shape{paths::tma,     {128, 256, 64}, {2, 1}, "kk kn mk mn", 1, 1.023},
     Sm90Shape{paths::tma,     {128, 256, 64}, {1, 1}, "kn mk",       1, 1.037},
     Sm90Shape{paths::tma,     {128, 224, 64}, {1, 1}, "kk",          1, 1},
@@ -179,7 +179,7 @@ constexpr KernelConfig sm90_row(const Sm90Shape& shape, std::string_view pair) {
                    shape.paths.swaps_ab,
                    shape.ctas_per_sm,
                    {},
-                   shape.takes_turns};
+                   shape.ping_pong};
   row.stages = sm90::best_stages(row);
   return row;
 }
@@ -191,7 +191,7 @@ constexpr double pace(const KernelConfig& config) {
   for (const Sm90Shape& shape : sm90_shapes)
     if (shape.tile == config.tile && shape.paths == paths_of(config) &&
         shape.cluster == config.cluster && shape.ctas_per_sm == config.ctas_per_sm &&
-        shape.takes_turns == config.takes_turns)
+        shape.ping_pong == config.ping_pong)
       return shape.pace;
   return 1;
 }

@@ -46,10 +46,10 @@ struct ArchCosts {
   double crowded_lines_per_us;   // and while its consumers have nothing to do but write more
   double lines_of_columns;       // time of a line that is a column of the tile, over that of a row
   double odd_lines;              // of lines that begin inside of words, over that of others
-  double without_turns;          // of kernels in turn with 96 columns, the pace with one tile over
-                                 // that with more
-  double wide_without_turns;     // and with 192
-  double in_turn;                // of both, the least that each tile takes of products and epilogue
+  // Ping-pong kernels: time of a k block with one tile a CTA over that with more, in tiles of 96
+  // columns and of 192; the least share of products and epilogue that each tile takes.
+  double one_tile_ping_pong, wide_one_tile_ping_pong;
+  double ping_pong_overlap;
   double tight_fused_us;         // a fused epilogue that has few registers takes a tile longer
   double exposed_epilogue;       // part of it that another CTA of the same SM does not hide
   double merge_us;               // a split tile: partial sums out, arrival, the last one goes on
@@ -88,8 +88,8 @@ struct ArchCosts {
 // clang-format off
 inline constexpr ArchCosts h200_costs = {
     // Fitted 2026-11-27, with the paces of shapes (kernels/rows.h), to 6008 problems, 3216 of them timed on
-    // an H100 (bench/log/2026-11-27.md), less the dot kernels of the sample of the space; what is about kernels in
-    // turn is of 2026-11-26; to order more than to time. A line says where else a value is from.
+    // an H100 (bench/log/2026-11-27.md), less the dot kernels of the sample of the space; what is about ping-pong
+    // kernels is of 2026-11-26; to order more than to time. A line says where else a value is from.
     .launch_us = 2.1,
     .cluster_us = 0.238,
     .memory_bytes_per_us = 5.68e6,
@@ -119,9 +119,9 @@ inline constexpr ArchCosts h200_costs = {
     .crowded_lines_per_us = 48.5,
     .lines_of_columns = 0.944,
     .odd_lines = 1.14,
-    .without_turns = 1.32,
-    .wide_without_turns = 1.18,
-    .in_turn = 0.733,                // a half if nothing but the turn were waited for
+    .one_tile_ping_pong = 1.32,
+    .wide_one_tile_ping_pong = 1.18,
+    .ping_pong_overlap = 0.733,      // a half if the tensor cores were all that is waited for
     .tight_fused_us = 1.36,
     .exposed_epilogue = 1.22,        // two CTAs of an SM do not hide each other's: they are in step
     .merge_us = 1.7,
@@ -190,9 +190,9 @@ inline constexpr ArchCosts b200_costs = {
     .crowded_lines_per_us = 1,
     .lines_of_columns = 1,
     .odd_lines = 1,
-    .without_turns = 1,                // not used, as the next two
-    .wide_without_turns = 1,
-    .in_turn = 1,
+    .one_tile_ping_pong = 1,         // not used, as the next two
+    .wide_one_tile_ping_pong = 1,
+    .ping_pong_overlap = 1,
     .tight_fused_us = 0,               // not used
     .exposed_epilogue = 0,             // not used: pairs hide theirs
     .merge_us = 1.44,

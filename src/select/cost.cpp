@@ -206,7 +206,7 @@ bool has_odd_rows(const Matrix& d) {
 // line.
 double line_bytes_per_us(const Problem& problem, const KernelConfig& config,
                          const ArchCosts& costs) {
-  const int warps = config.takes_turns ? 1 : sm90::consumer_warpgroups(config);
+  const int warps = config.ping_pong ? 1 : sm90::consumer_warpgroups(config);
   const double slowdown = (config.swaps_ab ? costs.lines_of_columns : 1) *
                           (has_odd_rows(problem.d) ? costs.odd_lines : 1);
   return warps * sm90::staging_line_bytes(config) * costs.lines_per_us / slowdown;
@@ -225,11 +225,12 @@ bool is_tight(const KernelConfig& config) {
   return config.family == Family::cooperative && sm90::accumulators(config) > 160;
 }
 
-// Of kernels that take turns, whose one tile has none: products of narrow tiles leave longer gaps.
-double without_turns(const ArchCosts& costs, int tile_n) {
+// Slowdown of a ping-pong kernel where a CTA has one tile: nobody multiplies in the gaps that its
+// products leave, which are longer in narrow tiles.
+double one_tile_ping_pong(const ArchCosts& costs, int tile_n) {
   constexpr double narrow = 96, wide = 192;
-  return costs.without_turns +
-         (costs.wide_without_turns - costs.without_turns) * (tile_n - narrow) / (wide - narrow);
+  return costs.one_tile_ping_pong +
+         (costs.wide_one_tile_ping_pong - costs.one_tile_ping_pong) * (tile_n - narrow) / (wide - narrow);
 }
 
 // The epilogue of a tile that leaves through staging buffers.
@@ -289,9 +290,9 @@ Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConf
                           : is_by_lines ? output_bytes / line_bytes_per_us(problem, config, costs)
                           : stores_in_turn ? output_bytes / costs.register_bytes_per_us
                                            : staged_us(problem, config, costs, output_bytes);
-  // With two accumulators, or two tiles in turn, the next tile is computed during an epilogue.
+  // With two accumulators, or in ping-pong kernels, the next tile is computed during an epilogue.
   const bool hides_epilogue =
-      config.takes_turns || (uses_tensor_memory(config) && config.choices.accumulators == 2);
+      config.ping_pong || (uses_tensor_memory(config) && config.choices.accumulators == 2);
   const double exposed = hides_epilogue           ? 0
                          : config.ctas_per_sm > 1 ? costs.exposed_epilogue * epilogue
                                                   : epilogue;
@@ -300,8 +301,8 @@ Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConf
   // Neighbours share less of lines that rows straddle: lone CTAs then gain nothing by their shape.
   const bool straddles_alone =
       config.cluster.size() == 1 && (straddles(problem.a) || straddles(problem.b));
-  const double pace_of_shape = config.takes_turns && whole <= resident
-                                   ? without_turns(costs, tile_n) * known.pace
+  const double pace_of_shape = config.ping_pong && whole <= resident
+                                   ? one_tile_ping_pong(costs, tile_n) * known.pace
                                : straddles_alone ? std::max(known.pace, 1.0)
                                                  : known.pace;
   const double loading = loading_block_us(problem, config, tile_n);
@@ -317,12 +318,12 @@ Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConf
                            clusters * config.cluster.size(), sums)});
     const double products =
         (static_cast<double>(blocks) + partial_block) * each + costs.fill_us + fused;
-    if (is_by_lines && whole > resident && !config.takes_turns)
+    if (is_by_lines && whole > resident && !config.ping_pong)
       return std::max(products + exposed,
                       epilogue * costs.lines_per_us / costs.crowded_lines_per_us);
-    // Of two tiles in turn each waits for the other's turn, however thin k is.
-    return config.takes_turns && whole > resident
-               ? std::max(products, costs.in_turn * (products + epilogue))
+    // A ping-pong warpgroup waits until the other has multiplied, however thin k is.
+    return config.ping_pong && whole > resident
+               ? std::max(products, costs.ping_pong_overlap * (products + epilogue))
                : products + exposed;
   };
   const double slice_bytes = cta_outputs * sizeof(float);

@@ -9,10 +9,10 @@
 //   memory  = all bytes of A, B, D (and C), each moved once, at the rate of device memory
 //   compute = waves * (k blocks of a slice * block + fill) + epilogues that nothing hides; waves of
 //             tiles * slices, the last of which may be smaller and has more power for each SM. A k
-//             that ends inside of a block takes a part of a block more. Of tiles in turn a wave
-//             takes at least a fixed share of products and epilogue together, and with one tile a
-//             CTA, which has no turns, blocks are slower, the narrower the tile the more. Columns
-//             that slices store twice count so.
+//             that ends inside of a block takes a part of a block more. A wave of a ping-pong
+//             kernel takes at least a fixed share of products and epilogue together; where its CTAs
+//             have one tile each, blocks are slower, the narrower the tile the more. Columns that
+//             slices store twice count so.
 //             An epilogue takes the bytes of the tile and a price for each slice that is stored.
 //             Where accumulators leave few registers a fused epilogue adds a price to each tile.
 //             Where D is stored line by line an epilogue takes what a warp for each consumer

@@ -13,10 +13,10 @@ namespace {
 
 constexpr int min_steps_per_split = 4;
 
-// Tiles in turn take equally many slots of the ring; warps of a warp kernel never meet; a gated
+// Tiles of ping-pong kernels take equally many slots of the ring; warps of a warp kernel never meet; a gated
 // direct kernel has no room for partial sums of x and y both.
 bool can_split(const KernelConfig& config, const Problem& problem) {
-  return !config.takes_turns && config.family != Family::warp &&
+  return !config.ping_pong && config.family != Family::warp &&
          !(config.family == Family::direct && problem.epilogue.gate != Gate::none);
 }
 

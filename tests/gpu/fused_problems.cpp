@@ -174,7 +174,7 @@ std::vector<RowProblem> gates(const KernelConfig& row) {
     fusing.aux = BWGEMM_AUX_STORE;
     fusing.aux_type = to_f32 ? input : Dtype::f32;
   }
-  if (row.family == Family::cooperative && stores_rows_by_tma(row) && !row.takes_turns) {
+  if (row.family == Family::cooperative && stores_rows_by_tma(row) && !row.ping_pong) {
     // Two whole tiles, whose output may be an odd number of slices, and slices of k of a third.
     RowProblem tail = problems.front();
     tail.gemm.n = 3 * row.tile.m * row.cluster.m - 8;

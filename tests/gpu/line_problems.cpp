@@ -56,7 +56,7 @@ std::vector<RowProblem> line_problems(const KernelConfig& row) {
     for (const Layout& layout : {in_turn, alike, ends})
       problems.push_back(problem_of(row, layout, to_f32, Slices::none));
     // Slices hand over the same lines.
-    if (!row.takes_turns)
+    if (!row.ping_pong)
       problems.push_back(problem_of(row, to_f32 ? in_turn : alike, to_f32, Slices::in_memory));
     if (sm90::can_sum_in_cluster(row))
       problems.push_back(problem_of(row, to_f32 ? alike : in_turn, to_f32, Slices::in_cluster));

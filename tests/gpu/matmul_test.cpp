@@ -309,7 +309,7 @@ TEST_F(Matmul, LargeGatesRunOnTheTensorCoresOfTheArchitecture) {
 // Sums of all slices, then the gate.
 TEST_F(Matmul, GatesOfSplitSumsGiveTheSameBits) {
   for (const KernelConfig& row : kinds()) {
-    if (!can_gate(row) || row.takes_turns) continue;
+    if (!can_gate(row) || row.ping_pong) continue;
     const std::string name(kernel_name(row).view());
     SCOPED_TRACE(name);
     const Variable kernel("BWGEMM_FORCE_KERNEL", name);

@@ -325,7 +325,7 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
       split.slices = Slices::in_memory;
       add_scalars(split, 2, beta);
       if (to_f32) fuse(row, split);
-      if (row.family == Family::cooperative && !row.takes_turns) {
+      if (row.family == Family::cooperative && !row.ping_pong) {
         // Whole tiles, the last wave's in slices.
         const std::int64_t one_tile = of.n - (moves_lines(row) ? unit : 0);  // as it becomes wider
         const auto of_tail = gemm_of(row, 3 * of.cluster_m - unit, one_tile, 8 * of.k - unit, a, b);
@@ -360,7 +360,7 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
         if (beta == 0 && sm90::can_store_lines(row)) {  // another walk over the tiles
           ++other.gemm.ldc_extra;
           problems.push_back(other);
-        } else if (beta != 0 && row.takes_turns) {  // scales are prefetched in each main loop
+        } else if (beta != 0 && row.ping_pong) {  // scales are prefetched in each main loop
           other.gemm.input = inputs(row.input).front();
           problems.push_back(other);
         }
@@ -392,7 +392,7 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
   // So many tiles for a cluster that it moves one while it loads another, or that both of its
   // warpgroups have several.
   for (const float beta : {0.0f, -0.5f}) {
-    if (!row.takes_turns && (!moves_lines(row) || beta != 0)) continue;
+    if (!row.ping_pong && (!moves_lines(row) || beta != 0)) continue;
     GemmCase gemm = several_batches(row).gemm;
     gemm.batch = 3;
     RowProblem& problem =

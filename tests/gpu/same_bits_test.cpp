@@ -41,7 +41,7 @@ struct Kind {
 bool is_plain(const KernelConfig& row, const Tile& tile, const Cluster& cluster,
               const Paths& paths) {
   return row.family == Family::cooperative && row.tile == tile && row.cluster == cluster &&
-         paths_of(row) == paths && row.ctas_per_sm == 1 && !row.takes_turns;
+         paths_of(row) == paths && row.ctas_per_sm == 1 && !row.ping_pong;
 }
 bool is_small(const KernelConfig& row) {
   return is_plain(row, {64, 64, 64}, {1, 1}, paths::tma);
@@ -82,7 +82,7 @@ bool is_usual(const KernelConfig& row) {
 const std::vector<Kind> kinds = {
     {"Cooperative", is_small, 72, 72, 600, "splits 1,"},
     {"InClusters", is_in_clusters, 136, 136, 600, "cluster 4,"},
-    {"InTurn", [](const KernelConfig& row) { return row.takes_turns; }, 136, 104, 600, "splits 1,"},
+    {"PingPong", [](const KernelConfig& row) { return row.ping_pong; }, 136, 104, 600, "splits 1,"},
     {"SlicesInMemory", is_small, 72, 72, 1600, "splits 5,", {.splits = 5}},
     {"SlicesInACluster", is_narrow, 72, 24, 1600, "cluster 3,", {.splits = 3, .sums = "cluster"}},
     {"SlicesOfTheLastWave", is_small, 40, 300, 1600, "splits 3 of the last 1 of 5 tiles", {.splits = 3, .target = 4}},

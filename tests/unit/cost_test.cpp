@@ -179,7 +179,7 @@ TEST(CostOrder, ThinProductsCountTheirSlices) {
   EXPECT_GT(of_five, 1.03 * of_three);
 }
 
-TEST(CostOrder, TilesInTurnDoNotHideWhatThinProductsStore) {
+TEST(CostOrder, PingPongDoesNotHideWhatThinProductsStore) {
   EXPECT_LT(h200_us("bwgemm_sm90_b16_kk_128x192x64_2x1_s4_coop", problem_of(62800, 136, 120)),
             h200_us("bwgemm_sm90_b16_kk_128x128x64_s6_pp_coop", problem_of(62800, 136, 120)));
 }

@@ -150,13 +150,14 @@ requires(config.store == Store::elements) struct TileWriterOf<config> {
 template <KernelConfig config>
 using TileWriter = typename TileWriterOf<config>::type;
 
-// The turns of two warpgroups that multiply one after the other; of others nothing. The parities of
-// the ring tell a slot's fills apart only for one who has met all but the last ring of them: so who
-// comes next waits until the other has met all slots of its tile.
+// Ping-pong: two warpgroups multiply one after the other, each its own tiles; empty for other
+// kernels. One phase bit tells consecutive fills of a slot apart, so a consumer may lag by less than
+// one trip round the ring. A warpgroup therefore starts only when the other has waited for every
+// slot of its tile.
 template <KernelConfig config>
-class Turns {
+class PingPong {
  public:
-  BWGEMM_DEVICE Turns(int warpgroup, int k_blocks, OperandReader<config>& operands)
+  BWGEMM_DEVICE PingPong(int warpgroup, int k_blocks, OperandReader<config>& operands)
       : mine_(1 + warpgroup),
         others_(2 - warpgroup),
         k_blocks_(k_blocks),
@@ -164,18 +165,18 @@ class Turns {
     if (!is_first_) pass(operands);
   }
   BWGEMM_DEVICE void wait() {
-    if constexpr (config.takes_turns) {
+    if constexpr (config.ping_pong) {
       if (!is_first_) ptx::barrier_sync(mine_, threads);
       is_first_ = false;
     }
   }
   BWGEMM_DEVICE void hand_over(bool is_awaited) const {
-    if constexpr (config.takes_turns)
+    if constexpr (config.ping_pong)
       if (is_awaited) ptx::barrier_arrive(others_, threads);
   }
-  // The tile of the other one.
+  // Passes by the slots of the other warpgroup's tile.
   BWGEMM_DEVICE void pass(OperandReader<config>& operands) const {
-    if constexpr (config.takes_turns) operands.pass(k_blocks_);
+    if constexpr (config.ping_pong) operands.pass(k_blocks_);
   }
 
  private:
@@ -194,7 +195,7 @@ BWGEMM_DEVICE void run_consumer(const Params<config>& params, const Cta<config>&
   OperandReader<config> operands(cta, warpgroup);
   const PartialSums<config> partials(params, cta.rank, warpgroup);
   TileWriter<config> writer(params, cta, warpgroup, scaling);
-  Turns<config> turns(warpgroup, k_blocks, operands);
+  PingPong<config> ping_pong(warpgroup, k_blocks, operands);
   for (Tiles tiles = cta.tiles(params, warpgroup); tiles.valid(); tiles.advance()) {
     trace(TraceEvent::tile, tiles.number(params));
     const bool is_sliced = cta.is_sliced(params, tiles);
@@ -208,14 +209,15 @@ BWGEMM_DEVICE void run_consumer(const Params<config>& params, const Cta<config>&
         }
     };
     const RegisterStores<config> register_stores(params, cta, tiles, warpgroup);
-    // In turns when its own products are under way: before, the other warpgroup waits for them.
-    if constexpr (!config.takes_turns) prefetch();
+    // A ping-pong consumer prefetches when its own products are under way: before, the other
+    // warpgroup waits for them.
+    if constexpr (!config.ping_pong) prefetch();
     if (slice.first == slice.end) clear<config>(accumulators);
-    if constexpr (config.takes_turns) trace(TraceEvent::wait_turn);
-    turns.wait();
+    if constexpr (config.ping_pong) trace(TraceEvent::wait_turn);
+    ping_pong.wait();
     const auto met_all = [&] {
-      turns.hand_over(tiles.has_tile_between());
-      if constexpr (config.takes_turns) prefetch();
+      ping_pong.hand_over(tiles.has_tile_between());
+      if constexpr (config.ping_pong) prefetch();
     };
     // wgmma says its type, so there is a main loop for each.
     const int blocks = slice.end - slice.first;
@@ -223,7 +225,7 @@ BWGEMM_DEVICE void run_consumer(const Params<config>& params, const Cta<config>&
       operands.template multiply_tile<Dtype::bf16>(accumulators, blocks, trace, met_all);
     else
       operands.template multiply_tile<Dtype::f16>(accumulators, blocks, trace, met_all);
-    turns.pass(operands);
+    ping_pong.pass(operands);
     trace(TraceEvent::epilogue);
     const bool has_sums =
         !is_sliced ||

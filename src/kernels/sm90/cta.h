@@ -46,7 +46,7 @@ struct Cta {
   static constexpr int sharers = config.cluster.m + config.cluster.n - 1;
   // One lane of every warp, of every such CTA, that multiplies the slot.
   static constexpr int empty_arrivals =
-      (config.takes_turns ? 1 : consumer_warpgroups(config)) * warps_per_warpgroup * sharers;
+      (config.ping_pong ? 1 : consumer_warpgroups(config)) * warps_per_warpgroup * sharers;
 
   std::uint32_t shared;  // 1024-aligned start of dynamic shared memory
   std::uint32_t rank;    // among CTAs that share operands
@@ -60,15 +60,15 @@ struct Cta {
     return (tile.n * config.cluster.n + cluster_n()) * config.tile.n;
   }
 
-  // Whether the walk stands at a slice of k. Kernels that take turns have none: their tiles must
-  // take equally many slots.
+  // Whether the walk stands at a slice of k. Ping-pong kernels have none: all their tiles must take
+  // equally many slots.
   BWGEMM_DEVICE static bool is_sliced(const KernelParams& params, const Tiles& tiles) {
-    return !config.takes_turns && tiles.is_sliced(params);
+    return !config.ping_pong && tiles.is_sliced(params);
   }
   // What a consumer warpgroup works on: tiles, and its first row of each.
   BWGEMM_DEVICE static Tiles tiles(const KernelParams& params, int warpgroup) {
     const Tiles all = all_tiles(params);
-    return config.takes_turns ? all.every_second(warpgroup) : all;
+    return config.ping_pong ? all.every_second(warpgroup) : all;
   }
   BWGEMM_DEVICE static Tiles all_tiles(const KernelParams& params) {
     Tiles all(params, cluster_size);
@@ -83,7 +83,7 @@ struct Cta {
     return can_store_from_registers(config) && params.stores == Stores::from_registers;
   }
   BWGEMM_DEVICE static constexpr int first_row(int warpgroup) {
-    return config.takes_turns ? 0 : warpgroup * warpgroup_rows(config);
+    return config.ping_pong ? 0 : warpgroup * warpgroup_rows(config);
   }
 
   BWGEMM_DEVICE std::uint32_t a(std::uint32_t stage) const {

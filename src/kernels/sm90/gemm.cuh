@@ -22,7 +22,7 @@
 // Where slices do not divide a line of the tile, its last one begins inside the one before it and
 // stores the same there again, once that has been written (overlaps_slices()).
 //
-// takes_turns: both consumers have tiles of their own, every second of the CTA's. One multiplies
+// ping_pong: both consumers have tiles of their own, every second of the CTA's. One multiplies
 // while the other stores: barriers 1 and 2 pass the tensor cores on. A slot is one consumer's.
 //
 // Stores::from_registers: consumers of narrow tiles in columns store D themselves. The output role
