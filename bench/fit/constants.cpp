@@ -92,20 +92,24 @@ const Entry entries[] = {
     {"vector_merge_us", &costs.vector_merge_us, 0.3},
 };
 
-constexpr double pace_width = 0.08;
+constexpr double slowdown_width = 0.08;
 
-std::array<double, sm90_shapes.size()> paces = [] {
+std::array<double, sm90_shapes.size()> slowdowns = [] {
   std::array<double, sm90_shapes.size()> given{};
-  for (std::size_t i = 0; i < given.size(); ++i) given[i] = sm90_shapes[i].pace;
+  for (std::size_t i = 0; i < given.size(); ++i) given[i] = sm90_shapes[i].slowdown;
   return given;
 }();
+
+std::string path_name(const Paths& of) {
+  return of == paths::tma ? "tma" : of == paths::swap_ab ? "swap_ab" : "shifted";
+}
 
 // As a row of sm90_shapes begins.
 std::string name(const Sm90Shape& shape) {
   const auto numbers = [](int first, int second) {
     return std::to_string(first) + "x" + std::to_string(second);
   };
-  return "pace." + std::string(name(shape.output)) + "." + numbers(shape.tile.m, shape.tile.n) +
+  return "slowdown." + path_name(shape.paths) + "." + numbers(shape.tile.m, shape.tile.n) +
          ".cluster" + numbers(shape.cluster.m, shape.cluster.n) + ".ctas" +
          std::to_string(shape.ctas_per_sm) + (shape.ping_pong ? ".ping_pong" : "");
 }
@@ -116,11 +120,11 @@ double Constant::moved() const {
   return std::log(*value / start) / width;
 }
 
-const double* fitted_pace(const KernelConfig& config) {
+const double* fitted_slowdown(const KernelConfig& config) {
   if (config.family != Family::cooperative) return nullptr;
-  for (std::size_t i = 0; i < paces.size(); ++i)
+  for (std::size_t i = 0; i < slowdowns.size(); ++i)
     for (const std::string_view pair : pairs_of_majors)
-      if (sm90_row(sm90_shapes[i], pair) == config) return &paces[i];
+      if (sm90_row(sm90_shapes[i], pair) == config) return &slowdowns[i];
   return nullptr;
 }
 
@@ -128,9 +132,9 @@ std::vector<Constant> fitted_constants() {
   std::vector<Constant> all;
   for (const Entry& entry : entries)
     all.push_back({entry.name, entry.value, entry.width, *entry.value});
-  for (std::size_t i = 0; i < paces.size(); ++i)
-    if (paces[i] != 1)  // 1 stays: a fit of it would gain nothing
-      all.push_back({name(sm90_shapes[i]), &paces[i], pace_width, paces[i]});
+  for (std::size_t i = 0; i < slowdowns.size(); ++i)
+    if (slowdowns[i] != 1)  // 1 stays: a fit of it would gain nothing
+      all.push_back({name(sm90_shapes[i]), &slowdowns[i], slowdown_width, slowdowns[i]});
   return all;
 }
 

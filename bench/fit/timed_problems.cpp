@@ -21,7 +21,7 @@ TimedVariant timed_variant(const ModelInputs& inputs, double us) {
           inputs.seen(),
           inputs.usable,
           inputs.config,
-          fitted_pace(*inputs.config),
+          fitted_slowdown(*inputs.config),
           inputs.tile_n,
           inputs.splits,
           inputs.sums,
@@ -51,7 +51,7 @@ Judgement unjudged(const BenchProblem&, NominalDevice, std::span<const Variant> 
 
 double TimedVariant::predicted_us() const {
   WithoutSlices known = without_slices(seen, *config, tile_n);
-  if (pace != nullptr) known.pace = *pace;
+  if (slowdown != nullptr) known.slowdown = *slowdown;
   return copies_us +
          parts * bwgemm::predicted_us(seen, usable, *config, tile_n, splits, sums, known);
 }

@@ -20,7 +20,7 @@ struct TimedVariant {
   Problem seen;
   DeviceFacts usable;
   const KernelConfig* config;
-  const double* pace;  // null: the model's own
+  const double* slowdown;  // null: the model's own
   int tile_n, splits;
   SliceSums sums;
   double copies_us, parts;  // the whole takes copies_us + parts * what is predicted of one

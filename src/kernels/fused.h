@@ -28,7 +28,7 @@ namespace bwgemm {
 
 // The curve, if any. Straight code for `count` pairs of values.
 template <int count>
-BWGEMM_DEVICE void bend(const FusedParams& params, std::uint32_t operations, Pair* x) {
+BWGEMM_DEVICE void apply_activation(const FusedParams& params, std::uint32_t operations, Pair* x) {
   const auto each = [&](auto curve) {
 #pragma unroll
     for (int i = 0; i < count; ++i) x[i] = {curve(x[i].low), curve(x[i].high)};
@@ -54,7 +54,9 @@ class Fused {
   BWGEMM_DEVICE bool has(std::uint32_t operation) const { return (operations_ & operation) != 0; }
 
   // The curve, if any.
-  BWGEMM_DEVICE void bend(Values& x) const { bwgemm::bend<count>(fused_, operations_, x); }
+  BWGEMM_DEVICE void apply_activation(Values& x) const {
+    bwgemm::apply_activation<count>(fused_, operations_, x);
+  }
 
   // What comes before the curve. `x`: alpha * A * B. read_staged_c(c): where the kernel has loaded
   // C. Every value is loaded where it is used: one that is defined on some paths only takes a

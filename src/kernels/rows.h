@@ -56,13 +56,13 @@ struct Sm90Shape {
   Cluster cluster;
   std::string_view pairs;  // of majors, of A and B, as kernel_name() writes them: a kernel each
   int ctas_per_sm;
-  double pace;  // see pace()
+  double slowdown;  // see slowdown_of()
   bool ping_pong = false;
 };
 
 // clang-format off
 inline constexpr std::array sm90_shapes = {
-    //        paths           tile m,n,k      cluster pairs of majors, CTAs per SM, pace, ping-pong
+    //        paths           tile m,n,k      cluster pairs of majors, CTAs per SM, slowdown, ping-pong
     Sm90Shape{paths::tma,     {128, 256, 64}, {2, 1}, "kk kn mk mn", 1, 1.023},
     Sm90Shape{paths::tma,     {128, 256, 64}, {1, 1}, "kn mk",       1, 1.037},
     Sm90Shape{paths::tma,     {128, 224, 64}, {1, 1}, "kk",          1, 1},
@@ -155,11 +155,12 @@ inline constexpr std::array sm100_shapes = {
 // clang-format on
 
 constexpr KernelConfig sm100_row(const Sm100Shape& shape) {
-  return {Arch::sm100,   shape.family,
-          Input::any16,  Major::any,
-          Major::any,    {shape.tile_m, 0, k_block},
-          shape.cluster, 0,
-          shape.paths.load, shape.paths.store, shape.paths.swaps_ab, 1,
+  return {Arch::sm100,          shape.family,
+          Input::any16,         Major::any,
+          Major::any,           {shape.tile_m, 0, k_block},
+          shape.cluster,        0,
+          shape.paths.load,     shape.paths.store,
+          shape.paths.swaps_ab, 1,
           shape.choices};
 }
 
@@ -184,15 +185,15 @@ constexpr KernelConfig sm90_row(const Sm90Shape& shape, std::string_view pair) {
   return row;
 }
 
-// Time of a shape's k block over what the cost model's limits say, fitted together with them
-// (select/arch_costs.h): narrow tiles of neighbouring SMs share lines, which then leave L2 once;
-// CTAs that share an SM are in each other's way. 1 for what is no shape.
-constexpr double pace(const KernelConfig& config) {
+// Measured time of a shape's k block over what the cost model's limits say, fitted together with
+// them (select/arch_costs.h). Narrow tiles of neighbouring SMs share lines, which then leave L2
+// once; CTAs that share an SM are in each other's way. Kernels that are no shape have 1.
+constexpr double slowdown_of(const KernelConfig& config) {
   for (const Sm90Shape& shape : sm90_shapes)
     if (shape.tile == config.tile && shape.paths == paths_of(config) &&
         shape.cluster == config.cluster && shape.ctas_per_sm == config.ctas_per_sm &&
         shape.ping_pong == config.ping_pong)
-      return shape.pace;
+      return shape.slowdown;
   return 1;
 }
 

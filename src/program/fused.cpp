@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "core/tiling.h"
-#include "kernels/fusing.h"
+#include "kernels/output_path.h"
 
 namespace bwgemm {
 namespace {

@@ -11,8 +11,8 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "core/tiling.h"
-#include "kernels/fusing.h"
 #include "kernels/layout.h"
+#include "kernels/output_path.h"
 #include "program/fused.h"
 #include "program/residue_maps.h"
 

@@ -50,33 +50,33 @@ struct ArchCosts {
   // columns and of 192; the least share of products and epilogue that each tile takes.
   double one_tile_ping_pong, wide_one_tile_ping_pong;
   double ping_pong_overlap;
-  double tight_fused_us;         // a fused epilogue that has few registers takes a tile longer
-  double exposed_epilogue;       // part of it that another CTA of the same SM does not hide
-  double merge_us;               // a split tile: partial sums out, arrival, the last one goes on
-  double merge_slice_us;         // each slice that the last one reads back
-  double merge_bytes_per_us;     // partial sums that the last one reads back
-  double partials_bytes_per_us;  // all partial sums, on their way through L2
-  double cluster_merge_us;       // a split tile whose slices are a cluster, its start included
-  double register_stores_us;     // what of it consumers save that store D from registers
-  double cluster_bytes_per_us;   // partial sums that its first CTA receives
-  WorkStep direct_wide;          // operands that can be read 16 bytes at a time
-  WorkStep direct_narrow;        // others
-  double direct_tile_us;         // output of a direct CTA
-  double direct_merge_us;        // adding one slice of one tile
-  WorkStep warp_pairs;           // of a warp kernel, both operands read 4 bytes along k at a time
-  WorkStep warp_elements;        // others
-  double warp_unit_us;           // output of a warp's tile, of the SM
-  double warp_fused_us;          // a fused epilogue, or C, until its loads arrive
-  double unmapped_launch_us;     // launch and first loads of kernels without tensor maps
-  double dot_bytes_per_us;       // what dot kernels stream, whole chip
-  double dot_cta_bytes_per_us;   // weights that the loads in flight of one CTA bring
-  double dot_output_us;          // one output of each thread of a team
-  double dot_staging_us;         // activations of as many loads as are in flight
-  double dot_lines_per_us;       // of activations, that the loads of one SM touch
-  double vector_launch_us;       // launch and first loads of the kernel that multiplies vectors
-  double vector_spread_us;       // more of it where all CTAs that fit begin together
-  double vector_unit_us;         // each further unit of a CTA, until its loads arrive
-  double vector_column_us;       // each column of a unit: adding what the threads have
+  double tight_fused_us;           // a fused epilogue that has few registers takes a tile longer
+  double exposed_epilogue;         // part of it that another CTA of the same SM does not hide
+  double merge_us;                 // a split tile: partial sums out, arrival, the last one goes on
+  double merge_slice_us;           // each slice that the last one reads back
+  double merge_bytes_per_us;       // partial sums that the last one reads back
+  double partials_bytes_per_us;    // all partial sums, on their way through L2
+  double cluster_merge_us;         // a split tile whose slices are a cluster, its start included
+  double register_stores_us;       // what of it consumers save that store D from registers
+  double cluster_bytes_per_us;     // partial sums that its first CTA receives
+  WorkStep direct_wide;            // operands that can be read 16 bytes at a time
+  WorkStep direct_narrow;          // others
+  double direct_tile_us;           // output of a direct CTA
+  double direct_merge_us;          // adding one slice of one tile
+  WorkStep warp_pairs;             // of a warp kernel, both operands read 4 bytes along k at a time
+  WorkStep warp_elements;          // others
+  double warp_unit_us;             // output of a warp's tile, of the SM
+  double warp_fused_us;            // a fused epilogue, or C, until its loads arrive
+  double unmapped_launch_us;       // launch and first loads of kernels without tensor maps
+  double dot_bytes_per_us;         // what dot kernels stream, whole chip
+  double dot_cta_bytes_per_us;     // weights that the loads in flight of one CTA bring
+  double dot_output_us;            // one output of each thread of a team
+  double dot_staging_us;           // activations of as many loads as are in flight
+  double dot_lines_per_us;         // of activations, that the loads of one SM touch
+  double vector_launch_us;         // launch and first loads of the kernel that multiplies vectors
+  double vector_spread_us;         // more of it where all CTAs that fit begin together
+  double vector_unit_us;           // each further unit of a CTA, until its loads arrive
+  double vector_column_us;         // each column of a unit: adding what the threads have
   double vector_cta_bytes_per_us;  // vectors that the loads in flight of one CTA bring
   double loose_vectors;            // more time where they are loaded element by element
   double vector_merge_us;          // adding the slices of a unit, but in a cluster
@@ -87,7 +87,7 @@ struct ArchCosts {
 
 // clang-format off
 inline constexpr ArchCosts h200_costs = {
-    // Fitted 2026-11-27, with the paces of shapes (kernels/rows.h), to 6008 problems, 3216 of them timed on
+    // Fitted 2026-11-27, with the slowdowns of shapes (kernels/rows.h), to 6008 problems, 3216 of them timed on
     // an H100 (bench/log/2026-11-27.md), less the dot kernels of the sample of the space; what is about ping-pong
     // kernels is of 2026-11-26; to order more than to time. A line says where else a value is from.
     .launch_us = 2.1,
@@ -249,7 +249,7 @@ constexpr const ArchCosts& costs_of(Arch arch) {
 }
 
 // How fast the memory of a device is, beside that of the chip whose costs stand for it.
-constexpr double memory_pace(const DeviceFacts& facts) {
+constexpr double memory_speed(const DeviceFacts& facts) {
   const DeviceFacts& costed = facts.arch() == Arch::sm90 ? nominal_h200 : nominal_b200;
   if (facts.memory_bytes_per_us == 0) return 1;
   return facts.memory_bytes_per_us / costed.memory_bytes_per_us;

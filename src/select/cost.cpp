@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "core/tiling.h"
-#include "kernels/fusing.h"
+#include "kernels/output_path.h"
 #include "kernels/rows.h"
 #include "kernels/shape.h"
 #include "select/arch_costs.h"
@@ -130,17 +130,17 @@ double power_us(const ArchCosts& costs, const Block& block) {
 
 // One k block of every CTA at work; CTAs that share an SM take turns.
 double block_us(const ArchCosts& costs, const KernelConfig& config, const Block& block, int tile_n,
-                double pace_of_shape, int sm_count, std::int64_t active_ctas, SliceSums sums) {
+                double slowdown, int sm_count, std::int64_t active_ctas, SliceSums sums) {
   const auto active = static_cast<double>(active_ctas);
   const double sharing = std::max(1.0, active / sm_count);
   const double delivery = std::max(sharing * block.sm_bytes / costs.sm_bytes_per_us,
                                    active * block.l2_bytes / costs.chip_bytes_per_us);
   const double mma = sharing * mma_us(costs, config, block, tile_n);
-  // No pace is beyond the tensor cores' own.
-  const double us =
-      std::max(mma, pace_of_shape * std::max({mma, delivery, active * power_us(costs, block),
-                                              costs.block_floor_us,
-                                              block.line_requests * costs.line_request_us}));
+  // No slowdown below 1 makes a block faster than the tensor cores.
+  const double us = std::max(
+      mma,
+      slowdown * std::max({mma, delivery, active * power_us(costs, block), costs.block_floor_us,
+                           block.line_requests * costs.line_request_us}));
   // In clusters of slices neighbours are of one tile and share no lines.
   return sums == SliceSums::memory
              ? us
@@ -155,7 +155,7 @@ double memory_us(const Problem& problem, const DeviceFacts& facts, const ArchCos
   const double b_batch = problem.b.batch_stride == 0 ? 1 : batch;
   const double bytes = (a_batch * m * k + b_batch * k * n) * size_bytes(problem.a.type) +
                        batch * m * n * output_bytes_per_element(problem);
-  return bytes / (costs.memory_bytes_per_us * memory_pace(facts));
+  return bytes / (costs.memory_bytes_per_us * memory_speed(facts));
 }
 
 // One k block of a kernel that moves the lines of operands that TMA cannot place, in us: fitted to
@@ -229,8 +229,8 @@ bool is_tight(const KernelConfig& config) {
 // products leave, which are longer in narrow tiles.
 double one_tile_ping_pong(const ArchCosts& costs, int tile_n) {
   constexpr double narrow = 96, wide = 192;
-  return costs.one_tile_ping_pong +
-         (costs.wide_one_tile_ping_pong - costs.one_tile_ping_pong) * (tile_n - narrow) / (wide - narrow);
+  return costs.one_tile_ping_pong + (costs.wide_one_tile_ping_pong - costs.one_tile_ping_pong) *
+                                        (tile_n - narrow) / (wide - narrow);
 }
 
 // The epilogue of a tile that leaves through staging buffers.
@@ -266,7 +266,7 @@ double drifted_us(const Problem& problem, const DeviceFacts& facts, const ArchCo
   if (fit_l2 || costs.drift_us == 0) return compute_us;
   const double share = std::min(1.0, compute_us / costs.drift_us);
   return std::max(compute_us,
-                  share * delivered_bytes / (costs.memory_bytes_per_us * memory_pace(facts)));
+                  share * delivered_bytes / (costs.memory_bytes_per_us * memory_speed(facts)));
 }
 
 Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
@@ -301,10 +301,10 @@ Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConf
   // Neighbours share less of lines that rows straddle: lone CTAs then gain nothing by their shape.
   const bool straddles_alone =
       config.cluster.size() == 1 && (straddles(problem.a) || straddles(problem.b));
-  const double pace_of_shape = config.ping_pong && whole <= resident
-                                   ? one_tile_ping_pong(costs, tile_n) * known.pace
-                               : straddles_alone ? std::max(known.pace, 1.0)
-                                                 : known.pace;
+  const double slowdown = config.ping_pong && whole <= resident
+                              ? one_tile_ping_pong(costs, tile_n) * known.slowdown
+                          : straddles_alone ? std::max(known.slowdown, 1.0)
+                                            : known.slowdown;
   const double loading = loading_block_us(problem, config, tile_n);
   const bool ends_inside = problem.k % config.tile.k != 0 && !has_residues(config);
   const double partial_block = ends_inside ? costs.partial_block : 0;
@@ -312,10 +312,9 @@ Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConf
   const auto wave_us = [&](std::int64_t clusters, std::int64_t blocks) {
     if (clusters == 0) return 0.0;
     const double moving = has_residues(config) ? moving_block_us(problem, config) : 0;
-    const double each =
-        std::max({loading, moving,
-                  block_us(costs, config, block, tile_n, pace_of_shape, facts.sm_count,
-                           clusters * config.cluster.size(), sums)});
+    const double each = std::max({loading, moving,
+                                  block_us(costs, config, block, tile_n, slowdown, facts.sm_count,
+                                           clusters * config.cluster.size(), sums)});
     const double products =
         (static_cast<double>(blocks) + partial_block) * each + costs.fill_us + fused;
     if (is_by_lines && whole > resident && !config.ping_pong)
@@ -368,8 +367,8 @@ int raster_group(const Problem& problem, const DeviceFacts& facts, const KernelC
 WithoutSlices without_slices(const Problem& problem, const KernelConfig& config, int tile_n) {
   if (is_unmapped(config)) return {};
   const ClusterTile tile = cluster_tile(config, tile_n);
-  const bool has_pace = config.family == Family::cooperative;  // of the others all are 1
-  return {has_pace ? pace(config) : 1,
+  const bool has_slowdown = config.family == Family::cooperative;  // of the others all are 1
+  return {has_slowdown ? slowdown_of(config) : 1,
           block_of(problem, costs_of(config.arch), config, tile.n / config.cluster.n,
                    tile_counts(problem, tile.m, tile.n))};
 }

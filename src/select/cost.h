@@ -21,7 +21,8 @@
 //   merge   = where k is split: handing over, all partial sums through L2, and those of a tile,
 //             slice by slice, which the last CTA reads back, after all operands have arrived; in
 //             clusters of slices: their start, and all sums into the first CTA of each
-//   block   = pace of the tile's shape (kernels/rows.h) * max(time of the tensor cores, delivery,
+//   block   = slowdown of the tile's shape (kernels/rows.h) * max(time of the tensor cores,
+//   delivery,
 //             active SMs * energy of products and deliveries / power, a floor); CTAs that share an
 //             SM take turns
 //   delivery = max(one SM: bytes of the operands, and of an operand along m or n a part of what a
@@ -43,7 +44,7 @@
 // Where operands exceed L2, CTAs drift apart: a share of what L2 delivers, which grows with time,
 // comes from memory again.
 //
-// Constants and paces are fitted together, to the kernels that win more than to times
+// Constants and slowdowns are fitted together, to the kernels that win more than to times
 // (bench/log/2026-11-26.md). Rates of device memory are those of the chip that was measured,
 // times what the device's memory is faster or slower by clock and width.
 #pragma once
@@ -77,7 +78,7 @@ struct Block {
 // What predictions for a tile have in common, however many slices there are: a good part of the
 // work. Empty for kernels without tensor maps.
 struct WithoutSlices {
-  double pace = 0;
+  double slowdown = 0;
   Block block = {};
 };
 WithoutSlices without_slices(const Problem& problem, const KernelConfig& config, int tile_n);

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "core/tiling.h"
-#include "kernels/fusing.h"
+#include "kernels/output_path.h"
 #include "kernels/residues.h"
 #include "kernels/shape.h"
 

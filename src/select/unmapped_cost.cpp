@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "core/tiling.h"
-#include "kernels/fusing.h"
+#include "kernels/output_path.h"
 #include "kernels/shape.h"
 #include "select/cost_terms.h"
 
@@ -70,7 +70,7 @@ double dot_compute_us(const Problem& problem, const DeviceFacts& facts, const Ke
   const double staging = stagings(problem, config, rows, unit_k, splits, units, resident) *
                          staging_us(problem, config, rows, unit_k, sharing, costs);
   const auto wave_us = [&](std::int64_t teams) {
-    const double rate = std::min(costs.dot_bytes_per_us * memory_pace(facts),
+    const double rate = std::min(costs.dot_bytes_per_us * memory_speed(facts),
                                  static_cast<double>(teams) * team_bytes_per_us);
     return static_cast<double>(teams) * unit_bytes / rate + unit_us;
   };
@@ -100,7 +100,7 @@ double vectors_us(const Problem& problem, const DeviceFacts& facts, const Kernel
   const auto waves = static_cast<double>(ceil_div(units, resident));
   const double work_us = waves * unit_us + (waves - 1) * costs.vector_unit_us;
   const double memory_us = static_cast<double>(units) * columns * column_bytes /
-                           (costs.dot_bytes_per_us * memory_pace(facts));
+                           (costs.dot_bytes_per_us * memory_speed(facts));
   const double spread =
       std::sqrt(std::min(1.0, static_cast<double>(units) / static_cast<double>(resident)));
   return costs.vector_launch_us + costs.vector_spread_us * spread +

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "fake_driver.h"
-#include "kernels/fusing.h"
+#include "kernels/output_path.h"
 #include "kernels/rows.h"
 #include "planned.h"
 #include "problems.h"

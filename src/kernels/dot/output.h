@@ -52,7 +52,7 @@ BWGEMM_DEVICE float fused_element(const KernelParams& params, const Scaling& sca
   if (fused.has(operation::reads_aux))
     fused.differentiate(x);
   else
-    fused.bend(x);
+    fused.apply_activation(x);
   return x[0].low;
 }
 

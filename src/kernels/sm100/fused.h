@@ -154,7 +154,7 @@ class FusedWriter {
     if (of_piece.has(operation::reads_aux))
       of_piece.differentiate(x);
     else
-      of_piece.bend(x);
+      of_piece.apply_activation(x);
     if (cta_.has_gate()) {
 #pragma unroll
       for (int i = 0; i < patch_columns / 2; ++i)

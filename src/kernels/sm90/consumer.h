@@ -7,10 +7,10 @@
 #include "kernels/epilogue.h"
 #include "kernels/ptx/wgmma.h"
 #include "kernels/ptx/wgmma_mma.h"
-#include "kernels/sm90/at_once.h"
 #include "kernels/sm90/cluster_sums.h"
 #include "kernels/sm90/cta.h"
 #include "kernels/sm90/descriptors.h"
+#include "kernels/sm90/register_epilogue.h"
 #include "kernels/sm90/register_stores.h"
 #include "kernels/sm90/scatter.h"
 #include "kernels/sm90/slices.h"
@@ -151,9 +151,9 @@ template <KernelConfig config>
 using TileWriter = typename TileWriterOf<config>::type;
 
 // Ping-pong: two warpgroups multiply one after the other, each its own tiles; empty for other
-// kernels. One phase bit tells consecutive fills of a slot apart, so a consumer may lag by less than
-// one trip round the ring. A warpgroup therefore starts only when the other has waited for every
-// slot of its tile.
+// kernels. One phase bit tells consecutive fills of a slot apart, so a consumer may lag by less
+// than one trip round the ring. A warpgroup therefore starts only when the other has waited for
+// every slot of its tile.
 template <KernelConfig config>
 class PingPong {
  public:
@@ -243,12 +243,12 @@ BWGEMM_DEVICE void run_consumer(const Params<config>& params, const Cta<config>&
       if ((operations & operation::any) != 0) {
         const TileIndex tile = tiles.at(params);
         const int row = cta.row(tile) + cta.first_row(warpgroup), column = cta.column(tile);
-        if constexpr (takes_matrices(config))  // else AtOnce serves everything
-          if (!AtOnce<config>::serves(operations, scaling)) {
+        if constexpr (takes_matrices(config))  // else RegisterEpilogue serves everything
+          if (!RegisterEpilogue<config>::serves(operations, scaling)) {
             writer.write_fused(accumulators, row, column, tile.batch);
             continue;
           }
-        AtOnce<config>(params, operations, scaling.alpha)
+        RegisterEpilogue<config>(params, operations, scaling.alpha)
             .apply(accumulators, row, column, tile.batch);
         left = {1, 0};
       }

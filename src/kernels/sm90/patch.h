@@ -33,10 +33,9 @@ struct Patch {
   }
   BWGEMM_DEVICE bool has_row(int i) const { return first_row + 8 * i < static_cast<int>(params.m); }
   BWGEMM_DEVICE bool has_first(int i) const { return column(i) < static_cast<int>(params.n); }
-  // Rows end with a pair (kernels/fusing.h).
+  // Rows end with a pair (kernels/output_path.h).
   BWGEMM_DEVICE bool has_second(int i) const {
-    return config.swaps_ab ? column(i) + 1 < static_cast<int>(params.n)
-                                            : has_first(i);
+    return config.swaps_ab ? column(i) + 1 < static_cast<int>(params.n) : has_first(i);
   }
   BWGEMM_DEVICE Dtype type16() const { return params.input_type; }
   BWGEMM_DEVICE static constexpr bool is_exchanged() { return config.swaps_ab; }

@@ -205,7 +205,7 @@ class Scatter {
     if (fused.has(operation::reads_aux))
       fused.differentiate(values);
     else
-      fused.bend(values);
+      fused.apply_activation(values);
     fused.store(params_.d, params_.d_type == Dtype::f32, values);
   }
 

@@ -142,10 +142,11 @@ class SliceWriter {
     }
     if constexpr (can_gate) {
       if (has_gate) sort(x);
-      bend<part_pairs / 2>(params_.fused, operations, x);
-      if (!has_gate) bend<part_pairs / 2>(params_.fused, operations, x + part_pairs / 2);
+      apply_activation<part_pairs / 2>(params_.fused, operations, x);
+      if (!has_gate)
+        apply_activation<part_pairs / 2>(params_.fused, operations, x + part_pairs / 2);
     } else {
-      fused.bend(x);
+      fused.apply_activation(x);
     }
   }
 

@@ -131,7 +131,7 @@ BWGEMM_DEVICE void write(const Patch<config>& patch, const Scaling& scaling,
     if (fused.has(operation::reads_aux))
       fused.differentiate(x);
     else
-      fused.bend(x);
+      fused.apply_activation(x);
   }
   const StridedMatrix d = direct::matrix_of_batch(params, params.d, patch.batch);
   if (params.d_type == Dtype::f32)
