@@ -76,7 +76,7 @@ ModelInputs model_inputs(const Problem& canonical, const DeviceFacts& usable,
   SelectOptions forced = select_options;
   forced.forced.kernel = variant.kernel;
   forced.forced.operands = named(variant.operands, all_operands);
-  const SliceSums sums = variant.sums_in_cluster ? SliceSums::cluster : SliceSums::memory;
+  const SplitReduction sums = variant.sums_in_cluster ? SplitReduction::cluster : SplitReduction::workspace;
   const Source source = *Sources(canonical, usable, forced).begin();
   ModelInputs inputs{nullptr, &*row, source, usable, variant.tile_n, variant.splits, sums};
   inputs.rejected = row_rejects(source, usable, *row, forced);
@@ -87,7 +87,7 @@ ModelInputs model_inputs(const Problem& canonical, const DeviceFacts& usable,
     inputs.rejected = "k is split, and the product is divided";
   else if (variant.sums_in_cluster &&
            !can_sum_in_cluster(inputs.seen(), usable, *row, variant.tile_n, variant.splits))
-    inputs.rejected = "its slices of k cannot be the CTAs of a cluster";
+    inputs.rejected = "its splits of k cannot be the CTAs of a cluster";
   return inputs;
 }
 

@@ -15,14 +15,14 @@ namespace bwgemm::bench {
 
 namespace {
 
-Variant variant_of(const KernelConfig& config, int tile_n, int splits, SliceSums sums,
+Variant variant_of(const KernelConfig& config, int tile_n, int splits, SplitReduction sums,
                    Operands operands) {
   return {std::string(kernel_name(config).view()),
           config.tile.m,
           tile_n,
           config.tile.k,
           splits,
-          sums == SliceSums::cluster,
+          sums == SplitReduction::cluster,
           std::string(name(operands))};
 }
 
@@ -31,7 +31,7 @@ void add_predictions(const Source& source, const DeviceFacts& usable, const Kern
                      std::vector<Prediction>& all) {
   const Candidate best = judged(source, usable, config, select_options);
   if (best.rejected != nullptr) {
-    all.push_back({variant_of(config, config.tile.n, 1, SliceSums::memory, source.operands), 0,
+    all.push_back({variant_of(config, config.tile.n, 1, SplitReduction::workspace, source.operands), 0,
                    best.rejected});
     return;
   }
@@ -39,9 +39,9 @@ void add_predictions(const Source& source, const DeviceFacts& usable, const Kern
   const Splits splits = splits_to_try(seen, usable, config, source.workspace_bytes,
                                       allowed_splits(source, select_options), best.tile_n);
   for (int i = 0; i < splits.count; ++i)
-    for (const SliceSums sums : {SliceSums::memory, SliceSums::cluster}) {
+    for (const SplitReduction sums : {SplitReduction::workspace, SplitReduction::cluster}) {
       const int number = splits.number[i];
-      if (sums == SliceSums::cluster &&
+      if (sums == SplitReduction::cluster &&
           !can_sum_in_cluster(seen, usable, config, best.tile_n, number))
         continue;
       const double us = predicted_us(seen, usable, config, best.tile_n, number, sums);

@@ -42,7 +42,7 @@ const char* name(TraceEvent event) {
     case TraceEvent::wait_sums: return "wait for products";
     case TraceEvent::sum: return "add sums";
     case TraceEvent::epilogue: return "epilogue";
-    case TraceEvent::wait_slice: return "wait for the epilogue";
+    case TraceEvent::wait_box: return "wait for the epilogue";
     case TraceEvent::store: return "store";
     case TraceEvent::finish: return "wait for the others";
     default: return "?";

@@ -24,7 +24,7 @@ Part built_part(const Call& call, const Problem& problem, const Choice& choice,
   const Copies copies = copies_of(problem, choice.operands);
   Part part(first);
   add_copies(problem, call.from, call.base, copies, handle.facts, handle.sm_count_target, part);
-  const int slice_clusters = choice.reduction == SliceSums::cluster
+  const int split_clusters = choice.reduction == SplitReduction::cluster
                                  ? std::max(0, handle.facts.clusters.of(choice.splits))
                                  : 0;
   add_product(with_copies(problem, copies, call.base[Argument::workspace]),
@@ -33,7 +33,7 @@ Part built_part(const Call& call, const Problem& problem, const Choice& choice,
               {.facts = handle.facts,
                .sm_limit = handle.sm_count_target,
                .resident_clusters = handle.kernels.get(choice.row).resident_clusters,
-               .resident_slice_clusters = slice_clusters,
+               .resident_split_clusters = split_clusters,
                .copied_bytes = copies.bytes()},
               part);
   add_sums(problem, call.from, call.base, sums, part);

@@ -77,17 +77,17 @@ constexpr bool moves_registers(const KernelConfig& config) {
   return launch_registers(config) < registers(config).consumer;
 }
 
-// Whether the last slice of each line of the tile begins inside the one before it, because slices
+// Whether the last box of each line of the tile begins inside the one before it, because boxes
 // do not divide the line. Both store the same there, one behind the other.
-constexpr bool overlaps_slices(const KernelConfig& config) {
+constexpr bool overlaps_boxes(const KernelConfig& config) {
   return config.family == Family::cooperative && stores_rows_by_tma(config) &&
          config.tile.n % 32 != 0;
 }
 
-// Whether the epilogue can read C, and read or write aux. Where slices overlap, the second would
+// Whether the epilogue can read C, and read or write aux. Where boxes overlap, the second would
 // find what the first has stored.
 constexpr bool takes_matrices(const KernelConfig& config) {
-  return !overlaps_slices(config);
+  return !overlaps_boxes(config);
 }
 
 // Whether consumers can store D from their registers: so few values that it takes less than the way
@@ -103,7 +103,7 @@ constexpr bool can_store_from_registers(const KernelConfig& config) {
 constexpr bool can_store_lines(const KernelConfig& config) {
   return config.family == Family::cooperative && config.store != Store::elements &&
          config.cluster.size() == 1 && registers(config).producer >= 32 &&
-         !overlaps_slices(config) && !can_store_from_registers(config);
+         !overlaps_boxes(config) && !can_store_from_registers(config);
 }
 
 // Rows of memory that an operand's tile takes: whole chunks of 64 where they lie along m or n.
@@ -116,12 +116,12 @@ constexpr int operand_rows(Major major, int extent) {
 // would cost a stage.
 constexpr int staging_line_bytes(const KernelConfig& config) {
   if (config.swaps_ab) return swizzle_row_bytes;
-  const bool has_whole_lines = config.tile.n % 64 == 0 || overlaps_slices(config);
+  const bool has_whole_lines = config.tile.n % 64 == 0 || overlaps_boxes(config);
   const bool whole = has_whole_lines && consumer_warpgroups(config) < 3;
   return whole ? swizzle_row_bytes : swizzle_row_bytes / 2;
 }
 
-// Columns of the tile that a fused epilogue handles at a time: no more than a slice of f32, nor
+// Columns of the tile that a fused epilogue handles at a time: no more than a box of f32, nor
 // than a thread has registers for.
 constexpr int patch_columns(const KernelConfig& config) {
   const bool is_half =
@@ -140,9 +140,9 @@ constexpr int staging_lines(const KernelConfig& config) {
   return 8;
 }
 
-// Columns of x and y in turn, 8 each, become half as many of D: slices of whole 128-byte lines. Of
-// Output::columns it is rows, of which each slice has half of a wgmma's height, in any type.
-inline constexpr int gated_slice_rows = staging_rows / 2;
+// Columns of x and y in turn, 8 each, become half as many of D: boxes of whole 128-byte lines. Of
+// Output::columns it is rows, of which each box has half of a wgmma's height, in any type.
+inline constexpr int gated_box_rows = staging_rows / 2;
 constexpr bool gates_rows(const KernelConfig& config) {
   return config.swaps_ab && config.a == Major::k;
 }
@@ -162,7 +162,7 @@ struct Layout {
   int full, empty;                     // mbarriers, one per stage
   int staging_ready, staging_written;  // mbarriers [warpgroup][buffer]
   int staging_messages;                // 4 bytes [warpgroup][buffer], where k is split
-  int may_send;                        // mbarrier, where slices of k are a cluster
+  int may_send;                        // mbarrier, where splits of k are a cluster
   int received;                        // mbarriers [warpgroup], likewise
   int landed;                          // mbarriers, one per stage; tma_shifted only
   int bytes;
@@ -193,8 +193,8 @@ constexpr Layout layout(const KernelConfig& config, int staging_depth) {
   return at;
 }
 
-// Slices of a warpgroup's part of the tile, of a 16-bit type.
-constexpr int staged_slices(const KernelConfig& config) {
+// Boxes of a warpgroup's part of the tile, of a 16-bit type.
+constexpr int staged_boxes(const KernelConfig& config) {
   const int line_elements = staging_line_bytes(config) / 2;
   const int of_64_rows = config.swaps_ab
                              ? config.tile.n / staging_lines(config)
@@ -209,7 +209,7 @@ constexpr int staging_depth(const KernelConfig& config) {
   if (config.ctas_per_sm > 2) return 1;
   int depth = staging_buffers;
   if (config.store == Store::elements) return depth;
-  while (depth < staged_slices(config) && layout(config, depth + 1).bytes <= smem_room(config))
+  while (depth < staged_boxes(config) && layout(config, depth + 1).bytes <= smem_room(config))
     ++depth;
   return depth;
 }
@@ -218,13 +218,13 @@ constexpr Layout layout(const KernelConfig& config) {
   return layout(config, staging_depth(config));
 }
 
-// Whether the first slice's ring has room for the sums of the others.
+// Whether the first split's ring has room for the sums of the others.
 constexpr bool sums_fit(const KernelConfig& config, int splits) {
-  const int slice_bytes = config.tile.m * config.tile.n * 4;
-  return (splits - 1) * slice_bytes <= config.stages * layout(config).stage_bytes;
+  const int partial_bytes = config.tile.m * config.tile.n * 4;
+  return (splits - 1) * partial_bytes <= config.stages * layout(config).stage_bytes;
 }
 
-// Whether slices of k can be the CTAs of a cluster: for which the config has no other use, and each
+// Whether splits of k can be the CTAs of a cluster: for which the config has no other use, and each
 // of which has an SM of its own, as fewer CTAs than SMs do otherwise. Tiles of more columns gain
 // nothing by it, and a tenth of a microsecond is lost by the code.
 constexpr bool can_sum_in_cluster(const KernelConfig& config) {
@@ -264,7 +264,7 @@ constexpr const char* tile_invalid_because(const KernelConfig& config) {
     if (warpgroup_rows(config) != 64) return "columns are staged in 64 rows of the tile";
     if (staging_lines(config) % patch_columns(config) != 0)
       return "columns are staged in whole patches: tile.n must be 8, 16 or a multiple of 32";
-  } else if (overlaps_slices(config) && (tile.n % 16 != 0 || tile.n < 64)) {
+  } else if (overlaps_boxes(config) && (tile.n % 16 != 0 || tile.n < 64)) {
     return "tile.n must be a multiple of 32, or of 16 from 64 on: output is staged in 32 or 64 "
            "columns";
   }
@@ -357,8 +357,8 @@ inline constexpr int warps = 8;
 inline constexpr int threads = 32 * warps;
 inline constexpr int activation_bytes = 8 * (2 * 4224 + 64);  // eight rows, 4096 of k and some more
 
-// CTAs that are the slices of one unit, in a cluster.
-inline constexpr int most_cluster_slices = 16;
+// CTAs that are the splits of one unit, in a cluster.
+inline constexpr int most_cluster_splits = 16;
 
 // Steps of k that a warp reads in one round.
 constexpr int warp_positions(const KernelConfig& config) {
@@ -399,7 +399,7 @@ constexpr int sums_bytes(const KernelConfig& config) {
 
 struct Layout {
   int sums;              // [warp]; activations lie before them
-  int received, slices;  // of vectors: a barrier, and 16 bytes for each sum of a slice
+  int received, splits;  // of vectors: a barrier, and 16 bytes for each sum of a split
   int bytes;
 };
 
@@ -408,8 +408,8 @@ constexpr Layout layout(const KernelConfig& config) {
     const int end = activation_bytes + warps * sums_bytes(config);
     return {activation_bytes, end, end, end};
   }
-  const int received = warps * sums_bytes(config), slices = received + 16;
-  return {0, received, slices, slices + 16 * config.tile.n * most_cluster_slices};
+  const int received = warps * sums_bytes(config), splits = received + 16;
+  return {0, received, splits, splits + 16 * config.tile.n * most_cluster_splits};
 }
 
 constexpr const char* invalid_because(const KernelConfig& config) {

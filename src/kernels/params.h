@@ -38,18 +38,18 @@ struct KernelParams {
   std::int32_t k_blocks;  // tile.k-deep steps of the main loop; 0 if A and B are not to be read
   std::int32_t a_batch_step, b_batch_step;  // TMA families; 0 repeats batch 0 of the operand
   std::int32_t batch;
-  std::int32_t splits;        // slices of k, each summed by its own cluster; 1: none
+  std::int32_t splits;        // splits of k, each summed by its own cluster; 1: none
   std::uint32_t whole_tiles;  // TMA families: those whose k is not split, the first ones; or all
   std::int32_t k_per_split;   // multiple of tile.k
   RasterReciprocals reciprocals;
-  Reciprocal sliced_tiles_reciprocal;  // TMA families: of all tiles that are not whole
+  Reciprocal split_tiles_reciprocal;  // TMA families: of all tiles that are not whole
   Dtype input_type;                    // where the config says any16
   Dtype d_type;            // the input type or f32; of C too, unless fused says otherwise
   Major a_major, b_major;  // where the config says any
   // The second line.
   Scalar alpha, beta;
   std::int64_t m, n, k;
-  // Family::cooperative: clusters of the launch are the slices of a tile, in their order, and use
+  // Family::cooperative: clusters of the launch are the splits of a tile, in their order, and use
   // neither partials nor arrivals. No tile is whole then.
   bool sums_in_cluster;
   Stores stores;
@@ -60,7 +60,7 @@ struct KernelParams {
   std::int32_t tile_n, stages;  // TMA families, where the config leaves them to the launch
 
   // Families that can split k.
-  float* partials;          // a tile of sums for each slice of each other tile; splits > 1 only
+  float* partials;          // a tile of sums for each split of each other tile; splits > 1 only
   std::uint32_t* arrivals;  // zero before and after the launch; splits > 1 only
 
   // The families without maps, and Output::scattered; c also where the epilogue loads C itself, d

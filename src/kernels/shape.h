@@ -132,15 +132,15 @@ inline bool takes_k_by_class(const Problem& problem, const KernelConfig& config)
           (config.b == Major::mn && !starts_at_units(problem.b)));
 }
 
-// The most slices of k of a tile that can be the CTAs of one cluster; 1: none can.
-constexpr int most_cluster_slices(const KernelConfig& config) {
+// The most splits of k of a tile that can be the CTAs of one cluster; 1: none can.
+constexpr int most_cluster_splits(const KernelConfig& config) {
   constexpr int largest_cluster = 16;
   if (config.family == Family::dot)
-    return dot::is_of_vectors(config) ? dot::most_cluster_slices : 1;
+    return dot::is_of_vectors(config) ? dot::most_cluster_splits : 1;
   if (config.family != Family::cooperative || !sm90::can_sum_in_cluster(config)) return 1;
-  int slices = largest_cluster;
-  while (!sm90::sums_fit(config, slices)) --slices;
-  return slices;
+  int splits = largest_cluster;
+  while (!sm90::sums_fit(config, splits)) --splits;
+  return splits;
 }
 
 // Counters with which the CTAs of one split tile find out who is the last.

@@ -41,7 +41,7 @@ LaunchedKernel kernel_of(int kernel, Arch arch) {
   if (kernel == copy_kernel) return kernel_beside(copies::kernel_name(arch), copies::threads);
   if (kernel == bias_gradient_kernel) return kernel_beside(sums::kernel_name(arch), sums::threads);
   const KernelConfig& config = kernel_rows[static_cast<std::size_t>(kernel)];
-  const bool has_large_clusters = most_cluster_slices(config) > 1;
+  const bool has_large_clusters = most_cluster_splits(config) > 1;
   return {kernel_name(config), largest_shape(config), config.cluster.size(), has_large_clusters};
 }
 

@@ -99,7 +99,7 @@ OutputMap output_map(const Problem& problem, const KernelConfig& config, const K
     return {{d_columns(problem), problem.m, problem.batch}, {columns, shape.d_box_rows}};
   }
   return {{d_rows(problem), problem.n, problem.batch},
-          {has_gate ? sm90::gated_slice_rows : shape.d_box_columns, shape.d_box_rows}};
+          {has_gate ? sm90::gated_box_rows : shape.d_box_columns, shape.d_box_rows}};
 }
 
 // One CTA alone loads the x and the y of a stacked gate apart.
@@ -212,8 +212,8 @@ void fill_splits(const Problem& problem, const KernelConfig& config, const Choic
                  std::int64_t tiles, KernelParams& params) {
   constexpr std::int64_t limit = std::numeric_limits<std::int32_t>::max();  // undivided k: any size
   params.splits = choice.splits;
-  params.whole_tiles = static_cast<std::uint32_t>(tiles - choice.sliced_tiles);
-  params.sliced_tiles_reciprocal = reciprocal(static_cast<std::uint32_t>(choice.sliced_tiles));
+  params.whole_tiles = static_cast<std::uint32_t>(tiles - choice.split_tiles);
+  params.split_tiles_reciprocal = reciprocal(static_cast<std::uint32_t>(choice.split_tiles));
   params.k_per_split =
       narrow(std::min(ceil_div(k_steps(problem, config), choice.splits) * config.tile.k, limit));
 }
@@ -271,8 +271,8 @@ void add_product(const Problem& given, const Provenance& given_from, const Value
   Step step{choice.row, static_cast<int>(grid_ctas(config, units, allowed)), config.cluster.size(),
             shape.threads, shape.smem_bytes};
   // Clusters that had to wait for others would take longer than sums in memory.
-  if (choice.reduction == SliceSums::cluster && step.grid == units &&
-      context.resident_slice_clusters >= tiles.total()) {
+  if (choice.reduction == SplitReduction::cluster && step.grid == units &&
+      context.resident_split_clusters >= tiles.total()) {
     params.sums_in_cluster = true;
     step.cluster = choice.splits;
   }

@@ -39,8 +39,8 @@ SumsLaunch sums_launch(const Problem& problem, const SumsContext& context) {
   const auto [matrix, rows, columns] = summand(problem);
   const std::int64_t outputs = sums.of_rows ? rows : columns;
   const std::int64_t terms = sums.of_rows ? columns : rows;
-  const std::int64_t slice = sums::slice_terms(terms);
-  const std::int64_t slices = ceil_div(terms, slice);
+  const std::int64_t chunk = sums::chunk_terms(terms);
+  const std::int64_t chunks = ceil_div(terms, chunk);
   const std::int64_t units = ceil_div(outputs, sums::unit_outputs);
   if (units > most_ctas / problem.batch)
     throw Error(BWGEMM_STATUS_NOT_SUPPORTED,
@@ -49,11 +49,11 @@ SumsLaunch sums_launch(const Problem& problem, const SumsContext& context) {
 
   const std::int64_t units_of_all = units * problem.batch;
   const std::int64_t bytes =
-      units_of_all * slices * sums::unit_outputs * std::int64_t{sizeof(float)};
+      units_of_all * chunks * sums::unit_outputs * std::int64_t{sizeof(float)};
   const std::int64_t sms = usable_sms(context.facts, context.sm_limit);
-  const bool is_shared = slices > 1 && units_of_all < enough_units_per_sm * sms &&
+  const bool is_shared = chunks > 1 && units_of_all < enough_units_per_sm * sms &&
                          static_cast<std::size_t>(bytes) <= context.workspace_bytes;
-  const std::int64_t parts = is_shared ? slices : 1;
+  const std::int64_t parts = is_shared ? chunks : 1;
   // Fewer CTAs than SMs never share one.
   const std::int64_t allowed = sms < context.facts.sm_count ? sms : most_ctas;
   launch.grid = static_cast<int>(std::min(units_of_all * parts, allowed));
@@ -69,10 +69,10 @@ SumsLaunch sums_launch(const Problem& problem, const SumsContext& context) {
   params.to_batch_stride = sums.to.batch_stride;
   params.outputs = outputs;
   params.terms = terms;
-  params.slice = slice;
-  params.slices = static_cast<std::uint32_t>(slices);
+  params.chunk = chunk;
+  params.chunks = static_cast<std::uint32_t>(chunks);
   params.parts = static_cast<std::uint32_t>(parts);
-  params.slices_per_part = static_cast<std::uint32_t>(slices / parts);
+  params.chunks_per_part = static_cast<std::uint32_t>(chunks / parts);
   params.units = static_cast<std::uint32_t>(units);
   params.batch = static_cast<std::uint32_t>(problem.batch);
   params.terms_lie_together = sums.of_rows == (matrix.order == Order::row);

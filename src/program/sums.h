@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // add_sums: the step that adds up a matrix of a problem, behind the product's: how many CTAs share
-// the slices of an output, and the parameters. None of it changes a bit of the sums.
+// the chunks of an output, and the parameters. None of it changes a bit of the sums.
 #pragma once
 
 #include <cstddef>

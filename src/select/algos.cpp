@@ -57,13 +57,13 @@ void add_row(const Source& source, const DeviceFacts& usable, std::span<const Ke
   for_each_tile_n(config, problem, [&](int tile_n) {
     const Splits splits = splits_to_try(problem, usable, config, source.workspace_bytes,
                                         allowed_splits(source, options), tile_n);
-    const WithoutSlices known = without_slices(problem, config, tile_n);
+    const WithoutSplits known = without_splits(problem, config, tile_n);
     for (int i = 0; i < splits.count; ++i) {
       const int number = splits.number[i];
       const double us = source.whole_us(
           with_sums(problem, usable, config, options, tile_n, number, known).predicted_us);
-      const std::int64_t sliced = sliced_tiles(problem, usable, config, tile_n, number);
-      const Choice choice{{row, tile_n, number}, sliced, 0, us, {}};
+      const std::int64_t cut = split_tiles(problem, usable, config, tile_n, number);
+      const Choice choice{{row, tile_n, number}, cut, 0, us, {}};
       const std::size_t bytes = copied + workspace_bytes(source.problem, config, choice);
       const bool is_invariant = adds_alike && number == 1;
       const auto add = [&](Raster raster) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Algos: everything that could compute a problem, best prediction first, and the number by which a
-// caller names one of them. The number holds row, tile, slices, order of tiles and operands, and a
+// caller names one of them. The number holds row, tile, splits, order of tiles and operands, and a
 // mark of the table of kernels, so that one of another build is known as such.
 #pragma once
 

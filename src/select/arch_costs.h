@@ -40,7 +40,7 @@ struct ArchCosts {
   double line_request_us;        // of L2 for one line that all ask for
   double block_floor_us;         // handing one ring slot over and back, whatever it holds
   double epilogue_bytes_per_us;  // output (and C) of one SM through its staging buffers
-  double epilogue_slice_us;      // handing one slice of a tile over to its store
+  double epilogue_box_us;      // handing one box of a tile over to its store
   double register_bytes_per_us;  // the same from registers, in CTAs of several tiles
   double lines_per_us;           // of one warp that stores output line by line
   double crowded_lines_per_us;   // and while its consumers have nothing to do but write more
@@ -53,16 +53,16 @@ struct ArchCosts {
   double tight_fused_us;           // a fused epilogue that has few registers takes a tile longer
   double exposed_epilogue;         // part of it that another CTA of the same SM does not hide
   double merge_us;                 // a split tile: partial sums out, arrival, the last one goes on
-  double merge_slice_us;           // each slice that the last one reads back
+  double merge_split_us;           // each split that the last one reads back
   double merge_bytes_per_us;       // partial sums that the last one reads back
   double partials_bytes_per_us;    // all partial sums, on their way through L2
-  double cluster_merge_us;         // a split tile whose slices are a cluster, its start included
+  double cluster_merge_us;         // a split tile whose splits are a cluster, its start included
   double register_stores_us;       // what of it consumers save that store D from registers
   double cluster_bytes_per_us;     // partial sums that its first CTA receives
   WorkStep direct_wide;            // operands that can be read 16 bytes at a time
   WorkStep direct_narrow;          // others
   double direct_tile_us;           // output of a direct CTA
-  double direct_merge_us;          // adding one slice of one tile
+  double direct_merge_us;          // adding one split of one tile
   WorkStep warp_pairs;             // of a warp kernel, both operands read 4 bytes along k at a time
   WorkStep warp_elements;          // others
   double warp_unit_us;             // output of a warp's tile, of the SM
@@ -79,7 +79,7 @@ struct ArchCosts {
   double vector_column_us;         // each column of a unit: adding what the threads have
   double vector_cta_bytes_per_us;  // vectors that the loads in flight of one CTA bring
   double loose_vectors;            // more time where they are loaded element by element
-  double vector_merge_us;          // adding the slices of a unit, but in a cluster
+  double vector_merge_us;          // adding the splits of a unit, but in a cluster
   double copying_launch_us;        // a kernel more, in front of the product
   double copied_bytes_per_us;      // of operands, read and written, whole chip
   double sm_copied_bytes_per_us;   // and one SM
@@ -113,7 +113,7 @@ inline constexpr ArchCosts h200_costs = {
     .line_request_us = 0.6e-3,     // a clock of L2
     .block_floor_us = 0.0833,
     .epilogue_bytes_per_us = 49.7e3,
-    .epilogue_slice_us = 0.0972,
+    .epilogue_box_us = 0.0972,
     .register_bytes_per_us = 23.8e3,
     .lines_per_us = 95.4,
     .crowded_lines_per_us = 48.5,
@@ -125,7 +125,7 @@ inline constexpr ArchCosts h200_costs = {
     .tight_fused_us = 1.36,
     .exposed_epilogue = 1.22,        // two CTAs of an SM do not hide each other's: they are in step
     .merge_us = 1.7,
-    .merge_slice_us = 0.115,
+    .merge_split_us = 0.115,
     .merge_bytes_per_us = 134e3,
     .partials_bytes_per_us = 4.32e6,
     .cluster_merge_us = 0.893,
@@ -184,7 +184,7 @@ inline constexpr ArchCosts b200_costs = {
     .line_request_us = 0,              // not used
     .block_floor_us = 0.06,
     .epilogue_bytes_per_us = 45e3,
-    .epilogue_slice_us = 0,            // not told apart
+    .epilogue_box_us = 0,            // not told apart
     .register_bytes_per_us = 1,        // not used, as the next four
     .lines_per_us = 1,
     .crowded_lines_per_us = 1,
@@ -196,7 +196,7 @@ inline constexpr ArchCosts b200_costs = {
     .tight_fused_us = 0,               // not used
     .exposed_epilogue = 0,             // not used: pairs hide theirs
     .merge_us = 1.44,
-    .merge_slice_us = 0.167,
+    .merge_split_us = 0.167,
     .merge_bytes_per_us = 196e3,
     .partials_bytes_per_us = 5.8e6,
     .cluster_merge_us = 0,             // not used, as the next

@@ -78,11 +78,11 @@ Candidate picked(const Problem& problem, const DeviceFacts& usable,
 const char* row_rejects(const Source& source, const DeviceFacts& usable, const KernelConfig& config,
                         const SelectOptions& options);
 
-// The number of slices judged, whose sums are added where it takes less time. The problem is as the
+// The number of splits judged, whose sums are added where it takes less time. The problem is as the
 // kernel sees it.
 Candidate with_sums(const Problem& seen, const DeviceFacts& usable, const KernelConfig& config,
                     const SelectOptions& options, int tile_n, int splits,
-                    const WithoutSlices& known);
+                    const WithoutSplits& known);
 
 // Null, or why tiles of a kernel that leaves their width to the launch cannot be so wide. The
 // problem is as the kernel sees it.
@@ -90,7 +90,7 @@ inline const char* tile_n_rejects(const KernelConfig& config, const Problem& see
   const bool has_gate = seen.epilogue.gate != Gate::none;
   if (const char* reason = sm100::invalid_because(config, tile_n, b_major(seen), has_gate))
     return reason;
-  // Nothing orders these loads before the stores of whole slices by TMA.
+  // Nothing orders these loads before the stores of whole boxes by TMA.
   const bool is_in_place = seen.reads_c() && seen.c.data == seen.d.data;
   if (is_in_place && seen.epilogue.any() && sm100::leaves_rest(config, tile_n))
     return "tile_n must be a multiple of 32 where a fused epilogue adds a C that is D: threads "

@@ -130,7 +130,7 @@ double power_us(const ArchCosts& costs, const Block& block) {
 
 // One k block of every CTA at work; CTAs that share an SM take turns.
 double block_us(const ArchCosts& costs, const KernelConfig& config, const Block& block, int tile_n,
-                double slowdown, int sm_count, std::int64_t active_ctas, SliceSums sums) {
+                double slowdown, int sm_count, std::int64_t active_ctas, SplitReduction sums) {
   const auto active = static_cast<double>(active_ctas);
   const double sharing = std::max(1.0, active / sm_count);
   const double delivery = std::max(sharing * block.sm_bytes / costs.sm_bytes_per_us,
@@ -141,8 +141,8 @@ double block_us(const ArchCosts& costs, const KernelConfig& config, const Block&
       mma,
       slowdown * std::max({mma, delivery, active * power_us(costs, block), costs.block_floor_us,
                            block.line_requests * costs.line_request_us}));
-  // In clusters of slices neighbours are of one tile and share no lines.
-  return sums == SliceSums::memory
+  // In clusters of splits neighbours are of one tile and share no lines.
+  return sums == SplitReduction::workspace
              ? us
              : std::max(us, active * block.l2_bytes / costs.unshared_bytes_per_us);
 }
@@ -212,11 +212,11 @@ double line_bytes_per_us(const Problem& problem, const KernelConfig& config,
   return warps * sm90::staging_line_bytes(config) * costs.lines_per_us / slowdown;
 }
 
-// Of the tile; those of slices that overlap count twice.
+// Of the tile; those of boxes that overlap count twice.
 int stored_columns(const Problem& problem, const KernelConfig& config, int tile_n) {
-  if (!sm90::overlaps_slices(config)) return tile_n;
-  const int slice = sm90::staging_line_bytes(config) / size_bytes(problem.d.type);
-  return static_cast<int>(ceil_div(tile_n, slice)) * slice;
+  if (!sm90::overlaps_boxes(config)) return tile_n;
+  const int box = sm90::staging_line_bytes(config) / size_bytes(problem.d.type);
+  return static_cast<int>(ceil_div(tile_n, box)) * box;
 }
 
 // Whether a fused epilogue has few registers beside the accumulators: it then waits for its vectors
@@ -238,21 +238,21 @@ double staged_us(const Problem& problem, const KernelConfig& config, const ArchC
                  double output_bytes) {
   const double us = output_bytes / costs.epilogue_bytes_per_us;
   if (config.family != Family::cooperative) return us;
-  const int slices = sm90::staged_slices(config) * size_bytes(problem.d.type) / 2;
-  return us + slices * costs.epilogue_slice_us;
+  const int boxes = sm90::staged_boxes(config) * size_bytes(problem.d.type) / 2;
+  return us + boxes * costs.epilogue_box_us;
 }
 
 struct Time {
   double compute_us, merge_us;
 };
 
-double memory_merge_us(const ArchCosts& costs, double slice_bytes, int splits, double slices) {
-  return costs.merge_us + splits * (costs.merge_slice_us + slice_bytes / costs.merge_bytes_per_us) +
-         slices * slice_bytes / costs.partials_bytes_per_us;
+double workspace_merge_us(const ArchCosts& costs, double partial_bytes, int splits, double partials) {
+  return costs.merge_us + splits * (costs.merge_split_us + partial_bytes / costs.merge_bytes_per_us) +
+         partials * partial_bytes / costs.partials_bytes_per_us;
 }
 
-double cluster_merge_us(const ArchCosts& costs, double slice_bytes, int splits) {
-  return costs.cluster_merge_us + (splits - 1) * slice_bytes / costs.cluster_bytes_per_us;
+double cluster_merge_us(const ArchCosts& costs, double partial_bytes, int splits) {
+  return costs.cluster_merge_us + (splits - 1) * partial_bytes / costs.cluster_bytes_per_us;
 }
 
 // CTAs that share rows or columns begin together and drift apart as they go. What one asks for long
@@ -270,8 +270,8 @@ double drifted_us(const Problem& problem, const DeviceFacts& facts, const ArchCo
 }
 
 Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
-              int given_tile_n, int splits, SliceSums sums, const ArchCosts& costs,
-              const WithoutSlices& known) {
+              int given_tile_n, int splits, SplitReduction sums, const ArchCosts& costs,
+              const WithoutSplits& known) {
   const ClusterTile tile = cluster_tile(config, given_tile_n);
   const int tile_n = tile.n / config.cluster.n;
   const double cta_outputs = static_cast<double>(config.tile.m) *
@@ -281,8 +281,8 @@ Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConf
   const Stores stores = stores_of(problem, config);
   const bool is_by_lines = stores == Stores::by_lines;
   const TileCounts tiles = tile_counts(problem, tile.m, tile.n);
-  const std::int64_t sliced = sliced_tiles(problem, facts, config, tile_n, splits);
-  const std::int64_t whole = tiles.total() - sliced, slices = sliced * splits;
+  const std::int64_t cut = split_tiles(problem, facts, config, tile_n, splits);
+  const std::int64_t whole = tiles.total() - cut, partials = cut * splits;
   const std::int64_t resident = resident_clusters(facts, config);
   // What a CTA's only tile stores from registers costs no more than the way through buffers.
   const bool stores_in_turn = stores == Stores::from_registers && whole > resident;
@@ -325,19 +325,19 @@ Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConf
                ? std::max(products, costs.ping_pong_overlap * (products + epilogue))
                : products + exposed;
   };
-  const double slice_bytes = cta_outputs * sizeof(float);
+  const double partial_bytes = cta_outputs * sizeof(float);
   const double saved = stores == Stores::from_registers ? costs.register_stores_us : 0;
   const double merge = splits == 1 ? 0
-                       : sums == SliceSums::cluster
-                           ? cluster_merge_us(costs, slice_bytes, splits) - saved
-                           : memory_merge_us(costs, slice_bytes, splits,
-                                             static_cast<double>(slices * config.cluster.size()));
+                       : sums == SplitReduction::cluster
+                           ? cluster_merge_us(costs, partial_bytes, splits) - saved
+                           : workspace_merge_us(costs, partial_bytes, splits,
+                                             static_cast<double>(partials * config.cluster.size()));
   const std::int64_t full_waves = whole / resident, left = whole % resident;
-  const std::int64_t slice_steps = ceil_div(steps, splits);
-  const double delivered_bytes = static_cast<double>(whole * steps + slices * slice_steps) *
+  const std::int64_t split_steps = ceil_div(steps, splits);
+  const double delivered_bytes = static_cast<double>(whole * steps + partials * split_steps) *
                                  config.cluster.size() * block.l2_delivers;
   const double compute_us = static_cast<double>(full_waves) * wave_us(resident, steps) +
-                            wave_us(left, steps) + wave_us(slices, slice_steps) +
+                            wave_us(left, steps) + wave_us(partials, split_steps) +
                             (hides_epilogue ? epilogue : 0);
   return {drifted_us(problem, facts, costs, compute_us, delivered_bytes), merge};
 }
@@ -364,7 +364,7 @@ int raster_group(const Problem& problem, const DeviceFacts& facts, const KernelC
   return static_cast<int>(ceil_div(tiles.m, bands));
 }
 
-WithoutSlices without_slices(const Problem& problem, const KernelConfig& config, int tile_n) {
+WithoutSplits without_splits(const Problem& problem, const KernelConfig& config, int tile_n) {
   if (is_unmapped(config)) return {};
   const ClusterTile tile = cluster_tile(config, tile_n);
   const bool has_slowdown = config.family == Family::cooperative;  // of the others all are 1
@@ -374,13 +374,13 @@ WithoutSlices without_slices(const Problem& problem, const KernelConfig& config,
 }
 
 double predicted_us(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
-                    int tile_n, int splits, SliceSums sums) {
+                    int tile_n, int splits, SplitReduction sums) {
   return predicted_us(problem, facts, config, tile_n, splits, sums,
-                      without_slices(problem, config, tile_n));
+                      without_splits(problem, config, tile_n));
 }
 
 double predicted_us(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
-                    int tile_n, int splits, SliceSums sums, const WithoutSlices& known) {
+                    int tile_n, int splits, SplitReduction sums, const WithoutSplits& known) {
   const ArchCosts& costs = costs_of(config.arch);
   if (config.family == Family::dot) return dot_us(problem, facts, config, splits, sums, costs);
   const Time time = config.family == Family::direct

@@ -7,20 +7,20 @@
 //             shorter + merge
 //   cluster = a price of kernels whose clusters have more than one CTA
 //   memory  = all bytes of A, B, D (and C), each moved once, at the rate of device memory
-//   compute = waves * (k blocks of a slice * block + fill) + epilogues that nothing hides; waves of
-//             tiles * slices, the last of which may be smaller and has more power for each SM. A k
+//   compute = waves * (k blocks of a split * block + fill) + epilogues that nothing hides; waves of
+//             tiles * splits, the last of which may be smaller and has more power for each SM. A k
 //             that ends inside of a block takes a part of a block more. A wave of a ping-pong
 //             kernel takes at least a fixed share of products and epilogue together; where its CTAs
 //             have one tile each, blocks are slower, the narrower the tile the more. Columns that
-//             slices store twice count so.
-//             An epilogue takes the bytes of the tile and a price for each slice that is stored.
+//             boxes store twice count so.
+//             An epilogue takes the bytes of the tile and a price for each box that is stored.
 //             Where accumulators leave few registers a fused epilogue adds a price to each tile.
 //             Where D is stored line by line an epilogue takes what a warp for each consumer
 //             needs, more where rows of D begin inside of words, and a wave at least as long as
 //             they take with nothing to compute meanwhile
 //   merge   = where k is split: handing over, all partial sums through L2, and those of a tile,
-//             slice by slice, which the last CTA reads back, after all operands have arrived; in
-//             clusters of slices: their start, and all sums into the first CTA of each
+//             split by split, which the last CTA reads back, after all operands have arrived; in
+//             clusters of splits: their start, and all sums into the first CTA of each
 //   block   = slowdown of the tile's shape (kernels/rows.h) * max(time of the tensor cores,
 //   delivery,
 //             active SMs * energy of products and deliveries / power, a floor); CTAs that share an
@@ -29,7 +29,7 @@
 //             tile has outside of it; the chip: bytes leaving L2, shared ones of a cluster once),
 //             where bytes of rows that straddle two lines count more than once for both, in whole
 //             sectors less so, for an SM those that it asks for itself, and those that neighbours
-//             ask for together count once, but in clusters of slices; kernels that move lines of
+//             ask for together count once, but in clusters of splits; kernels that move lines of
 //             operands take a measured time instead
 //
 // Direct kernels take a step of k at a time, at a rate that depends on alignment alone; dot kernels
@@ -61,9 +61,9 @@ namespace bwgemm {
 
 // All take the problem as the kernel sees it (core/tiling.h). facts.sm_count is what the call may
 // occupy. tile_n: of the config, or the run-time value.
-// `sums`: of slices; cluster only where can_sum_in_cluster().
+// `sums`: of splits; cluster only where can_sum_in_cluster().
 double predicted_us(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
-                    int tile_n, int splits, SliceSums sums = SliceSums::memory);
+                    int tile_n, int splits, SplitReduction sums = SplitReduction::workspace);
 
 // What one k block of one CTA asks for.
 struct Block {
@@ -75,15 +75,15 @@ struct Block {
   double line_requests = 0;  // for one line of L2, at about the same time, where that is many
 };
 
-// What predictions for a tile have in common, however many slices there are: a good part of the
+// What predictions for a tile have in common, however many splits there are: a good part of the
 // work. Empty for kernels without tensor maps.
-struct WithoutSlices {
+struct WithoutSplits {
   double slowdown = 0;
   Block block = {};
 };
-WithoutSlices without_slices(const Problem& problem, const KernelConfig& config, int tile_n);
+WithoutSplits without_splits(const Problem& problem, const KernelConfig& config, int tile_n);
 double predicted_us(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
-                    int tile_n, int splits, SliceSums sums, const WithoutSlices& known);
+                    int tile_n, int splits, SplitReduction sums, const WithoutSplits& known);
 
 // Tile rows that are walked together, see kernels/raster.h.
 int raster_group(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,

@@ -92,14 +92,14 @@ void add_choice(Report& report, const Problem& problem, const DeviceFacts& usabl
   report.add("kernel     ").add(kernel_name(config).view()).end();
   report.add("launch     grid ")
       .add(grid_ctas(config, work_units(tiles, choice), resident_clusters(usable, config)));
-  const bool is_cluster_of_slices = choice.reduction == SliceSums::cluster;
-  report.add(", cluster ").add(is_cluster_of_slices ? choice.splits : config.cluster.size());
+  const bool is_cluster_of_splits = choice.reduction == SplitReduction::cluster;
+  report.add(", cluster ").add(is_cluster_of_splits ? choice.splits : config.cluster.size());
   report.add(", threads ").add(shape.threads);
   report.add(", shared memory ").add(shape.smem_bytes).add(", tile_n ").add(shape.tile_n);
   report.add(", stages ").add(shape.stages).add(", splits ").add(choice.splits);
-  if (choice.sliced_tiles > 0 && choice.sliced_tiles < tiles.total())
+  if (choice.split_tiles > 0 && choice.split_tiles < tiles.total())
     report.add(" of the last ")
-        .add(choice.sliced_tiles)
+        .add(choice.split_tiles)
         .add(" of ")
         .add(tiles.total())
         .add(" tiles");
@@ -123,7 +123,7 @@ void add_candidate(Report& report, const KernelConfig& config, const Candidate& 
   report.add_us(candidate.predicted_us);
   if (config.tile.n == 0) report.add(" with tile_n ").add(candidate.tile_n);
   if (candidate.splits > 1) report.add(" with splits ").add(candidate.splits);
-  if (candidate.reduction == SliceSums::cluster) report.add(" in clusters");
+  if (candidate.reduction == SplitReduction::cluster) report.add(" in clusters");
   if (candidate.operands != Operands::in_place)
     report.add(" with operands ").add(name(candidate.operands));
   if (candidate.division.parts > 1) report.add(" in ").add(candidate.division.parts).add(" parts");

@@ -216,7 +216,7 @@ const char* gate_rejects(const Problem& problem, const KernelConfig& config) {
   if (contiguous_extent(problem) % group != 0)
     return "with a gate the product must have whole groups of 16 columns";
   if (problem.epilogue.aux.data != nullptr) return "stores no aux of a gate";
-  if (!sm90::can_gate(config)) return "half of its tile is not made of whole slices";
+  if (!sm90::can_gate(config)) return "half of its tile is not made of whole boxes";
   const std::int64_t limit = tma_stride_limit_bytes / size_bytes(operand.type);
   return operand.ld > limit / contiguous_extent(problem) ? "B is too large for the map of a gate"
                                                          : nullptr;

@@ -62,7 +62,7 @@ Choice choice_of(const Problem& given, const DeviceFacts& usable,
     choice.raster = options.pick->raster;
   else if (uses_tensor_memory(config))
     choice.raster = options.forced.raster.value_or(Raster::grouped);
-  choice.sliced_tiles = sliced_tiles(problem, usable, config, candidate.tile_n, candidate.splits);
+  choice.split_tiles = split_tiles(problem, usable, config, candidate.tile_n, candidate.splits);
   choice.raster_group = raster_group(problem, usable, config, candidate.tile_n);
   choice.predicted_us = candidate.predicted_us;
   choice.division = candidate.division;
@@ -136,7 +136,7 @@ const char* row_rejects(const Problem& given, const Problem& seen, const DeviceF
   return only_when_forced(config, options);
 }
 
-// Whether a tile of no whole slices makes one or two waves, and the next narrower tile one more.
+// Whether a tile of no whole boxes makes one or two waves, and the next narrower tile one more.
 // Else that one is predicted to take less time; of more waves the last, which is not full, takes
 // less than the others, so that one wave less gains nothing (bench/log/2026-11-26.md).
 bool may_be_best(const Problem& problem, const KernelConfig& config, std::int64_t resident,
@@ -198,20 +198,20 @@ const char* row_rejects(const Source& source, const DeviceFacts& usable, const K
 
 Candidate with_sums(const Problem& seen, const DeviceFacts& usable, const KernelConfig& config,
                     const SelectOptions& options, int tile_n, int splits,
-                    const WithoutSlices& known) {
-  const auto candidate = [&](SliceSums reduction) {
+                    const WithoutSplits& known) {
+  const auto candidate = [&](SplitReduction reduction) {
     Candidate made;
     made.tile_n = tile_n, made.splits = splits, made.reduction = reduction;
     made.predicted_us = predicted_us(seen, usable, config, tile_n, splits, reduction, known);
     return made;
   };
-  const Candidate in_memory = candidate(SliceSums::memory);
-  if (!options.forced.allows(SliceSums::cluster) ||
+  const Candidate in_memory = candidate(SplitReduction::workspace);
+  if (!options.forced.allows(SplitReduction::cluster) ||
       !can_sum_in_cluster(seen, usable, config, tile_n, splits))
     return in_memory;
-  const Candidate in_cluster = candidate(SliceSums::cluster);
+  const Candidate in_cluster = candidate(SplitReduction::cluster);
   const bool is_slower = in_cluster.predicted_us >= in_memory.predicted_us;
-  return is_slower && options.forced.allows(SliceSums::memory) ? in_memory : in_cluster;
+  return is_slower && options.forced.allows(SplitReduction::workspace) ? in_memory : in_cluster;
 }
 
 Sources::Sources(const Problem& problem, const DeviceFacts& usable, const SelectOptions& options) {
@@ -232,16 +232,16 @@ Candidate judged(const Source& source, const DeviceFacts& usable, const KernelCo
   if (best.rejected != nullptr) return best;
   const Problem& problem = source.seen_by(config);
   best.predicted_us = std::numeric_limits<double>::infinity();
-  // Forced slices go before what has none, where a width of tile can have them.
+  // Forced splits go before what has none, where a width of tile can have them.
   const auto is_better = [&](const Candidate& candidate) {
-    const bool is_sliced = candidate.splits > 1;
-    if (options.forced.splits > 1 && is_sliced != (best.splits > 1)) return is_sliced;
+    const bool is_split = candidate.splits > 1;
+    if (options.forced.splits > 1 && is_split != (best.splits > 1)) return is_split;
     return candidate.predicted_us < best.predicted_us;
   };
   const auto consider = [&](int tile_n) {
     const Splits splits = splits_to_try(problem, usable, config, source.workspace_bytes,
                                         allowed_splits(source, options), tile_n);
-    const WithoutSlices known = without_slices(problem, config, tile_n);
+    const WithoutSplits known = without_splits(problem, config, tile_n);
     for (int i = 0; i < splits.count; ++i) {
       const Candidate candidate =
           with_sums(problem, usable, config, options, tile_n, splits.number[i], known);
@@ -312,12 +312,12 @@ Candidate picked(const Problem& given, const DeviceFacts& usable,
   else if (pick.splits != 1 && source->division.parts > 1)
     candidate.rejected = "k is split, and the product is divided";
   else if (!can_split(SIZE_MAX))
-    candidate.rejected = "k cannot be split so: slices would be short, or too many for the device";
+    candidate.rejected = "k cannot be split so: splits would be short, or too many for the device";
   else if (!can_split(source->workspace_bytes))
-    candidate.rejected = "its slices of k need more workspace than the call may use";
+    candidate.rejected = "its splits of k need more workspace than the call may use";
   else
     candidate = with_sums(problem, usable, config, options, pick.tile_n, pick.splits,
-                          without_slices(problem, config, pick.tile_n));
+                          without_splits(problem, config, pick.tile_n));
   candidate.operands = source->operands;
   candidate.division = source->division;
   candidate.predicted_us = source->whole_us(candidate.predicted_us);
@@ -358,7 +358,7 @@ bool can_serve(const Problem& problem, const DeviceFacts& facts, std::span<const
 }
 
 std::size_t arrival_count(const KernelConfig& config, const Choice& choice) {
-  return static_cast<std::size_t>(choice.sliced_tiles * config.cluster.size() *
+  return static_cast<std::size_t>(choice.split_tiles * config.cluster.size() *
                                   arrivals_per_tile(config));
 }
 
@@ -372,7 +372,7 @@ std::size_t workspace_bytes(const Problem& problem, const KernelConfig& config,
                             const Choice& choice) {
   const ClusterTile tile = cluster_tile(config, choice.tile_n);
   return copies_of(part_of(problem, choice.division, 0), choice.operands).bytes() +
-         static_cast<std::size_t>(choice.sliced_tiles * choice.splits) *
+         static_cast<std::size_t>(choice.split_tiles * choice.splits) *
              static_cast<std::size_t>(tile.m) * static_cast<std::size_t>(tile.n) * sizeof(float);
 }
 

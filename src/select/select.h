@@ -35,17 +35,17 @@ struct SelectOptions {
 
 // A recipe with all that follows from it for one problem.
 struct Choice : Recipe {
-  std::int64_t sliced_tiles = 0;  // how many tiles are cut along k: the last ones
+  std::int64_t split_tiles = 0;  // how many tiles are cut along k: the last ones
   int raster_group = 0;           // see kernels/raster.h
   double predicted_us = 0;
-  Division division = {};  // sliced_tiles and raster_group are of its first part
+  Division division = {};  // split_tiles and raster_group are of its first part
 
   bool operator==(const Choice&) const = default;
 };
 
-// Tiles that are whole, and slices of the others.
+// Tiles that are whole, and splits of the others.
 inline std::int64_t work_units(const TileCounts& tiles, const Choice& choice) {
-  return tiles.total() + choice.sliced_tiles * (choice.splits - 1);
+  return tiles.total() + choice.split_tiles * (choice.splits - 1);
 }
 
 // The row with the least predicted time among those that can serve (on sm100: the first of those
@@ -72,7 +72,7 @@ std::string explain(const Problem& problem, const DeviceFacts& facts,
 // cooperative, pair, single, direct and warp kernels for every tile, major and output, and wgmma
 // and mma.sync add alike in every bit (measured on an H200); tcgen05.mma is assumed to. Kernels
 // that move lines take k in another order where operands of one k per line are unaligned; dot
-// kernels always do. Slices of k are summed in another order too, and where they are cut would have
+// kernels always do. Splits of k are summed in another order too, and where they are cut would have
 // to follow from k alone, so that large problems would need workspace as well: k is not split.
 const char* batch_invariance_rejects(const Problem& problem, const KernelConfig& config);
 

@@ -62,7 +62,7 @@ TEST_F(Gradient, TheMatrixReachesTheKernelAlsoOnceThePlanIsKnown) {
 }
 
 TEST_F(Gradient, SharesTheScratchOfTheCall) {
-  MatmulCall call = MatmulCall::with_gradient();  // 3 slices of 4 units
+  MatmulCall call = MatmulCall::with_gradient();  // 3 chunks of 4 units
   const std::size_t bytes = 3 * 4 * 64 * sizeof(float);
   EXPECT_EQ(workspace_of(call), bytes);
   const SumsParams own = sums_of(call).sums;

@@ -186,7 +186,7 @@ TEST_F(BatchInvariance, EveryKernelOfTheModeGivesTheSameBits) {
         if (row.arch != arch) continue;
         const std::string name(kernel_name(row).view());
         const Variable kernel("BWGEMM_FORCE_KERNEL", name);
-        // Ignored: slices of k would be summed in another order.
+        // Ignored: splits of k would be summed in another order.
         const Variable splits("BWGEMM_FORCE_SPLITS", "2");
         const Handle forced;
         set_mode(forced.get(), BWGEMM_DETERMINISM_BATCH_INVARIANT);

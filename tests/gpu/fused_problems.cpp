@@ -116,8 +116,8 @@ int gated_tile(const KernelConfig& row, Major b) {
   return tile_n;
 }
 
-// Tiles of no whole slices, with and without a gate.
-std::vector<RowProblem> rests_of_slices(const KernelConfig& row, Dtype input) {
+// Tiles of no whole boxes, with and without a gate.
+std::vector<RowProblem> rests_of_boxes(const KernelConfig& row, Dtype input) {
   std::vector<RowProblem> problems;
   if (!uses_tensor_memory(row) || row.swaps_ab) return problems;
   for (const bool to_f32 : {false, true})
@@ -175,11 +175,11 @@ std::vector<RowProblem> gates(const KernelConfig& row) {
     fusing.aux_type = to_f32 ? input : Dtype::f32;
   }
   if (row.family == Family::cooperative && stores_rows_by_tma(row) && !row.ping_pong) {
-    // Two whole tiles, whose output may be an odd number of slices, and slices of k of a third.
+    // Two whole tiles, whose output may be an odd number of boxes, and splits of k of a third.
     RowProblem tail = problems.front();
     tail.gemm.n = 3 * row.tile.m * row.cluster.m - 8;
     tail.gemm.k = 8 * row.tile.k - 8;
-    tail.slices = Slices::in_memory;
+    tail.splits = Splits::in_memory;
     tail.clusters = 2;
     problems.push_back(tail);
   }
@@ -200,7 +200,7 @@ std::vector<RowProblem> fused_problems(const KernelConfig& row) {
   std::vector<RowProblem> problems;
   for (const Dtype input : inputs(row.input)) {
     for (const RowProblem& problem : operations(row, input)) problems.push_back(problem);
-    for (const RowProblem& problem : rests_of_slices(row, input)) problems.push_back(problem);
+    for (const RowProblem& problem : rests_of_boxes(row, input)) problems.push_back(problem);
     if (row.family != Family::dot) continue;
     RowProblem& tall = problems.emplace_back(one_tile(row, input, false));  // seen transposed
     tall.gemm.m = std::min(3, row.tile.m), tall.gemm.n = 40;

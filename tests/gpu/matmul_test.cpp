@@ -306,7 +306,7 @@ TEST_F(Matmul, LargeGatesRunOnTheTensorCoresOfTheArchitecture) {
     }
 }
 
-// Sums of all slices, then the gate.
+// Sums of all splits, then the gate.
 TEST_F(Matmul, GatesOfSplitSumsGiveTheSameBits) {
   for (const KernelConfig& row : kinds()) {
     if (!can_gate(row) || row.ping_pong) continue;

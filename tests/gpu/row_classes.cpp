@@ -17,7 +17,7 @@ auto code_of_sizes(const KernelConfig& row) {
   const bool half_a_matrix = sm90::staging_lines(row) == 8;
   return std::tuple(sm90::warpgroup_rows(row), one_warpgroup, sm90::moves_registers(row),
                     sm90::staging_depth(row) > 1, sm90::staging_line_bytes(row), half_a_matrix,
-                    sm90::can_store_from_registers(row), sm90::overlaps_slices(row),
+                    sm90::can_store_from_registers(row), sm90::overlaps_boxes(row),
                     moves_lines(row) ? row.tile.n : 0);
 }
 

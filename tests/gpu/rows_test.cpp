@@ -33,8 +33,8 @@ Scale scale() {
 
 constexpr int covering_schedules = 2, edge_schedules = 4;  // of representatives
 constexpr int product_schedules = 8;
-// Whether the last slice of a tile to arrive is the first one, which takes another way, is chance.
-constexpr int last_slice_schedules = 7;
+// Whether the last split of a tile to arrive is the first one, which takes another way, is chance.
+constexpr int last_split_schedules = 7;
 
 const KernelConfig* row_named(std::string_view kernel) {
   for (const KernelConfig& row : kernel_rows)
@@ -131,13 +131,13 @@ class RowTest : public GpuTest, public ::testing::WithParamInterface<int> {
 
   // A handle forces the same of all its calls.
   bwgemmHandle_t handle_for(const RowProblem& problem) {
-    std::unique_ptr<Handle>& handle = handles_[{problem.slices, problem.tile_n, problem.raster}];
+    std::unique_ptr<Handle>& handle = handles_[{problem.splits, problem.tile_n, problem.raster}];
     if (handle == nullptr) {
       const auto number = [](int value) { return value > 0 ? std::to_string(value) : ""; };
       const Variable kernel("BWGEMM_FORCE_KERNEL", name());
-      const Variable splits("BWGEMM_FORCE_SPLITS", number(forced_splits(*row_, problem.slices)));
+      const Variable splits("BWGEMM_FORCE_SPLITS", number(forced_splits(*row_, problem.splits)));
       const Variable sums("BWGEMM_FORCE_SUMS",
-                          problem.slices == Slices::in_cluster ? "cluster" : "memory");
+                          problem.splits == Splits::in_cluster ? "cluster" : "memory");
       const Variable tile_n("BWGEMM_FORCE_TILE_N", number(problem.tile_n));
       const Variable raster("BWGEMM_FORCE_RASTER", std::string(bwgemm::name(problem.raster)));
       handle = std::make_unique<Handle>();
@@ -196,7 +196,7 @@ class RowTest : public GpuTest, public ::testing::WithParamInterface<int> {
 
   const KernelConfig* row_ = nullptr;
   Memory memory_ = Memory::any;
-  std::map<std::tuple<Slices, int, Raster>, std::unique_ptr<Handle>> handles_;
+  std::map<std::tuple<Splits, int, Raster>, std::unique_ptr<Handle>> handles_;
   std::unique_ptr<DeviceMemory> scalars_;
 };
 
@@ -212,7 +212,7 @@ TEST_P(Rows, CoveringSet) {
   const bool stands_for_others = is_representative(row());
   const auto schedules = [&](const RowProblem& problem) {
     if (scale() != Scale::small) return 1;
-    if (problem.slices != Slices::none && problem.fusing) return last_slice_schedules;
+    if (problem.splits != Splits::none && problem.fusing) return last_split_schedules;
     return stands_for_others && !problem.is_retyped ? covering_schedules : 1;
   };
   for (const RowProblem& problem : covering_problems(row(), memory()))

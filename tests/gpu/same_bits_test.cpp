@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The same call gives the same bits: on whatever stream, replayed from a graph, from another thread
 // and handle, and beside other work that takes the same multiprocessors and scratch memory. Of
-// every kind of kernel and every way to add slices of k, on numbers whose sums depend on the order
+// every kind of kernel and every way to add splits of k, on numbers whose sums depend on the order
 // of additions, which is asked too. (Of integers they do not.)
 #include <algorithm>
 #include <functional>
@@ -21,7 +21,7 @@ namespace {
 
 // What is forced beside the kernel.
 struct How {
-  int splits = 1;  // two slices would have the same sum in any order
+  int splits = 1;  // two splits would have the same sum in any order
   const char* sums = "memory";
   int target = 0;             // of multiprocessors
   bool is_loose = false;      // operands start where TMA cannot load them
@@ -83,13 +83,13 @@ const std::vector<Kind> kinds = {
     {"Cooperative", is_small, 72, 72, 600, "splits 1,"},
     {"InClusters", is_in_clusters, 136, 136, 600, "cluster 4,"},
     {"PingPong", [](const KernelConfig& row) { return row.ping_pong; }, 136, 104, 600, "splits 1,"},
-    {"SlicesInMemory", is_small, 72, 72, 1600, "splits 5,", {.splits = 5}},
-    {"SlicesInACluster", is_narrow, 72, 24, 1600, "cluster 3,", {.splits = 3, .sums = "cluster"}},
-    {"SlicesOfTheLastWave", is_small, 40, 300, 1600, "splits 3 of the last 1 of 5 tiles", {.splits = 3, .target = 4}},
+    {"SplitsInMemory", is_small, 72, 72, 1600, "splits 5,", {.splits = 5}},
+    {"SplitsInACluster", is_narrow, 72, 24, 1600, "cluster 3,", {.splits = 3, .sums = "cluster"}},
+    {"SplitsOfTheLastWave", is_small, 40, 300, 1600, "splits 3 of the last 1 of 5 tiles", {.splits = 3, .target = 4}},
     {"LinesThatStartAnywhere", is_of_lines, 24, 40, 1601, "splits 3,", {.splits = 3, .is_loose = true}},
     {"Pair", is_pair, 40, 40, 600, "splits 1,"},
-    {"SlicesOfAPair", is_pair, 40, 40, 1600, "splits 5,", {.splits = 5}},
-    {"SlicesOfTheLastWaveOfPairs", is_pair, 40, 104, 1600, "splits 3 of the last 1 of 4 tiles", {.splits = 3, .target = 6}},
+    {"SplitsOfAPair", is_pair, 40, 40, 1600, "splits 5,", {.splits = 5}},
+    {"SplitsOfTheLastWaveOfPairs", is_pair, 40, 104, 1600, "splits 3 of the last 1 of 4 tiles", {.splits = 3, .target = 6}},
     {"Single", any_of(Family::single, paths::tma), 40, 40, 1600, "splits 5,", {.splits = 5}},
     {"SingleInColumns", any_of(Family::single, paths::swap_ab), 40, 24, 1600, "splits 5,", {.splits = 5}},
     {"SingleOfLines", any_of(Family::single, paths::threads), 40, 40, 1601, "splits 5,", {.splits = 5, .is_loose = true}},
@@ -212,7 +212,7 @@ class SameBits : public GpuTest, public ::testing::WithParamInterface<std::size_
   std::vector<std::byte> reference_;
 };
 
-// The direct kernel adds three slices.
+// The direct kernel adds three splits.
 TEST_P(SameBits, AnotherOrderOfAdditionsGivesOthers) {
   const Arch arch = device_arch();
   const auto direct = std::ranges::find_if(kernel_rows, [&](const KernelConfig& row) {

@@ -110,7 +110,7 @@ const std::vector<Technique> techniques = {
     {"ProgrammaticLaunch",
      pair_with({}),
      {"griddepcontrol\\.wait", "griddepcontrol\\.launch_dependents"}},
-    {"SlicesOfKInFixedOrder",
+    {"SplitsOfKInFixedOrder",
      pair_with({}),
      {"atom\\.add\\.acq_rel\\.gpu", "st\\.global\\.v4\\.f32"},
      {},

@@ -54,7 +54,7 @@ class Unaligned : public GpuTest {
     const std::string name(kernel_name(row).view());
     SCOPED_TRACE(name);
     const Variable kernel("BWGEMM_FORCE_KERNEL", name);
-    const Variable slices("BWGEMM_FORCE_SPLITS", splits);
+    const Variable forced_splits("BWGEMM_FORCE_SPLITS", splits);
     const Variable tile("BWGEMM_FORCE_TILE_N",
                         row.tile.n == 0 ? std::to_string(chosen.tile.n) : "");
     const Handle handle;
@@ -158,7 +158,7 @@ TEST_F(Unaligned, ReadsNothingBehindTheOperands) {
   });
 }
 
-TEST_F(Unaligned, SlicesOfK) {
+TEST_F(Unaligned, SplitsOfK) {
   run_rows(6, "3", [](const KernelConfig& row, int i) {
     GemmCase gemm = of(row, row.tile.m - 1, 40 + i, 16 * 64 - 8 + i);
     displace(gemm, 13 * i + 5);

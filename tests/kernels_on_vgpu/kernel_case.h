@@ -349,7 +349,7 @@ class KernelCase {
           static_cast<std::uint32_t>(params.tiles_m * params.tiles_n * params.batch);
       return;
     }
-    params.sliced_tiles_reciprocal =
+    params.split_tiles_reciprocal =
         reciprocal(static_cast<std::uint32_t>(params.tiles_m * params.tiles_n * params.batch));
     const std::int64_t steps = (problem_.k + config_.tile.k - 1) / config_.tile.k;
     params.k_per_split =

@@ -71,7 +71,7 @@ TEST(Kernels, CooperativeMnMajor) {
   run_all("bwgemm_sm90_b16_mn_128x64x64_s8_coop", of_f16(tma_problems()), 2);
 }
 
-// Slices of k: fewer, as many and more than clusters, with and without C, some of them empty, and
+// Splits of k: fewer, as many and more than clusters, with and without C, some of them empty, and
 // none that has a product.
 std::vector<KernelProblem> split_problems() {
   std::vector<KernelProblem> problems{problem(137, 261, 448), problem(119, 125, 320),
@@ -141,9 +141,9 @@ TEST(Kernels, CooperativeClustersInTwoDirections) {
   run_cluster("bwgemm_sm90_b16_kk_64x64x64_2x2_s13_coop", Dtype::bf16);
 }
 
-// Slices of k that are the CTAs of a cluster: two to sixteen, some of them empty, with and without
+// Splits of k that are the CTAs of a cluster: two to sixteen, some of them empty, with and without
 // C, and none that has a product.
-TEST(Kernels, CooperativeClustersOfSlices) {
+TEST(Kernels, CooperativeClustersOfSplits) {
   const auto run_clusters = [](const char* name, int most, Dtype input) {
     const KernelConfig config = row(name);
     std::vector<KernelProblem> problems{

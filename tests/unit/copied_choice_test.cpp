@@ -113,16 +113,16 @@ TEST(CopiedChoice, TakesTheWorkspaceFirst) {
   const Choice much = chosen(problem, nominal_h200, options);
   EXPECT_EQ(much.operands, Operands::copied);
   ASSERT_GT(much.splits, 1);
-  ASSERT_EQ(much.reduction, SliceSums::memory);
+  ASSERT_EQ(much.reduction, SplitReduction::workspace);
   Choice in_place = much;
   in_place.operands = Operands::in_place;
-  const std::size_t slices = bytes_of(with_copies(problem, copies_of(problem)), in_place);
-  EXPECT_GT(slices, 0u);
-  EXPECT_EQ(bytes_of(problem, much), copies + slices);
+  const std::size_t splits = bytes_of(with_copies(problem, copies_of(problem)), in_place);
+  EXPECT_GT(splits, 0u);
+  EXPECT_EQ(bytes_of(problem, much), copies + splits);
 
-  options.workspace_bytes = copies + slices;
+  options.workspace_bytes = copies + splits;
   EXPECT_EQ(chosen(problem, nominal_h200, options), much);
-  for (const std::size_t bytes : {copies + slices - 1, copies}) {
+  for (const std::size_t bytes : {copies + splits - 1, copies}) {
     options.workspace_bytes = bytes;
     const Choice less = chosen(problem, nominal_h200, options);
     EXPECT_EQ(less.operands, Operands::copied);
@@ -275,7 +275,7 @@ TEST(CopiedPicks, ThatCannotServeSayWhy) {
   EXPECT_THAT(refusal(in_odd_lines(2039, 2053, 2063, mn), workspace), HasSubstr("contiguous"));
   const Problem deep = in_odd_lines(300, 300, 8191);
   const Choice split = forced(deep, Operands::copied);
-  EXPECT_THAT(refusal(deep, bytes_of(deep, split) - 1, split), HasSubstr("its slices of k need"));
+  EXPECT_THAT(refusal(deep, bytes_of(deep, split) - 1, split), HasSubstr("its splits of k need"));
   Problem scaling = large();
   scaling.alpha.value = 0;
   EXPECT_EQ(chosen(scaling, nominal_h200, {.pick = recipe_of(chosen(large()))}), chosen(scaling))

@@ -170,8 +170,8 @@ TEST(CostOrder, ActivationsAlongMAreStagedSlowly) {
   EXPECT_GT(dot_over_direct(test::mk), 1.1 * dot_over_direct(test::kk));
 }
 
-// A tile of 160 columns leaves in five slices, one of 192 in three.
-TEST(CostOrder, ThinProductsCountTheirSlices) {
+// A tile of 160 columns leaves in five boxes, one of 192 in three.
+TEST(CostOrder, ThinProductsCountTheirBoxes) {
   const double of_five =
       h200_us("bwgemm_sm90_b16_kk_128x160x64_s5_coop", problem_of(768 * 132, 160, 8));
   const double of_three =
@@ -261,7 +261,7 @@ TEST(CostOrder, ALastBlockThatIsNotFullTakesLonger) {
 TEST(CostOrder, PartsOfBoxesOfAnNMajorBCostAsMuchAsWholeOnes) {
   const KernelConfig& pair = row_named("bwgemm_sm100_b16_256xNx64_2x1_pair");
   const auto block = [&](int tile_n, test::Majors majors) {
-    return without_slices(problem_of(4096, 4096, 4096, majors), pair, tile_n).block;
+    return without_splits(problem_of(4096, 4096, 4096, majors), pair, tile_n).block;
   };
   EXPECT_EQ(block(192, test::kn).bytes, block(256, test::kn).bytes);
   EXPECT_LT(block(192, test::kk).bytes, block(256, test::kk).bytes);

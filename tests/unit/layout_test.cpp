@@ -49,7 +49,7 @@ TEST(Layout, Sm90) {
   }
 }
 
-// No buffer that a tile has no slice for, and none that the ring would leave room for is missing.
+// No buffer that a tile has no box for, and none that the ring would leave room for is missing.
 TEST(Layout, Sm90StagingBuffers) {
   int deep = 0;
   for (const KernelConfig& row : kernel_rows) {
@@ -62,10 +62,10 @@ TEST(Layout, Sm90StagingBuffers) {
     }
     EXPECT_GE(depth, staging_buffers);
     if (depth > staging_buffers) {
-      EXPECT_LE(depth, sm90::staged_slices(row));
+      EXPECT_LE(depth, sm90::staged_boxes(row));
       ++deep;
     }
-    if (depth < sm90::staged_slices(row)) {
+    if (depth < sm90::staged_boxes(row)) {
       EXPECT_GT(sm90::layout(row, depth + 1).bytes, sm90::smem_room(row));
     }
     if (row.stages == sm90::most_stages(row)) continue;
@@ -249,10 +249,10 @@ TEST(Layout, Sm100SaysWhyATileIsIllegal) {
   by_elements.store = Store::elements;
   EXPECT_THAT(why(by_elements, 80, Major::k), testing::HasSubstr("threads store as many at a time"));
   EXPECT_THAT(why(one_accumulator(), 80, Major::k),
-              testing::HasSubstr("registers hold whole slices"));
+              testing::HasSubstr("registers hold whole boxes"));
 }
 
-// Half of a gated tile is stored in slices of 32 columns and a rest of 16; where one CTA loads x
+// Half of a gated tile is stored in boxes of 32 columns and a rest of 16; where one CTA loads x
 // and y apart, each is whole boxes of an N-major B.
 TEST(Layout, Sm100TilesOfGates) {
   const KernelConfig pair = sm100_row(sm100_shapes[0]);
@@ -281,16 +281,16 @@ TEST(Layout, ShapeAgrees) {
         EXPECT_LE(shape.smem_bytes, max_smem_bytes);
         EXPECT_GE(shape.stages, 2);
         // The boxes are whole 64- or 128-byte rows, divide what the tile stores by them, but where
-        // slices overlap, and fit a tensor map.
+        // boxes overlap, and fit a tensor map.
         const bool stores_by_map = row.store != Store::elements || !uses_tensor_memory(row);
         if (!stores_by_map) continue;
         const int d_row_bytes = shape.d_box_columns * size_bytes(d_type);
         EXPECT_TRUE(d_row_bytes == 128 || d_row_bytes == 64);
         const bool columns = row.swaps_ab;
         const int line = columns                   ? shape.cluster_tile_m
-                         : uses_tensor_memory(row) ? sm100::sliced_columns(shape.tile_n)
+                         : uses_tensor_memory(row) ? sm100::boxed_columns(shape.tile_n)
                                                    : shape.tile_n;
-        if (sm90::overlaps_slices(row)) {  // the last box of a line still begins at 16 bytes
+        if (sm90::overlaps_boxes(row)) {  // the last box of a line still begins at 16 bytes
           EXPECT_LE(shape.d_box_columns, line);
           EXPECT_EQ((line - shape.d_box_columns) * size_bytes(d_type) % 16, 0);
         } else {

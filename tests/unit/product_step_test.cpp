@@ -169,9 +169,9 @@ TEST_F(ProductStep, TechniquesOfTensorMemoryKernels) {
             static_cast<std::uint32_t>(shared.params.tile_n) / 4);
 }
 
-// Where tiles are no whole slices threads store what is left, and load its C. A fused epilogue
+// Where tiles are no whole boxes threads store what is left, and load its C. A fused epilogue
 // loads all of C; the others leave through boxes of 32 columns.
-TEST_F(ProductStep, WhatIsNoWholeSliceIsStoredByThreads) {
+TEST_F(ProductStep, WhatIsNoWholeBoxIsStoredByThreads) {
   Problem problem = problem_of(18944, 144, 4096);
   problem.c = problem.d;
   problem.beta.value = 1;
@@ -397,20 +397,20 @@ TEST_F(ProductStep, DirectSplits) {
   EXPECT_EQ(split.params.arrivals, &arrival_);
 }
 
-// Slices are the CTAs of a cluster where the device can run all of them at the same time.
-TEST_F(ProductStep, ClustersOfSlices) {
+// Splits are the CTAs of a cluster where the device can run all of them at the same time.
+TEST_F(ProductStep, ClustersOfSplits) {
   const Problem problem = problem_of(16, 1024, 8192);
   constexpr const char* narrow = "bwgemm_sm90_b16_kk_64x16x64_s13_t_coop";
   constexpr int tiles = 1024 / 64;
-  context_.resident_slice_clusters = tiles;
+  context_.resident_split_clusters = tiles;
   const test::Planned cluster = planned(problem, narrow, 0, 32 << 20);
   ASSERT_GT(cluster.params.splits, 1);
-  EXPECT_EQ(choice_.reduction, SliceSums::cluster);
+  EXPECT_EQ(choice_.reduction, SplitReduction::cluster);
   EXPECT_TRUE(cluster.params.sums_in_cluster);
   EXPECT_EQ(cluster.cluster, cluster.params.splits);
   EXPECT_EQ(cluster.grid, tiles * cluster.params.splits);
   EXPECT_EQ(cluster.params.whole_tiles, 0u);
-  context_.resident_slice_clusters = tiles - 1;
+  context_.resident_split_clusters = tiles - 1;
   const test::Planned memory = planned(problem, narrow, 0, 32 << 20);
   EXPECT_FALSE(memory.params.sums_in_cluster);
   EXPECT_EQ(memory.cluster, 1);

@@ -121,8 +121,8 @@ TEST(Rejects, RowsOfTheOutputThatTmaWouldOverstep) {
   EXPECT_EQ(reason(problem), "");
 }
 
-// A slice of D that begins inside the one before it would find D where C was.
-TEST(Rejects, CAndAuxOfTilesWhoseSlicesOverlap) {
+// A box of D that begins inside the one before it would find D where C was.
+TEST(Rejects, CAndAuxOfTilesWhoseBoxesOverlap) {
   constexpr auto overlapping = "bwgemm_sm90_b16_kk_128x144x64_s5_pp_coop";
   EXPECT_EQ(reason(problem_of(256, 256, 256), overlapping), "");
   const float on_device = 1;

@@ -172,7 +172,7 @@ TEST(Select, TilesThatLeaveARestAreNotForACInPlace) {
   EXPECT_EQ(select(problem, nominal_b200, kernel_rows, options).tile_n, 48);
 }
 
-// Slices of k for few tiles, within the workspace.
+// Splits of k for few tiles, within the workspace.
 TEST(Select, SplitsOnBlackwell) {
   const Problem problem = problem_of(256, 256, 65536);
   SelectOptions options;
@@ -204,14 +204,14 @@ TEST(Select, WithoutWorkspaceNothingIsSplit) {
   EXPECT_EQ(workspace_bytes(problem, config, split),
             static_cast<std::size_t>(split.splits) * 4 * 64 * 64 * 4);
 
-  options.workspace_bytes = 3 * 4 * 64 * 64 * 4;  // room for three slices
+  options.workspace_bytes = 3 * 4 * 64 * 64 * 4;  // room for three splits
   const Choice little = select(problem, nominal_h200, kernel_rows, options);
   EXPECT_EQ(little.splits, 3);
   EXPECT_LE(workspace_bytes(problem, config, little), options.workspace_bytes);
 }
 
-// 133 tiles on 132 multiprocessors: one is cut into slices, the others are whole.
-TEST(Select, TilesOfTheLastWaveMayBeSliced) {
+// 133 tiles on 132 multiprocessors: one is cut into splits, the others are whole.
+TEST(Select, TilesOfTheLastWaveMayBeSplit) {
   SelectOptions options;
   options.forced.kernel = "bwgemm_sm90_b16_kk_128x256x64_s4_u_coop";
   options.forced.splits = 3;
@@ -220,7 +220,7 @@ TEST(Select, TilesOfTheLastWaveMayBeSliced) {
   const Choice choice = select(problem, nominal_h200, kernel_rows, options);
   const KernelConfig& config = row_named(options.forced.kernel);
   EXPECT_EQ(choice.splits, 3);
-  EXPECT_EQ(choice.sliced_tiles, 1);
+  EXPECT_EQ(choice.split_tiles, 1);
   EXPECT_EQ(workspace_bytes(problem, config, choice), 3u * 128 * 256 * 4);
   EXPECT_EQ(arrival_count(config, choice), 2u);
   EXPECT_EQ(work_units({19, 7, 1}, choice), 135);
@@ -230,20 +230,20 @@ TEST(Select, TilesOfTheLastWaveMayBeSliced) {
 }
 
 // 110 tiles on 74 pairs leave 36 for the second wave, which halves fill.
-TEST(Select, TilesOfTheLastWaveMayBeSlicedOnPairs) {
+TEST(Select, TilesOfTheLastWaveMayBeSplitOnPairs) {
   SelectOptions options;
   options.workspace_bytes = 32 << 20;
   const Problem few = problem_of(512, 12288, 8192, kn);
-  const Choice sliced = select(few, nominal_b200, kernel_rows, options);
-  EXPECT_EQ(sliced.tile_n, 224);
-  EXPECT_EQ(sliced.splits, 2);
-  EXPECT_EQ(sliced.sliced_tiles, 36);
-  const KernelConfig& config = kernel_rows[static_cast<std::size_t>(sliced.row)];
-  EXPECT_EQ(workspace_bytes(few, config, sliced), 72u * 256 * 224 * 4);
+  const Choice split = select(few, nominal_b200, kernel_rows, options);
+  EXPECT_EQ(split.tile_n, 224);
+  EXPECT_EQ(split.splits, 2);
+  EXPECT_EQ(split.split_tiles, 36);
+  const KernelConfig& config = kernel_rows[static_cast<std::size_t>(split.row)];
+  EXPECT_EQ(workspace_bytes(few, config, split), 72u * 256 * 224 * 4);
 }
 
-// Slices of a row need no margin over its whole tiles, and if forced, not even to be faster.
-TEST(Select, SlicesBesideWholeTilesOfTheirRow) {
+// Splits of a row need no margin over its whole tiles, and if forced, not even to be faster.
+TEST(Select, SplitsBesideWholeTilesOfTheirRow) {
   SelectOptions options;
   options.forced.kernel = "bwgemm_sm100_b16_256xNx64_2x1_pair";
   const auto choice = [&](std::int64_t extent) {
@@ -251,10 +251,10 @@ TEST(Select, SlicesBesideWholeTilesOfTheirRow) {
   };
   const Choice whole = choice(5120);
   options.workspace_bytes = 32 << 20;
-  const Choice sliced = choice(5120), faster_whole = choice(4096);
-  EXPECT_EQ(sliced.splits, 2);
-  EXPECT_LT(sliced.predicted_us, whole.predicted_us);
-  EXPECT_GT(sliced.predicted_us, 0.97 * whole.predicted_us);
+  const Choice split = choice(5120), faster_whole = choice(4096);
+  EXPECT_EQ(split.splits, 2);
+  EXPECT_LT(split.predicted_us, whole.predicted_us);
+  EXPECT_GT(split.predicted_us, 0.97 * whole.predicted_us);
   EXPECT_EQ(faster_whole.splits, 1);
   options.forced.splits = 2;
   EXPECT_EQ(choice(4096).splits, 2);
@@ -272,7 +272,7 @@ TEST(Select, NeighboursShareTheLongerOperand) {
   EXPECT_EQ(group(128, 4096), 2);
 }
 
-TEST(Select, SlicesAreNeverEmptyAndNeverShort) {
+TEST(Select, SplitsAreNeverEmptyAndNeverShort) {
   SelectOptions options;
   options.workspace_bytes = 32 << 20;
   for (std::int64_t k = 1; k < 20000; k += 37)
@@ -284,7 +284,7 @@ TEST(Select, SlicesAreNeverEmptyAndNeverShort) {
       const std::int64_t steps = (k + 31) / 32;
       const std::int64_t per_split = (steps + choice.splits - 1) / choice.splits;
       EXPECT_GE(per_split, 4);
-      EXPECT_LT((choice.splits - 1) * per_split, steps) << "the last slice is empty, k " << k;
+      EXPECT_LT((choice.splits - 1) * per_split, steps) << "the last split is empty, k " << k;
       EXPECT_LE(workspace_bytes(problem, config, choice), options.workspace_bytes);
       EXPECT_LE(arrival_count(config, choice), 132u * 4 / 2);
     }
@@ -294,10 +294,10 @@ TEST(Select, VeryLongSumsAreServed) {
   const Problem problem = problem_of(1, 1, (std::int64_t{1} << 33) + 1);
   EXPECT_EQ(reason(problem, direct90), "");
   SelectOptions options;
-  for (const std::size_t slices : {0, 2, 3, 4, 5, 100}) {
-    options.workspace_bytes = slices * 64 * 64 * 4;
+  for (const std::size_t splits : {0, 2, 3, 4, 5, 100}) {
+    options.workspace_bytes = splits * 64 * 64 * 4;
     const Choice choice = select(problem, nominal_h200, kernel_rows, options);
-    // The length of a slice is a 32-bit number.
+    // The length of a split is a 32-bit number.
     EXPECT_TRUE(choice.splits == 1 || problem.k / choice.splits < std::int64_t{1} << 31);
   }
   EXPECT_GT(select(problem, nominal_h200, kernel_rows, options).splits, 4);

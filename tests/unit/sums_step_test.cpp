@@ -26,12 +26,12 @@ SumsLaunch plan_of(const Problem& problem, int sm_limit = 0, std::size_t workspa
   return sums_launch(problem, {nominal_h200, sm_limit, workspace_bytes});
 }
 
-TEST(Sums, SlicesFollowFromTheNumberOfTerms) {
-  EXPECT_EQ(sums::slice_terms(0), 512);
-  EXPECT_EQ(sums::slice_terms(1), 512);
-  EXPECT_EQ(sums::slice_terms(65536), 512);
-  EXPECT_EQ(sums::slice_terms(65537), 1024);
-  EXPECT_EQ(sums::slice_terms(std::int64_t{1} << 40), std::int64_t{1} << 33);
+TEST(Sums, ChunksFollowFromTheNumberOfTerms) {
+  EXPECT_EQ(sums::chunk_terms(0), 512);
+  EXPECT_EQ(sums::chunk_terms(1), 512);
+  EXPECT_EQ(sums::chunk_terms(65536), 512);
+  EXPECT_EQ(sums::chunk_terms(65537), 1024);
+  EXPECT_EQ(sums::chunk_terms(std::int64_t{1} << 40), std::int64_t{1} << 33);
 }
 
 TEST(Sums, NoneIsNoLaunch) {
@@ -46,7 +46,7 @@ TEST(Sums, OfEachMatrix) {
   EXPECT_EQ(plan.params.terms, 200);
   EXPECT_TRUE(plan.params.terms_lie_together);
   EXPECT_EQ(plan.params.units, 2u);
-  EXPECT_EQ(plan.params.slices, 1u);
+  EXPECT_EQ(plan.params.chunks, 1u);
   EXPECT_EQ(plan.grid, 2);
   EXPECT_EQ(plan.workspace_bytes, 0u);
 
@@ -95,21 +95,21 @@ TEST(Sums, AreThoseOfTheTransposedProduct) {
 TEST(Sums, FewUnitsAreShared) {
   const Problem problem = summed(Summed::d, false, 2000, 100, 64, 3);
   const SumsLaunch plan = plan_of(problem);
-  EXPECT_EQ(plan.params.slices, 4u);
+  EXPECT_EQ(plan.params.chunks, 4u);
   EXPECT_EQ(plan.params.parts, 4u);
-  EXPECT_EQ(plan.params.slices_per_part, 1u);
+  EXPECT_EQ(plan.params.chunks_per_part, 1u);
   EXPECT_EQ(plan.grid, 2 * 3 * 4);
   EXPECT_EQ(plan.arrivals, 6u);
   EXPECT_EQ(plan.workspace_bytes, 6u * 4 * 64 * sizeof(float));
-  // Exactly that suffices; with less each CTA takes all slices.
+  // Exactly that suffices; with less each CTA takes all chunks.
   EXPECT_EQ(plan_of(problem, 0, plan.workspace_bytes).params.parts, 4u);
   const SumsLaunch alone = plan_of(problem, 0, plan.workspace_bytes - 1);
   EXPECT_EQ(alone.params.parts, 1u);
-  EXPECT_EQ(alone.params.slices_per_part, 4u);
+  EXPECT_EQ(alone.params.chunks_per_part, 4u);
   EXPECT_EQ(alone.grid, 6);
   EXPECT_EQ(alone.workspace_bytes, 0u);
   EXPECT_EQ(alone.arrivals, 0u);
-  EXPECT_EQ(alone.params.slice, plan.params.slice);
+  EXPECT_EQ(alone.params.chunk, plan.params.chunk);
   // Enough units need no help.
   EXPECT_EQ(plan_of(summed(Summed::d, false, 2000, 64 * 4 * 132, 64)).params.parts, 1u);
   EXPECT_EQ(plan_of(summed(Summed::d, false, 2000, 64 * 4 * 132 - 64, 64)).params.parts, 4u);
@@ -126,7 +126,7 @@ TEST(Sums, OfNothingReadNothing) {
   Problem problem = summed(Summed::a, true, 100, 200, 0, 2);
   problem.is_pointer_array = true;
   const SumsLaunch plan = plan_of(problem);
-  EXPECT_EQ(plan.params.slices, 0u);
+  EXPECT_EQ(plan.params.chunks, 0u);
   EXPECT_EQ(plan.params.parts, 1u);
   EXPECT_FALSE(plan.params.is_pointer_array);
   EXPECT_EQ(plan.grid, 4) << "zeros are written";

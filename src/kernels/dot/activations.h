@@ -14,7 +14,7 @@ namespace bwgemm::dot {
 template <KernelConfig config>
 class Activations {
  public:
-  // `longest`: positions of the longest slice of k. Several slabs are staged one after the other
+  // `longest`: positions of the longest split of k. Several slabs are staged one after the other
   // where it does not fit.
   BWGEMM_DEVICE Activations(const KernelParams& params, std::uint32_t shared, int longest,
                             int classes)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernel for products of at most eight rows: weights stream from memory through registers into
 // mma.sync, activations wait in shared memory. Any alignment, any leading dimension. Persistent
-// over units of (batch, slice of k, tile of n).
+// over units of (batch, split of k, tile of n).
 //
 // Roles (256 threads)   all threads load and multiply; the eight warps share k, or, for a short k,
 //                       each has units of its own
@@ -26,7 +26,7 @@ template <KernelConfig config>
 using Weights =
     std::conditional_t<config.b == Major::k, KMajorWeights<config>, NMajorWeights<config>>;
 
-// Adds the sums of the warps, and of the slices where k is split, and writes D.
+// Adds the sums of the warps, and of the splits where k is split, and writes D.
 template <KernelConfig config>
 BWGEMM_DEVICE void finish(const KernelParams& params, const Scaling& scaling, const Unit& unit,
                           const Weights<config>& weights, std::uint32_t sums, int splits) {
@@ -45,7 +45,7 @@ BWGEMM_DEVICE void finish(const KernelParams& params, const Scaling& scaling, co
       ptx::st_global(tile.partial(unit.split, number), __float_as_uint(sum_of_warps(row, column)));
     });
     if (!tile.is_last()) return;
-    tile.add_slices(sums);
+    tile.add_splits(sums);
   }
   const std::int64_t first_column = weights.first_column(unit);
   tile.for_each([&](int number, int row, int column) {
@@ -81,7 +81,7 @@ BWGEMM_DEVICE void multiply_rows(const KernelParams& params, std::uint32_t share
   for (int stage = 0; stage < Weights<config>::stages; ++stage) weights.load(stage, ahead);
 
   Activations<config> activations(params, shared + Team::number() * team_activation_bytes(config),
-                                  weights.longest_slice(), weights.position_classes());
+                                  weights.longest_split(), weights.position_classes());
   const std::uint32_t activation_row = activations.row_of(lane.group, weights.class_of(lane.warp));
   const int slab_rounds = activations.slab_rounds();
 

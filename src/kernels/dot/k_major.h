@@ -27,7 +27,7 @@ class KMajorWeights {
   struct Position {
     const char* row[2];  // the lane's rows at position 0, plus its place among the quad
     int first,
-        units_end;   // positions that exist: [first, end()); all before it belong to the slice
+        units_end;   // positions that exist: [first, end()); all before it belong to the split
     int tail;        // positions from units_end on that are loaded by elements
     int warp_begin;  // of this round
 
@@ -47,7 +47,7 @@ class KMajorWeights {
   // ---- the order of activations, see Activations ----
   BWGEMM_DEVICE int position_classes() const { return 1; }
   BWGEMM_DEVICE int class_of(int) const { return 0; }
-  BWGEMM_DEVICE int longest_slice() const {
+  BWGEMM_DEVICE int longest_split() const {
     const int whole = k_ + unit_elements - 1;
     return params_.splits == 1 ? whole : params_.k_per_split + unit_elements - 1;
   }

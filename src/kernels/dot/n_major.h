@@ -28,8 +28,8 @@ class NMajorWeights {
     int lines;         // lines of the warp's class from the lane's first one of the round on,
                        // without one that has a tail
     int tail;          // elements of the lane's unit in the line behind those; 0: no such line
-    int slice_lines;   // lines of the class from the warp's first one on
-    int warp_begin;    // number, in class and slice, of the warp's first line of the round
+    int split_lines;   // lines of the class from the warp's first one on
+    int warp_begin;    // number, in class and split, of the warp's first line of the round
   };
 
   struct Sums {
@@ -48,10 +48,10 @@ class NMajorWeights {
   // ---- the order of activations, see Activations ----
   BWGEMM_DEVICE int position_classes() const { return classes_; }
   BWGEMM_DEVICE int class_of(int warp) const { return warp & (classes_ - 1); }
-  BWGEMM_DEVICE int longest_slice() const {
+  BWGEMM_DEVICE int longest_split() const {
     return params_.splits == 1 ? static_cast<int>(params_.k) : params_.k_per_split;
   }
-  // The k of what the round's first warp reads first, and its position in its class and slice.
+  // The k of what the round's first warp reads first, and its position in its class and split.
   BWGEMM_DEVICE int first_k(const Unit& unit, const Position&, int round) const {
     return unit.split * params_.k_per_split + round * config.tile.k;
   }
@@ -74,10 +74,10 @@ class NMajorWeights {
     at.warp_begin = lane_.warp / classes_ * stage_lines;
     const int class_lines = (end - begin - line_class + classes_ - 1) / classes_;
     const int last_line = begin + line_class + (class_lines - 1) * classes_;
-    at.slice_lines = class_lines - at.warp_begin;
+    at.split_lines = class_lines - at.warp_begin;
     const int lane_begin = 4 * lane_.quad;
     const std::int64_t columns_left = params_.n - (n0 - shift + unit_elements * lane_.group);
-    at.lines = columns_left > 0 ? at.slice_lines - lane_begin : 0;
+    at.lines = columns_left > 0 ? at.split_lines - lane_begin : 0;
     const std::int64_t lines_behind = params_.k - 1 - last_line;
     if (columns_left > 0 && lines_behind * params_.b.inner_stride + columns_left < unit_elements) {
       at.tail = static_cast<int>(columns_left);
@@ -92,7 +92,7 @@ class NMajorWeights {
     const int lines = stages * stage_step();
     at.unit += lines * line_bytes_;
     at.lines -= lines;
-    at.slice_lines -= lines;
+    at.split_lines -= lines;
     at.warp_begin += lines;
   }
 
@@ -114,9 +114,9 @@ class NMajorWeights {
   BWGEMM_DEVICE void multiply_stage(int stage, const Position& at, std::uint32_t activations,
                                     Sums& sums) {
     const int skipped = stage * stage_step();
-    if (skipped >= at.slice_lines) return;
+    if (skipped >= at.split_lines) return;
     std::uint32_t(&words)[4][4] = words_[stage];
-    if (at.slice_lines <= skipped + stage_lines) load_tail(skipped, at, words);
+    if (at.split_lines <= skipped + stage_lines) load_tail(skipped, at, words);
     std::uint32_t b[2];
     ptx::ld_shared_v2(activations + 2 * (at.warp_begin + skipped + 4 * lane_.quad), b);
 #pragma unroll

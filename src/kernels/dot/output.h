@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the warps' sums in shared memory to D. Where k is split, each slice's team leaves its sums
-// in global memory and the last to arrive adds all of them: runs of slices in their order, then the
+// From the warps' sums in shared memory to D. Where k is split, each split's team leaves its sums
+// in global memory and the last to arrive adds all of them: runs of splits in their order, then the
 // runs in theirs, so that the result does not depend on who was last. Nobody waits for anybody.
 #pragma once
 
@@ -76,7 +76,7 @@ BWGEMM_DEVICE void write_element(const KernelParams& params, const Scaling& scal
     ptx::st_global_u16(d, pack(type, {value, 0}));
 }
 
-// Slices of k are added in runs of as many as this, in their order, and the runs in theirs.
+// Splits of k are added in runs of as many as this, in their order, and the runs in theirs.
 BWGEMM_DEVICE int log2_runs(int splits, int most) {
   return min(31 - __clz(most), 32 - __clz((splits - 1) / 8));
 }
@@ -124,9 +124,9 @@ class OutputTile {
     return Team<config>::any(last);  // orders the arrival before the reads of every thread
   }
 
-  // The sums of all slices, to `sums` in shared memory by their numbers. As many threads add as
-  // there are runs of eight slices, each a run of one output; then each the runs of one.
-  BWGEMM_DEVICE void add_slices(std::uint32_t sums) const {
+  // The sums of all splits, to `sums` in shared memory by their numbers. As many threads add as
+  // there are runs of eight splits, each a run of one output; then each the runs of one.
+  BWGEMM_DEVICE void add_splits(std::uint32_t sums) const {
     constexpr int log2_columns = std::countr_zero(static_cast<unsigned>(config.tile.n));
     const int log2_outputs = log2_columns + 32 - __clz(static_cast<int>(params_.m) - 1);
     const int log2_runs =
@@ -136,7 +136,7 @@ class OutputTile {
     for (int i = Team<config>::thread(); i < 1 << (log2_outputs + log2_runs);
          i += Team<config>::threads) {
       const int number = i & ((1 << log2_outputs) - 1), first = (i >> log2_outputs) * length;
-      const float sum = sum_of_slices(number, first, min(first + length, params_.splits));
+      const float sum = sum_of_splits(number, first, min(first + length, params_.splits));
       ptx::st_shared(sums + 4 * i, __float_as_uint(sum));
     }
     Team<config>::synchronize();  // orders the stores before the reads of other threads
@@ -152,7 +152,7 @@ class OutputTile {
 
  private:
   // Zero where there is no such output.
-  BWGEMM_DEVICE float sum_of_slices(int number, int first, int end) const {
+  BWGEMM_DEVICE float sum_of_splits(int number, int first, int end) const {
     // Loads in flight. Of vectors there are threads for runs that are no longer.
     constexpr int group = is_of_vectors(config) ? 8 : 24;
     if (number % config.tile.n >= columns_ || number / config.tile.n >= params_.m) end = first;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unit: what a team computes at a time: a tile of columns of D over one slice of k. A team is the
+// Unit: what a team computes at a time: a tile of columns of D over one split of k. A team is the
 // CTA, or each of its warps.
 #pragma once
 
@@ -17,14 +17,14 @@ BWGEMM_DEVICE std::uint32_t tiles_of_all_batches(const KernelParams& params) {
   return static_cast<std::uint32_t>(params.tiles_n) * static_cast<std::uint32_t>(params.batch);
 }
 
-// Tiles of one slice follow each other, so that a CTA rarely meets new activations.
+// Tiles of one split follow each other, so that a CTA rarely meets new activations.
 BWGEMM_DEVICE Unit unit_at(const KernelParams& params, std::uint32_t index, int splits) {
   const auto tiles = static_cast<std::uint32_t>(params.tiles_n);
   if (index < tiles) return {index, 0, 0};  // saves the divisions before the first load
-  const std::uint32_t slice = index / tiles;
-  const std::uint32_t batch = slice / static_cast<std::uint32_t>(splits);
-  return {index - slice * tiles, batch,
-          static_cast<int>(slice - batch * static_cast<std::uint32_t>(splits))};
+  const std::uint32_t split = index / tiles;
+  const std::uint32_t batch = split / static_cast<std::uint32_t>(splits);
+  return {index - split * tiles, batch,
+          static_cast<int>(split - batch * static_cast<std::uint32_t>(splits))};
 }
 
 template <KernelConfig config>

@@ -4,12 +4,12 @@
 // loaded. Short on purpose: for so little data the instructions that a kernel has to fetch are its
 // time.
 //
-// Roles (256 threads)   all load and multiply; thread c adds what warps and slices have of column c
-// Shared memory         sums of each warp; those of the slices of a cluster; their barrier
-// Pipelines             slices of a cluster -> the first   received: bytes of st.async
+// Roles (256 threads)   all load and multiply; thread c adds what warps and splits have of column c
+// Shared memory         sums of each warp; those of the splits of a cluster; their barrier
+// Pipelines             splits of a cluster -> the first   received: bytes of st.async
 // Timeline, per unit    rounds of 8 or 10 loads a thread -> sums of warps -> barrier -> add, send
 // to
-//                       the first slice or leave sums in global memory, or write D
+//                       the first split or leave sums in global memory, or write D
 #pragma once
 
 #include "kernels/dot/output.h"
@@ -19,7 +19,7 @@
 
 namespace bwgemm::dot {
 
-// Columns of D over one slice of k.
+// Columns of D over one split of k.
 template <KernelConfig config>
 struct VectorUnit {
   static constexpr int most_columns = config.tile.n;
@@ -132,7 +132,7 @@ template <KernelConfig config, Dtype type>
 BWGEMM_DEVICE void add_unit(VectorSums<config>& sums, const VectorUnit<config>& unit,
                             Trace& trace) {
   if (unit.is_wide) add_eights<config, type>(sums, unit, trace);
-  const int rest = unit.end % unit_elements;  // of the last slice alone
+  const int rest = unit.end % unit_elements;  // of the last split alone
   if (!unit.is_wide || rest != 0)
     add_elements<config, type>(sums, unit, unit.is_wide ? unit.end - rest : unit.first, trace);
 }
@@ -160,17 +160,17 @@ BWGEMM_DEVICE float sum_of_cta(const VectorSums<config>& sums, std::uint32_t sha
   return all;
 }
 
-// The slices of a cluster: all but the first send their sums to it.
+// The splits of a cluster: all but the first send their sums to it.
 template <KernelConfig config>
-struct SlicesOfCluster {
+struct SplitsOfCluster {
   static constexpr int columns = config.tile.n, sum_bytes = 16;  // of which four are a sum
 
   std::uint32_t shared;
   int count;
 
   BWGEMM_DEVICE Barrier received() const { return {shared + layout(config).received}; }
-  BWGEMM_DEVICE std::uint32_t sum_of(int slice) const {  // and of this thread's column
-    return shared + layout(config).slices + sum_bytes * (slice * columns + threadIdx.x);
+  BWGEMM_DEVICE std::uint32_t sum_of(int split) const {  // and of this thread's column
+    return shared + layout(config).splits + sum_bytes * (split * columns + threadIdx.x);
   }
 
   // By all threads: says to peers that this CTA has begun and can receive.
@@ -182,14 +182,14 @@ struct SlicesOfCluster {
     __syncwarp();
     ptx::barrier_cluster_arrive_relaxed();
   }
-  // By all threads, of which the first have the slice's sums: true in those of the first slice,
+  // By all threads, of which the first have the split's sums: true in those of the first split,
   // which then have the sums of all: runs of them as OutputTile adds them, and so to the same bits.
-  BWGEMM_DEVICE bool add(int slice, float& sum) const {
+  BWGEMM_DEVICE bool add(int split, float& sum) const {
     __syncwarp();                 // which the aligned barrier needs
     ptx::barrier_cluster_wait();  // every peer has begun
     if (threadIdx.x >= columns) return false;
-    if (slice > 0) {
-      ptx::st_async_v4_f32(ptx::mapa(sum_of(slice), 0), ptx::mapa(received().address, 0), sum, 0, 0,
+    if (split > 0) {
+      ptx::st_async_v4_f32(ptx::mapa(sum_of(split), 0), ptx::mapa(received().address, 0), sum, 0, 0,
                            0);
       return false;
     }
@@ -216,9 +216,9 @@ struct SlicesOfCluster {
 template <KernelConfig config>
 BWGEMM_DEVICE void multiply_vectors(const KernelParams& params, std::uint32_t shared) {
   Trace trace(params, TraceRole::team, 0, threadIdx.x == 0);
-  const SlicesOfCluster<config> slices{shared, params.splits};
+  const SplitsOfCluster<config> splits{shared, params.splits};
   const bool in_cluster = params.sums_in_cluster;
-  if (in_cluster) slices.begin();
+  if (in_cluster) splits.begin();
   ptx::griddepcontrol_wait();  // what grids before this one wrote before anything is read
   const Scaling scaling = load_scaling(params);
   // Without a product nothing is loaded, and the sums are zero.
@@ -250,13 +250,13 @@ BWGEMM_DEVICE void multiply_vectors(const KernelParams& params, std::uint32_t sh
     float sum = sum_of_cta<config>(sums, sums_at);
     bool has_all = true;
     if (in_cluster) {
-      has_all = slices.add(unit.split, sum);
+      has_all = splits.add(unit.split, sum);
     } else if (splits > 1) {
       const OutputTile<config> tile(params, unit, vectors.columns);
       if (column < vectors.columns)
         ptx::st_global(tile.partial(unit.split, column), __float_as_uint(sum));
       if (!tile.is_last()) continue;
-      tile.add_slices(sums_at);
+      tile.add_splits(sums_at);
       if (column < vectors.columns) sum = __uint_as_float(ptx::ld_shared(sums_at + 4 * column));
     }
     trace(TraceEvent::epilogue);

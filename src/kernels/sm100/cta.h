@@ -131,18 +131,18 @@ struct Cta {
               .outer = 0,
               .inner_extent = rows,
               .outer_extent = tile_n,
-              .slice_inner = swizzle_row_bytes / size_bytes(d_type),
-              .slice_outer = tile_n};
+              .box_inner = swizzle_row_bytes / size_bytes(d_type),
+              .box_outer = tile_n};
     else
       return {.inner_is_m = false,
               .tile_inner = d_tile_n,
               .tile_outer = cluster_size * rows,
               .inner = 0,
               .outer = first_row,
-              .inner_extent = sliced_columns(d_tile_n),
+              .inner_extent = boxed_columns(d_tile_n),
               .outer_extent = rows,
-              .slice_inner = staging_columns(d_tile_n, size_bytes(d_type)),
-              .slice_outer = cta_rows};
+              .box_inner = staging_columns(d_tile_n, size_bytes(d_type)),
+              .box_outer = cta_rows};
   }
 };
 

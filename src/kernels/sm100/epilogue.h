@@ -6,7 +6,7 @@
 #include "kernels/sm100/columns.h"
 #include "kernels/sm100/fused.h"
 #include "kernels/sm100/scatter.h"
-#include "kernels/sm100/slices.h"
+#include "kernels/sm100/boxes.h"
 #include "kernels/trace.h"
 
 namespace bwgemm::sm100 {
@@ -20,7 +20,7 @@ BWGEMM_DEVICE void run_epilogue(const KernelParams& params, const Cta<config>& c
   for (Walk<config, true> walk(params, cta); walk.valid(); walk.advance()) {
     trace(TraceEvent::tile, walk.number(params));
     const bool has_sums = sums.begin(params, walk, trace);
-    if (walk.is_sliced(params)) writer.announce(has_sums);
+    if (walk.is_split(params)) writer.announce(has_sums);
     if (has_sums) writer.write_tile(walk.at(params), sums);
   }
 }

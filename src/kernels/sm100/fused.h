@@ -50,11 +50,11 @@ class FusedWriter {
 
   BWGEMM_DEVICE void write_tile(const TileIndex& tile, Sums<config>& sums) {
     if constexpr (config.swaps_ab) {
-      const int own_slice = static_cast<int>(Sums<config>::quarter()) * bytes() / swizzle_row_bytes;
+      const int own_box = static_cast<int>(Sums<config>::quarter()) * bytes() / swizzle_row_bytes;
 #pragma unroll 1
-      for (int slice = 0; slice < cta_rows * bytes() / swizzle_row_bytes; ++slice) {
+      for (int box = 0; box < cta_rows * bytes() / swizzle_row_bytes; ++box) {
         const std::uint32_t buffer = staged_.receive();
-        if (slice == own_slice)
+        if (box == own_box)
           for_all_columns(tile, 0, [&](const Piece& piece) {
             write_lines(buffer + piece.column * swizzle_row_bytes, piece, sums);
           });
@@ -65,7 +65,7 @@ class FusedWriter {
       for (int row_block = 0; row_block < row_blocks(config); ++row_block)
         for_all_columns(tile, row_block, [&](const Piece& piece) {
           if constexpr (stores_rows_by_tma(config))
-            write_slice(piece, sums);
+            write_box(piece, sums);
           else
             write_elements(piece, sums);
         });
@@ -188,15 +188,15 @@ class FusedWriter {
     fused(at).store(params_.d, is_f32(), x);
   }
 
-  // The thread's row of a slice is a line of the buffer. What is no whole slice is stored by
+  // The thread's row of a box is a line of the buffer. What is no whole box is stored by
   // elements; then no C is staged.
-  BWGEMM_DEVICE void write_slice(const Piece& piece, Sums<config>& sums) {
-    const bool is_rest = may_leave_rest(config) && piece.column >= sliced_columns(cta_.d_tile_n);
-    const int slice_columns = staging_columns(cta_.d_tile_n, bytes());
-    const int in_slice = piece.column % slice_columns, line_bytes = slice_columns * bytes();
+  BWGEMM_DEVICE void write_box(const Piece& piece, Sums<config>& sums) {
+    const bool is_rest = may_leave_rest(config) && piece.column >= boxed_columns(cta_.d_tile_n);
+    const int box_columns = staging_columns(cta_.d_tile_n, bytes());
+    const int in_box = piece.column % box_columns, line_bytes = box_columns * bytes();
     const std::uint32_t line = is_rest ? 0 : staged_.receive() + Sums<config>::row() * line_bytes;
     auto unit = [&](int index) {
-      return swizzled(line + in_slice * bytes() + 16 * index, line_bytes);
+      return swizzled(line + in_box * bytes() + 16 * index, line_bytes);
     };
     const auto read_c = [&](Values& c) {
       std::uint32_t words[4];
@@ -234,7 +234,7 @@ class FusedWriter {
         ptx::st_shared_v4(unit(i), word(x[4 * i]), word(x[4 * i + 1]), word(x[4 * i + 2]),
                           word(x[4 * i + 3]));
     }
-    if (in_slice + patch_columns == slice_columns) staged_.hand_over();
+    if (in_box + patch_columns == box_columns) staged_.hand_over();
   }
   BWGEMM_DEVICE std::uint32_t word(const Pair& values) const {
     return pack(params_.d_type, values);

@@ -20,14 +20,14 @@
 //   staging (2)         output -> epilogue      1 (+ TMA bytes of C)     1 lane of every warp: 4
 //   responses (3)       scheduler.h
 // Timeline, per tile    producer  k: wait empty -> expect bytes at the leader -> TMA a, b
-//   (or slice of its    mma       wait accumulator empty; k: wait full -> mma x 4 -> commit empty;
+//   (or split of its    mma       wait accumulator empty; k: wait full -> mma x 4 -> commit empty;
 //   k)                            commit accumulator full
-//                       epilogue  wait accumulator full; slice of k: leave sums -> last to arrive
-//                                 goes on; per slice: load sums (at the last of a block of rows:
+//                       epilogue  wait accumulator full; split of k: leave sums -> last to arrive
+//                                 goes on; per box: load sums (at the last of a block of rows:
 //                                 release it) -> wait staging full -> combine -> write -> arrive
-//                       output    per slice: offer buffer (load C) ... wait written -> TMA store
+//                       output    per box: offer buffer (load C) ... wait written -> TMA store
 // With two accumulators the epilogue of a tile overlaps the main loop of the next. With one the
-// last slices of a block of rows are loaded before the first of them is staged (slices.h), and the
+// last boxes of a block of rows are loaded before the first of them is staged (boxes.h), and the
 // next main loop begins with the block that is released first (mma.h).
 #pragma once
 
@@ -117,7 +117,7 @@ BWGEMM_DEVICE std::uint32_t set_up(const KernelParams& params, const Cta<config>
   return ptx::ld_shared(cta.tensor_memory_slot());
 }
 
-// Tile by tile where the next one is not known or may be another CTA's: of each slice of k the
+// Tile by tile where the next one is not known or may be another CTA's: of each split of k the
 // epilogue says first whether it has the tile's sums. C is loaded and D stored only then, so that
 // nobody reads C when another CTA stores D over it.
 template <KernelConfig config>
@@ -131,7 +131,7 @@ BWGEMM_DEVICE void run_output(const KernelParams& params, const Cta<config>& cta
     walk.advance_behind(whole);
   }
   for (; walk.valid(); walk.advance())
-    if (!walk.is_sliced(params) || output.read_message(cta.has_sums()) != 0)
+    if (!walk.is_split(params) || output.read_message(cta.has_sums()) != 0)
       output.store(params, AloneTile(walk.at(params)));
   output.finish();
 }

@@ -45,13 +45,13 @@ constexpr int columns_at_once(const KernelConfig& config) {
   return config.swaps_ab ? 16 : 32;
 }
 
-// How many columns of D that a tile makes are stored in whole slices. What may be left is one step,
+// How many columns of D that a tile makes are stored in whole boxes. What may be left is one step,
 // which threads store themselves.
-constexpr int sliced_columns(int d_columns) {
+constexpr int boxed_columns(int d_columns) {
   return d_columns / 32 * 32;
 }
 constexpr bool leaves_rest(const KernelConfig& config, int d_columns) {
-  return !config.swaps_ab && sliced_columns(d_columns) != d_columns;
+  return !config.swaps_ab && boxed_columns(d_columns) != d_columns;
 }
 constexpr bool may_leave_rest(const KernelConfig& config) {
   return stores_rows_by_tma(config) && config.choices.accumulators > 1;
@@ -219,7 +219,7 @@ constexpr const char* invalid_because(const KernelConfig& config, int tile_n, Ma
                ? "stores by elements: a tile must make a multiple of 32 columns of D: threads store as many "
                  "at a time"
                : "with one accumulator a tile must make a multiple of 32 columns of D: registers "
-                 "hold whole slices of it";
+                 "hold whole boxes of it";
   return b_invalid_because(config, tile_n, b, has_gate);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The consumer role of the cooperative kernel: a warpgroup that multiplies its 64 or 128 rows of
-// each tile into registers, sums slices of k (sm90/split.h) and hands the sums to the epilogue
-// (sm90/slices.h, register_stores.h, scatter.h).
+// each tile into registers, sums splits of k (sm90/split.h) and hands the sums to the epilogue
+// (sm90/boxes.h, register_stores.h, scatter.h).
 #pragma once
 
 #include "kernels/epilogue.h"
@@ -13,7 +13,7 @@
 #include "kernels/sm90/register_epilogue.h"
 #include "kernels/sm90/register_stores.h"
 #include "kernels/sm90/scatter.h"
-#include "kernels/sm90/slices.h"
+#include "kernels/sm90/boxes.h"
 #include "kernels/sm90/split.h"
 #include "kernels/tiles.h"
 #include "kernels/trace.h"
@@ -141,7 +141,7 @@ BWGEMM_DEVICE void clear(Accumulators<config>& accumulators) {
 
 template <KernelConfig config>
 struct TileWriterOf {
-  using type = SliceWriter<config>;
+  using type = BoxWriter<config>;
 };
 template <KernelConfig config>
 requires(config.store == Store::elements) struct TileWriterOf<config> {
@@ -189,7 +189,7 @@ class PingPong {
 template <KernelConfig config>
 BWGEMM_DEVICE void run_consumer(const Params<config>& params, const Cta<config>& cta, int warpgroup,
                                 const Scaling& scaling, int k_blocks) {
-  // Written by the first wgmma of each slice of k, or cleared where it has no blocks.
+  // Written by the first wgmma of each split of k, or cleared where it has no blocks.
   Accumulators<config> accumulators = {};
   Trace trace(params, TraceRole::consumer, warpgroup, threadIdx.x % 128 == 0);
   OperandReader<config> operands(cta, warpgroup);
@@ -198,8 +198,8 @@ BWGEMM_DEVICE void run_consumer(const Params<config>& params, const Cta<config>&
   PingPong<config> ping_pong(warpgroup, k_blocks, operands);
   for (Tiles tiles = cta.tiles(params, warpgroup); tiles.valid(); tiles.advance()) {
     trace(TraceEvent::tile, tiles.number(params));
-    const bool is_sliced = cta.is_sliced(params, tiles);
-    const KSlice slice = k_slice(params, tiles, is_sliced, k_blocks);
+    const bool is_split = cta.is_split(params, tiles);
+    const KSplit split = k_split(params, tiles, is_split, k_blocks);
     const auto prefetch = [&] {
       if constexpr (config.store != Store::elements)
         if (params.fused.has(operation::reads_vectors)) {
@@ -212,7 +212,7 @@ BWGEMM_DEVICE void run_consumer(const Params<config>& params, const Cta<config>&
     // A ping-pong consumer prefetches when its own products are under way: before, the other
     // warpgroup waits for them.
     if constexpr (!config.ping_pong) prefetch();
-    if (slice.first == slice.end) clear<config>(accumulators);
+    if (split.first == split.end) clear<config>(accumulators);
     if constexpr (config.ping_pong) trace(TraceEvent::wait_turn);
     ping_pong.wait();
     const auto met_all = [&] {
@@ -220,7 +220,7 @@ BWGEMM_DEVICE void run_consumer(const Params<config>& params, const Cta<config>&
       if constexpr (config.ping_pong) prefetch();
     };
     // wgmma says its type, so there is a main loop for each.
-    const int blocks = slice.end - slice.first;
+    const int blocks = split.end - split.first;
     if (params.input_type == Dtype::bf16)
       operands.template multiply_tile<Dtype::bf16>(accumulators, blocks, trace, met_all);
     else
@@ -228,15 +228,15 @@ BWGEMM_DEVICE void run_consumer(const Params<config>& params, const Cta<config>&
     ping_pong.pass(operands);
     trace(TraceEvent::epilogue);
     const bool has_sums =
-        !is_sliced ||
-        (cta.has_cluster_of_slices(params)
+        !is_split ||
+        (cta.has_cluster_of_splits(params)
              ? ClusterSums<config>(params, cta, warpgroup).sum(tiles.split(params), accumulators)
              : partials.sum(params, tiles, accumulators));
     if constexpr (config.store == Store::elements) {
       if (has_sums) writer.write_tile(accumulators, cta, tiles.at(params));
     } else {
       const bool has_output_role = !cta.stores_from_registers(params);
-      if (is_sliced && has_output_role) writer.announce(has_sums);
+      if (is_split && has_output_role) writer.announce(has_sums);
       if (!has_sums) continue;
       Scaling left = scaling;
       const std::uint32_t operations = operations_of(params);

@@ -60,10 +60,10 @@ struct Cta {
     return (tile.n * config.cluster.n + cluster_n()) * config.tile.n;
   }
 
-  // Whether the walk stands at a slice of k. Ping-pong kernels have none: all their tiles must take
+  // Whether the walk stands at a split of k. Ping-pong kernels have none: all their tiles must take
   // equally many slots.
-  BWGEMM_DEVICE static bool is_sliced(const KernelParams& params, const Tiles& tiles) {
-    return !config.ping_pong && tiles.is_sliced(params);
+  BWGEMM_DEVICE static bool is_split(const KernelParams& params, const Tiles& tiles) {
+    return !config.ping_pong && tiles.is_split(params);
   }
   // What a consumer warpgroup works on: tiles, and its first row of each.
   BWGEMM_DEVICE static Tiles tiles(const KernelParams& params, int warpgroup) {
@@ -72,11 +72,11 @@ struct Cta {
   }
   BWGEMM_DEVICE static Tiles all_tiles(const KernelParams& params) {
     Tiles all(params, cluster_size);
-    if (has_cluster_of_slices(params)) all.go_to_slice(ptx::clusterid_x(), ptx::cluster_ctarank());
+    if (has_cluster_of_splits(params)) all.go_to_split(ptx::clusterid_x(), ptx::cluster_ctarank());
     return all;
   }
-  // Whether this launch's clusters are the slices of a tile.
-  BWGEMM_DEVICE static bool has_cluster_of_slices(const KernelParams& params) {
+  // Whether this launch's clusters are the splits of a tile.
+  BWGEMM_DEVICE static bool has_cluster_of_splits(const KernelParams& params) {
     return can_sum_in_cluster(config) && params.sums_in_cluster;
   }
   BWGEMM_DEVICE static bool stores_from_registers(const KernelParams& params) {
@@ -117,7 +117,7 @@ struct Cta {
     return shared + offsets.staging_messages + 4 * warpgroup * staging_depth(config);
   }
 
-  // A cluster of slices: the first one has read its operands, and the sums of the others, a slice
+  // A cluster of splits: the first one has read its operands, and the sums of the others, a split
   // behind the other where these lay, have arrived.
   BWGEMM_DEVICE Barrier may_send() const { return {shared + offsets.may_send}; }
   BWGEMM_DEVICE Barrier received(int warpgroup) const {
@@ -129,7 +129,7 @@ struct Cta {
     const int per_line = has_gate ? 2 : 1;
     const int rows = cluster_m() * config.tile.m + first_row(warpgroup);
     const int columns = cluster_n() * config.tile.n;
-    const int slice_inner = staging_line_bytes(config) / size_bytes(d_type);
+    const int box_inner = staging_line_bytes(config) / size_bytes(d_type);
     constexpr int tile_m = config.cluster.m * config.tile.m;
     constexpr int tile_n = config.cluster.n * config.tile.n;
     if constexpr (config.swaps_ab)
@@ -140,8 +140,8 @@ struct Cta {
               .outer = columns,
               .inner_extent = warpgroup_rows(config) / per_line,
               .outer_extent = config.tile.n,
-              .slice_inner = has_gate ? gated_slice_rows : slice_inner,
-              .slice_outer = staging_lines(config)};
+              .box_inner = has_gate ? gated_box_rows : box_inner,
+              .box_outer = staging_lines(config)};
     else
       return {.inner_is_m = false,
               .tile_inner = tile_n / per_line,
@@ -150,8 +150,8 @@ struct Cta {
               .outer = rows,
               .inner_extent = config.tile.n / per_line,
               .outer_extent = warpgroup_rows(config),
-              .slice_inner = slice_inner,
-              .slice_outer = staging_lines(config)};
+              .box_inner = box_inner,
+              .box_outer = staging_lines(config)};
   }
 };
 

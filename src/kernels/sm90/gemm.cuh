@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cooperative persistent GEMM for sm_90a: a TMA ring feeds one to three consumer warpgroups that
 // share one output tile; output leaves through staging buffers, or from registers. This file owns
-// roles, start and end; roles: producer.h, consumer.h with split.h, cluster_sums.h, slices.h and
+// roles, start and end; roles: producer.h, consumer.h with split.h, cluster_sums.h, boxes.h and
 // register_stores.h, and kernels/output.h.
 //
 // Roles                warp 0: producer (one lane issues) | warps 1 to 3: output of consumer 0 to 2
@@ -13,14 +13,14 @@
 //   staging            output   -> consumer    1 (+ TMA bytes of C)     1 lane of each warp: 4
 //     (staging_depth() per consumer)
 // Timeline, per tile   producer  k: wait empty, after the first round -> expect bytes -> TMA a, b
-//   (or slice of its   consumer  k: wait full -> wgmma x 4 -> commit -> wait for k-1 -> release k-1
+//   (or split of its   consumer  k: wait full -> wgmma x 4 -> commit -> wait for k-1 -> release k-1
 //   k)                           wait for all -> release the last: the producer runs ahead
 //                                with splits: leave sums -> last to arrive reads all -> tell output
-//                                slices: wait staging full -> combine -> write -> fence -> arrive
-//                      output    slices: offer buffer (load C) ... wait written -> TMA store
+//                                boxes: wait staging full -> combine -> write -> fence -> arrive
+//                      output    boxes: offer buffer (load C) ... wait written -> TMA store
 //
-// Where slices do not divide a line of the tile, its last one begins inside the one before it and
-// stores the same there again, once that has been written (overlaps_slices()).
+// Where boxes do not divide a line of the tile, its last one begins inside the one before it and
+// stores the same there again, once that has been written (overlaps_boxes()).
 //
 // ping_pong: both consumers have tiles of their own, every second of the CTA's. One multiplies
 // while the other stores: barriers 1 and 2 pass the tensor cores on. A slot is one consumer's.
@@ -45,7 +45,7 @@
 namespace bwgemm::sm90 {
 
 inline constexpr int producer_warp = 0, barrier_warp = 1, prefetching_warp = 2;
-inline constexpr int ring_barrier = 4;  // 1 to 3 are those of turns, or of sums of slices
+inline constexpr int ring_barrier = 4;  // 1 to 3 are those of turns, or of sums of splits
 
 // All barriers, by one lane: each takes 11 clocks, and three times as many where two warps make
 // them at once.
@@ -54,16 +54,16 @@ BWGEMM_DEVICE void init_barriers(const KernelParams& params, const Cta<config>& 
   if (ptx::elect_sync()) {
     cta.operands().init(config.stages, 1, cta.empty_arrivals);
     cta.all_staging().init(cta.all_staging_buffers, 1, warps_per_warpgroup);
-    if (cta.has_cluster_of_slices(params)) ClusterSums<config>::init(cta);
+    if (cta.has_cluster_of_splits(params)) ClusterSums<config>::init(cta);
     ptx::fence_mbarrier_init();  // before uses by TMA and, with the cluster barrier, by peers
   }
   __syncwarp();  // the elected lane back with its warp, which aligned instructions need
 }
 
-// Peers of slices wait for each other when they need each other, or before they exit.
+// Peers of splits wait for each other when they need each other, or before they exit.
 template <KernelConfig config>
-BWGEMM_DEVICE void arrive_as_slice(const KernelParams& params, const Cta<config>& cta) {
-  if (cta.has_cluster_of_slices(params)) ptx::barrier_cluster_arrive_relaxed();
+BWGEMM_DEVICE void arrive_as_split(const KernelParams& params, const Cta<config>& cta) {
+  if (cta.has_cluster_of_splits(params)) ptx::barrier_cluster_arrive_relaxed();
 }
 
 // All but the producer's warp: leaves barriers initialised for every thread that goes on, and for
@@ -80,7 +80,7 @@ BWGEMM_DEVICE void set_up(const KernelParams& params, const Cta<config>& cta, in
     }
     __syncwarp();
   }
-  arrive_as_slice(params, cta);
+  arrive_as_split(params, cta);
   ptx::barrier_sync(0, threads(config) - 32);
   if constexpr (cta.cluster_size > 1) ptx::barrier_cluster_wait();  // at once
 }
@@ -92,7 +92,7 @@ BWGEMM_DEVICE void run_producer_warp(const KernelParams& params, const Cta<confi
   if constexpr (cta.cluster_size > 1) ptx::barrier_cluster_arrive_relaxed();
   ptx::griddepcontrol_wait();  // what grids before this one wrote before anything is read
   run_producer(params, cta, k_blocks_to_run(params, load_scalar(params.alpha)), [&] {
-    arrive_as_slice(params, cta);  // a branch: earlier, one line of parameters waits for another
+    arrive_as_split(params, cta);  // a branch: earlier, one line of parameters waits for another
     ptx::barrier_sync(ring_barrier, 2 * 32);
     if constexpr (cta.cluster_size > 1) ptx::barrier_cluster_wait();  // for peers' barriers
   });
@@ -118,16 +118,16 @@ requires(config.load == Load::tma_shifted) BWGEMM_DEVICE
   ptx::barrier_sync(0, threads(config));
 }
 
-// Where k is split, the consumer says of each slice of k first whether it has the tile's sums. C is
+// Where k is split, the consumer says of each split of k first whether it has the tile's sums. C is
 // loaded and D stored only then, so that nobody reads C when another CTA stores D over it.
 template <KernelConfig config, class Role>
 BWGEMM_DEVICE void store_tiles(const KernelParams& params, const Cta<config>& cta, int warpgroup,
                                Role output) {
   Tiles tiles = cta.tiles(params, warpgroup);
   while (tiles.valid()) {
-    const bool is_sliced = cta.is_sliced(params, tiles);
-    const Tiles next = is_sliced ? tiles.alone() : tiles.whole_ones(params);
-    if (!is_sliced || output.read_message(cta.has_sums(warpgroup)) != 0) output.store(params, next);
+    const bool is_split = cta.is_split(params, tiles);
+    const Tiles next = is_split ? tiles.alone() : tiles.whole_ones(params);
+    if (!is_split || output.read_message(cta.has_sums(warpgroup)) != 0) output.store(params, next);
     tiles.advance_behind(next);
   }
   output.finish();
@@ -147,7 +147,7 @@ BWGEMM_DEVICE void run_output(const KernelParams& params, const Cta<config>& cta
   if (!ptx::elect_sync()) return;
   const bool has_gate = can_gate(config) && params.fused.has(operation::gate);
   const bool reads_c = beta_of<config>(params) != 0 && !params.fused.has(operation::loads_c);
-  using Role = OutputRole<3, overlaps_slices(config)>;
+  using Role = OutputRole<3, overlaps_boxes(config)>;
   store_tiles(params, cta, warpgroup, Role(params, staging, window(has_gate), reads_c, warpgroup));
 }
 
@@ -155,7 +155,7 @@ BWGEMM_DEVICE void run_output(const KernelParams& params, const Cta<config>& cta
 // and its wait is all that the cluster's barrier promises.
 template <KernelConfig config>
 BWGEMM_DEVICE void leave(const KernelParams& params, const Cta<config>& cta) {
-  if (!cta.has_cluster_of_slices(params)) return;
+  if (!cta.has_cluster_of_splits(params)) return;
   __syncwarp();  // single lanes back with their warps, which the aligned barrier needs
   ptx::barrier_cluster_wait();
 }

@@ -225,14 +225,14 @@ BWGEMM_DEVICE void run_producer(const KernelParams& params, const Cta<config>& c
        static_cast<std::uint16_t>(b_tile.sharer_mask() << cta.cluster_n() * config.cluster.m), 0});
   Slots<config> slots(cta);
   Tiles tiles = cta.all_tiles(params);
-  KSlice slice{};
+  KSplit split{};
   std::uint32_t bytes = 0;
   const auto begin_tile = [&] {
     const TileIndex tile = tiles.at(params);
     a.begin_tile(cta.row(tile), tile.batch * params.a_batch_step);
     b.begin_tile(cta.column(tile), tile.batch * params.b_batch_step);
     bytes = computed_here(a.bytes() + b.bytes());
-    slice = k_slice(params, tiles, cta.is_sliced(params, tiles), k_blocks);
+    split = k_split(params, tiles, cta.is_split(params, tiles), k_blocks);
   };
   if (tiles.valid()) begin_tile();
   await_ring();
@@ -252,10 +252,10 @@ BWGEMM_DEVICE void run_producer(const KernelParams& params, const Cta<config>& c
       __syncwarp();  // the elected lane back with its warp
       slots.advance();
     };
-    int block = slice.first;
+    int block = split.first;
 #pragma unroll 1
-    for (; block < slice.end && fresh_slots > 0; ++block, --fresh_slots) load_block(block);
-    for (; block < slice.end; ++block) {
+    for (; block < split.end && fresh_slots > 0; ++block, --fresh_slots) load_block(block);
+    for (; block < split.end; ++block) {
       // The consumers' reads of the slot's last contents, in every CTA that this CTA's loads and
       // its own expectation concern, before the loads overwrite them.
       trace(TraceEvent::wait_empty, block);

@@ -60,7 +60,7 @@ class ResidueLoads {
   // `only_loads`: nothing is to be moved, so the role stands where its loads do.
   BWGEMM_DEVICE void issue(const ResidueParams& params, const Cta<config>& cta, Trace& trace,
                            bool only_loads = false) {
-    if (only_loads && blocks_.starts_slice()) trace(TraceEvent::tile, blocks_.tile(params));
+    if (only_loads && blocks_.starts_split()) trace(TraceEvent::tile, blocks_.tile(params));
     trace(TraceEvent::wait_empty, blocks_.block());
     // The consumers' reads of the slot's last contents before the loads overwrite them. The moves
     // in it came before those.
@@ -104,7 +104,7 @@ class ResidueMoves {
   BWGEMM_DEVICE bool valid() const { return blocks_.valid(); }
 
   BWGEMM_DEVICE void move(const ResidueParams& params, const Cta<config>& cta, Trace& trace) {
-    if (blocks_.starts_slice()) trace(TraceEvent::tile, blocks_.tile(params));
+    if (blocks_.starts_split()) trace(TraceEvent::tile, blocks_.tile(params));
     trace(TraceEvent::wait_landed, blocks_.block());
     // TMA's writes of the slot before the reads and writes of this thread.
     Barrier{cta.landed(at_.stage)}.wait(at_.phase);
@@ -123,8 +123,8 @@ class ResidueMoves {
   // What the next block's lines need from global memory; it arrives while its loads do.
   BWGEMM_DEVICE void fetch() {
     if (!blocks_.valid()) return;
-    a_.fetch(blocks_.row(), blocks_.block(), blocks_.batch(), blocks_.starts_slice());
-    b_.fetch(blocks_.column(), blocks_.block(), blocks_.batch(), blocks_.starts_slice());
+    a_.fetch(blocks_.row(), blocks_.block(), blocks_.batch(), blocks_.starts_split());
+    b_.fetch(blocks_.column(), blocks_.block(), blocks_.batch(), blocks_.starts_split());
   }
 
   Blocks<config> blocks_;

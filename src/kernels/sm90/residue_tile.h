@@ -89,7 +89,7 @@ class ResidueTile<Major::k, extent> {
     }
   }
 
-  // Before the first block of a slice of k.
+  // Before the first block of a split of k.
   BWGEMM_DEVICE void fetch(int mn, int block, int batch, bool starts) {
     if (!starts) return;
 #pragma unroll

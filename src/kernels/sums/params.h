@@ -3,9 +3,9 @@
 // what the host must know to launch them. They are no rows of kernels/rows.h: nothing chooses among
 // them, there is one for each architecture.
 //
-// The order of the additions follows from the number of terms alone. Terms are cut into slices; in
-// a slice, terms whose numbers are equal modulo `block` are added one after the other, and those
-// `block` sums as a binary tree of neighbours; then the slices one after the other, from zero.
+// The order of the additions follows from the number of terms alone. Terms are cut into chunks; in
+// a chunk, terms whose numbers are equal modulo `block` are added one after the other, and those
+// `block` sums as a binary tree of neighbours; then the chunks one after the other, from zero.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +20,14 @@ namespace sums {
 inline constexpr int threads = 256;
 inline constexpr int block = 256;        // terms that a CTA takes at once
 inline constexpr int unit_outputs = 64;  // sums of one CTA
-inline constexpr std::int64_t least_slice = 512;
-inline constexpr std::int64_t most_slices = 128;  // longer slices from there on
+inline constexpr std::int64_t least_chunk = 512;
+inline constexpr std::int64_t most_chunks = 128;  // longer chunks from there on
 
 // A power of two.
-constexpr std::int64_t slice_terms(std::int64_t terms) {
-  std::int64_t slice = least_slice;
-  while (terms > most_slices * slice) slice *= 2;
-  return slice;
+constexpr std::int64_t chunk_terms(std::int64_t terms) {
+  std::int64_t chunk = least_chunk;
+  while (terms > most_chunks * chunk) chunk *= 2;
+  return chunk;
 }
 
 constexpr KernelName kernel_name(Arch arch) {
@@ -40,14 +40,14 @@ constexpr KernelName kernel_name(Arch arch) {
 struct SumsParams {
   const void* matrix;       // of batch 0, or a device array of pointers, one for each batch
   void* to;                 // of batch 0
-  float* partials;          // a unit of sums for each slice of each unit; parts > 1 only
+  float* partials;          // a unit of sums for each chunk of each unit; parts > 1 only
   std::uint32_t* arrivals;  // for each unit, zero before and after the launch; parts > 1 only
   std::int64_t ld, batch_stride, to_batch_stride;  // elements
   std::int64_t outputs, terms;
-  std::int64_t slice;             // terms of each slice but the last
-  std::uint32_t slices;           // 0: no terms
-  std::uint32_t parts;            // CTAs that share the slices of a unit
-  std::uint32_t slices_per_part;  // 1 if there are several parts
+  std::int64_t chunk;             // terms of each chunk but the last
+  std::uint32_t chunks;           // 0: no terms
+  std::uint32_t parts;            // CTAs that share the chunks of a unit
+  std::uint32_t chunks_per_part;  // 1 if there are several parts
   std::uint32_t units, batch;     // units of one batch
   bool terms_lie_together;        // else outputs do
   bool is_pointer_array;

@@ -5,7 +5,7 @@
 //
 // Roles (256 threads)   each adds 8 x 8 elements at a time to as many sums: 8 outputs of 8 terms
 // Shared memory         32 sums for each of 64 outputs
-// Timeline, per slice   loads and additions; sums to shared memory, barrier, 64 threads add them,
+// Timeline, per chunk   loads and additions; sums to shared memory, barrier, 64 threads add them,
 //                       barrier
 //           per unit    where parts share it: sums out, arrive, all but the last CTA go on; write
 #pragma once
@@ -154,11 +154,11 @@ class Reader {
     in_units_ = (reinterpret_cast<std::int64_t>(data_) | line_bytes_) % unit_bytes == 0;
   }
 
-  // The sums of this thread's terms of the slice.
-  BWGEMM_DEVICE void add_slice(std::uint32_t unit, std::uint32_t slice, Sums& sums) const {
-    const std::int64_t end = min(params_.terms, (slice + std::int64_t{1}) * params_.slice);
+  // The sums of this thread's terms of the chunk.
+  BWGEMM_DEVICE void add_chunk(std::uint32_t unit, std::uint32_t chunk, Sums& sums) const {
+    const std::int64_t end = min(params_.terms, (chunk + std::int64_t{1}) * params_.chunk);
     const std::int64_t output = std::int64_t{unit} * unit_outputs + place_.output;
-    std::int64_t term = slice * params_.slice + octet * place_.group;
+    std::int64_t term = chunk * params_.chunk + octet * place_.group;
     const int outputs = clipped(params_.outputs - output);
     const bool along = params_.terms_lie_together;
     const int bytes = size_bytes(params_.type);
@@ -217,10 +217,10 @@ BWGEMM_DEVICE float sum_of_groups(std::uint32_t shared, int output) {
   return tree(sum);
 }
 
-// Where the slices' sums of an output meet. `unit` counts through the batches.
-BWGEMM_DEVICE float* partial(const SumsParams& params, std::uint32_t unit, std::uint32_t slice,
+// Where the chunks' sums of an output meet. `unit` counts through the batches.
+BWGEMM_DEVICE float* partial(const SumsParams& params, std::uint32_t unit, std::uint32_t chunk,
                              int output) {
-  const std::int64_t unit_of_all = std::int64_t{slice} * (params.units * params.batch) + unit;
+  const std::int64_t unit_of_all = std::int64_t{chunk} * (params.units * params.batch) + unit;
   return params.partials + unit_of_all * unit_outputs + output;
 }
 
@@ -236,16 +236,16 @@ BWGEMM_DEVICE bool is_last(const SumsParams& params, std::uint32_t unit) {
   return __syncthreads_or(last) != 0;  // orders the arrival before the reads of every thread
 }
 
-BWGEMM_DEVICE float sum_of_slices(const SumsParams& params, std::uint32_t unit, int output) {
+BWGEMM_DEVICE float sum_of_chunks(const SumsParams& params, std::uint32_t unit, int output) {
   constexpr int at_once = 16;
   float sum = 0;
 #pragma unroll 1
-  for (std::uint32_t first = 0; first < params.slices; first += at_once) {
+  for (std::uint32_t first = 0; first < params.chunks; first += at_once) {
     std::uint32_t value[at_once];
 #pragma unroll
     for (int i = 0; i < at_once; ++i)
       value[i] =
-          ptx::ld_global_if(first + i < params.slices, partial(params, unit, first + i, output));
+          ptx::ld_global_if(first + i < params.chunks, partial(params, unit, first + i, output));
 #pragma unroll
     for (int i = 0; i < at_once; ++i) sum = __fadd_rn(sum, __uint_as_float(value[i]));
   }
@@ -275,24 +275,24 @@ BWGEMM_DEVICE void add_up(const SumsParams& params) {
     const std::uint32_t unit_of_all = index / params.parts;
     const std::uint32_t batch = unit_of_all / params.units;
     const std::uint32_t unit = unit_of_all - batch * params.units;
-    const std::uint32_t first = (index - unit_of_all * params.parts) * params.slices_per_part;
+    const std::uint32_t first = (index - unit_of_all * params.parts) * params.chunks_per_part;
     const Reader reader(params, batch);
     float sum = 0;
 #pragma unroll 1
-    for (std::uint32_t slice = first; slice < first + params.slices_per_part; ++slice) {
+    for (std::uint32_t chunk = first; chunk < first + params.chunks_per_part; ++chunk) {
       Sums sums = {};
-      reader.add_slice(unit, slice, sums);
+      reader.add_chunk(unit, chunk, sums);
       reader.hand_over(sums, shared);
       __syncthreads();  // orders the sums of every thread before the reads of those that finish
       if (finishes) sum = __fadd_rn(sum, sum_of_groups(shared, output));
-      __syncthreads();  // orders those reads before the sums of the next slice
+      __syncthreads();  // orders those reads before the sums of the next chunk
     }
     if (index + gridDim.x >= work) ptx::griddepcontrol_launch_dependents();
     if (params.parts > 1) {
       if (finishes)
         ptx::st_global(partial(params, unit_of_all, first, output), __float_as_uint(sum));
       if (!is_last(params, unit_of_all)) continue;
-      if (finishes) sum = sum_of_slices(params, unit_of_all, output);
+      if (finishes) sum = sum_of_chunks(params, unit_of_all, output);
     }
     if (finishes) write(params, batch, std::int64_t{unit} * unit_outputs + output, sum);
   }

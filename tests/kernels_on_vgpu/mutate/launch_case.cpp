@@ -64,8 +64,8 @@ std::string described(const RowProblem& problem) {
   text << gemm.m << 'x' << gemm.n << 'x' << gemm.k << ' ' << name(gemm.input) << "->"
        << name(gemm.output) << " batch " << gemm.batch << " alpha " << gemm.alpha << " beta "
        << gemm.beta
-       << (problem.slices == test::Slices::none        ? ""
-           : problem.slices == test::Slices::in_memory ? " split"
+       << (problem.splits == test::Splits::none        ? ""
+           : problem.splits == test::Splits::in_memory ? " split"
                                                        : " split in clusters")
        << (problem.device_scalars ? " device scalars" : "");
   if (problem.tile_n != 0) text << " tile " << problem.tile_n;
@@ -263,15 +263,15 @@ std::optional<LaunchCase> LaunchCase::make(const KernelConfig& row, const RowPro
     context.resident_clusters = context.facts.sm_count / row.cluster.size() * row.ctas_per_sm;
     SelectOptions options{};
     options.forced.kernel = kernel.view();
-    options.forced.splits = test::forced_splits(row, problem.slices);
+    options.forced.splits = test::forced_splits(row, problem.splits);
     options.forced.reduction =
-        problem.slices == test::Slices::in_cluster ? SliceSums::cluster : SliceSums::memory;
+        problem.splits == test::Splits::in_cluster ? SplitReduction::cluster : SplitReduction::workspace;
     options.forced.tile_n = problem.tile_n;
     options.forced.raster = problem.raster;
     options.sm_count_target = context.sm_limit;
     options.workspace_bytes = most_workspace;
     const Choice choice = select(valid, context.facts, kernel_rows, options);
-    context.resident_slice_clusters = context.facts.sm_count / choice.splits;
+    context.resident_split_clusters = context.facts.sm_count / choice.splits;
     const Values base = values_of(valid, false);
     Part part;
     add_product(valid, provenance(valid, false), base, row, choice, context, part);
@@ -422,15 +422,15 @@ std::vector<LaunchCase> cases_of(const KernelConfig& row) {
   for (const RowProblem& problem : test::covering_problems(row, memory)) {
     add(problem);
     // With one tile a cluster, fewer clusters are none that the library launches.
-    if (problem.slices != test::Slices::in_memory ||
+    if (problem.splits != test::Splits::in_memory ||
         row.choices.schedule == bwgemm::Schedule::one_tile)
       continue;
     for (const int clusters : {1, 2}) add(problem, {.clusters = clusters});
     test::RowProblem two_tiles = problem;
     two_tiles.gemm.m *= 3;  // where two CTAs of a cluster share them, too
     add(two_tiles, {.clusters = 1});
-    test::RowProblem few = problem;  // slices that are empty, one right behind the other
-    few.gemm.k = std::int64_t{test::forced_splits(row, problem.slices) + 1} * row.tile.k;
+    test::RowProblem few = problem;  // splits that are empty, one right behind the other
+    few.gemm.k = std::int64_t{test::forced_splits(row, problem.splits) + 1} * row.tile.k;
     add(few, {.clusters = 1});
   }
   // A D that starts anywhere goes with no C, not even with one that beta, in memory, may ask for.

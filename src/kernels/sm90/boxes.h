@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SliceWriter: the epilogue of one consumer warpgroup. It turns accumulators into output values and
-// hands them, slice by slice, in the staging buffers to the output role (kernels/output.h, or
+// BoxWriter: the epilogue of one consumer warpgroup. It turns accumulators into output values and
+// hands them, box by box, in the staging buffers to the output role (kernels/output.h, or
 // sm90/line_stores.h). How they lie there is sm90/staging.h.
 #pragma once
 
@@ -15,9 +15,9 @@
 namespace bwgemm::sm90 {
 
 template <KernelConfig config>
-class SliceWriter {
+class BoxWriter {
  public:
-  BWGEMM_DEVICE SliceWriter(const KernelParams& params, const Cta<config>& cta, int warpgroup,
+  BWGEMM_DEVICE BoxWriter(const KernelParams& params, const Cta<config>& cta, int warpgroup,
                             const Scaling& scaling)
       : params_(params),
         staging_(cta.staging(warpgroup)),
@@ -42,16 +42,16 @@ class SliceWriter {
 #pragma unroll
     for (const auto& row_block : accumulators) {
       if (is_f32_)
-        write_slices(staged32_, Dtype::f32, row_block, scaling, is_half);
+        write_boxes(staged32_, Dtype::f32, row_block, scaling, is_half);
       else
-        write_slices(staged16_, params_.input_type, row_block, scaling, is_half);
+        write_boxes(staged16_, params_.input_type, row_block, scaling, is_half);
     }
   }
 
   // The same with fused operations. The warpgroup's rows begin at (row, column) of the product.
   BWGEMM_DEVICE void write_fused(const Accumulators<config>& accumulators, int row, int column,
                                  int batch) {
-    int written = 0;  // pairs of the slice
+    int written = 0;  // pairs of the box
 #pragma unroll 1
     for (int part = 0; part < parts; ++part) {
       // Nothing that follows from these is computed before the loop and kept.
@@ -67,7 +67,7 @@ class SliceWriter {
       Pair x[part_pairs];
       take(accumulators, part, x);
       const bool has_gate = can_gate && fused.has(operation::gate);
-      if (written == 0) begin_slice(has_gate);
+      if (written == 0) begin_box(has_gate);
       const std::uint32_t buffer = staging_.buffer(at_);
       fused.add_operands(x, [&](Pair(&c)[part_pairs]) {
         is_f32_ ? staged32.read(Dtype::f32, buffer, c, written)
@@ -98,10 +98,10 @@ class SliceWriter {
       } else {
         write(x);
       }
-      // A gate halves the lines of a slice, or their number.
+      // A gate halves the lines of a box, or their number.
       written += has_gate && !gates_rows(config) ? part_pairs / 2 : part_pairs;
       if (written < (is_f32_ ? Staged32<config>::pairs : Staged16<config>::pairs)) continue;
-      end_slice(has_gate);
+      end_box(has_gate);
       written = 0;
     }
   }
@@ -163,16 +163,16 @@ class SliceWriter {
     for (int i = 0; i < part_pairs; ++i) x[i] = sorted[i];
   }
 
-  // A slice may be staged in two buffers, for 32 rows each: each warp writes one and passes on the
+  // A box may be staged in two buffers, for 32 rows each: each warp writes one and passes on the
   // other.
   BWGEMM_DEVICE bool is_in_two(bool has_gate) const {
-    return Staged32<config>::slices_of_rows == 2 && is_f32_ && !has_gate;
+    return Staged32<config>::boxes_of_rows == 2 && is_f32_ && !has_gate;
   }
-  BWGEMM_DEVICE void begin_slice(bool has_gate) {
+  BWGEMM_DEVICE void begin_box(bool has_gate) {
     if (is_in_two(has_gate) && warp_ / 2 == 1) pass_on();
     staging_.ring.wait_full(at_);  // stores have left the buffer, TMA writes of C have landed
   }
-  BWGEMM_DEVICE void end_slice(bool has_gate) {
+  BWGEMM_DEVICE void end_box(bool has_gate) {
     // This thread's writes and reads of C before the TMA store's reads and the next C's writes.
     ptx::fence_proxy_async_shared();
     hand_over();
@@ -184,7 +184,7 @@ class SliceWriter {
   }
 
   template <class Staged>
-  BWGEMM_DEVICE void write_slices(const Staged& staged, Dtype type,
+  BWGEMM_DEVICE void write_boxes(const Staged& staged, Dtype type,
                                   const float (&accumulators)[config.tile.n / 2],
                                   const Scaling& scaling, bool is_half) {
 #pragma unroll
@@ -193,11 +193,11 @@ class SliceWriter {
       const int last = pairs - Staged::pairs;
       const int first = done < last ? done : last;
 #pragma unroll 1
-      for (int part = 0; part < Staged::slices_of_rows; ++part) {
+      for (int part = 0; part < Staged::boxes_of_rows; ++part) {
         staging_.ring.wait_full(at_);  // stores have left the buffer, TMA writes of C have landed
-        const bool has_rows = Staged::slices_of_rows == 1 || warp_ / 2 == part;
+        const bool has_rows = Staged::boxes_of_rows == 1 || warp_ / 2 == part;
         if (has_rows) {
-          write_slice(staged, type, &accumulators[2 * first], scaling, staging_.buffer(at_));
+          write_box(staged, type, &accumulators[2 * first], scaling, staging_.buffer(at_));
           // This thread's writes and reads of C before the TMA store's reads and the next C's
           // writes.
           ptx::fence_proxy_async_shared();
@@ -208,7 +208,7 @@ class SliceWriter {
   }
 
   template <class Staged>
-  BWGEMM_DEVICE void write_slice(const Staged& staged, Dtype type, const float* accumulators,
+  BWGEMM_DEVICE void write_box(const Staged& staged, Dtype type, const float* accumulators,
                                  const Scaling& scaling, std::uint32_t buffer) const {
     Pair values[Staged::pairs];
     if (scaling.reads_c()) {
