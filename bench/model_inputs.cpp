@@ -64,7 +64,7 @@ Problem library_problem(const BenchProblem& p) {
 }
 
 double ModelInputs::us() const {
-  return source.whole_us(predicted_us(seen(), usable, *config, tile_n, splits, sums));
+  return source.whole_us(predicted_us(seen(), usable, *config, tile_n, splits, reduction));
 }
 
 ModelInputs model_inputs(const Problem& canonical, const DeviceFacts& usable,
@@ -76,17 +76,17 @@ ModelInputs model_inputs(const Problem& canonical, const DeviceFacts& usable,
   SelectOptions forced = select_options;
   forced.forced.kernel = variant.kernel;
   forced.forced.operands = named(variant.operands, all_operands);
-  const SplitReduction sums = variant.sums_in_cluster ? SplitReduction::cluster : SplitReduction::workspace;
+  const SplitReduction reduction = variant.reduces_in_cluster ? SplitReduction::cluster : SplitReduction::workspace;
   const Source source = *Sources(canonical, usable, forced).begin();
-  ModelInputs inputs{nullptr, &*row, source, usable, variant.tile_n, variant.splits, sums};
+  ModelInputs inputs{nullptr, &*row, source, usable, variant.tile_n, variant.splits, reduction};
   inputs.rejected = row_rejects(source, usable, *row, forced);
   if (inputs.rejected != nullptr) return inputs;
   if (name(source.operands) != variant.operands)
     inputs.rejected = "its operands cannot be copied so";
   else if (source.division.parts > 1 && variant.splits > 1)
     inputs.rejected = "k is split, and the product is divided";
-  else if (variant.sums_in_cluster &&
-           !can_sum_in_cluster(inputs.seen(), usable, *row, variant.tile_n, variant.splits))
+  else if (variant.reduces_in_cluster &&
+           !can_reduce_in_cluster(inputs.seen(), usable, *row, variant.tile_n, variant.splits))
     inputs.rejected = "its splits of k cannot be the CTAs of a cluster";
   return inputs;
 }

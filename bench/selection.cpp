@@ -15,14 +15,14 @@ namespace bwgemm::bench {
 
 namespace {
 
-Variant variant_of(const KernelConfig& config, int tile_n, int splits, SplitReduction sums,
+Variant variant_of(const KernelConfig& config, int tile_n, int splits, SplitReduction reduction,
                    Operands operands) {
   return {std::string(kernel_name(config).view()),
           config.tile.m,
           tile_n,
           config.tile.k,
           splits,
-          sums == SplitReduction::cluster,
+          reduction == SplitReduction::cluster,
           std::string(name(operands))};
 }
 
@@ -39,13 +39,13 @@ void add_predictions(const Source& source, const DeviceFacts& usable, const Kern
   const Splits splits = splits_to_try(seen, usable, config, source.workspace_bytes,
                                       allowed_splits(source, select_options), best.tile_n);
   for (int i = 0; i < splits.count; ++i)
-    for (const SplitReduction sums : {SplitReduction::workspace, SplitReduction::cluster}) {
+    for (const SplitReduction reduction : {SplitReduction::workspace, SplitReduction::cluster}) {
       const int number = splits.number[i];
-      if (sums == SplitReduction::cluster &&
-          !can_sum_in_cluster(seen, usable, config, best.tile_n, number))
+      if (reduction == SplitReduction::cluster &&
+          !can_reduce_in_cluster(seen, usable, config, best.tile_n, number))
         continue;
-      const double us = predicted_us(seen, usable, config, best.tile_n, number, sums);
-      all.push_back({variant_of(config, best.tile_n, number, sums, source.operands),
+      const double us = predicted_us(seen, usable, config, best.tile_n, number, reduction);
+      all.push_back({variant_of(config, best.tile_n, number, reduction, source.operands),
                      source.whole_us(us), ""});
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs when the kernels are configured: writes one <name>.cu per row of kernels/rows.h, and those
-// of kernels/sums and kernels/copies, into the folder given, and prints one line for each for
+// of kernels/bias_gradient and kernels/copies, into the folder given, and prints one line for each for
 // CMake: name, source folder, threads, cluster size, compilation targets (separated by commas).
 // Files whose text is unchanged are not touched, so that a new row compiles only itself.
 #include <array>
@@ -16,7 +16,7 @@
 #include "kernels/copies/params.h"
 #include "kernels/rows.h"
 #include "kernels/shape.h"
-#include "kernels/sums/params.h"
+#include "kernels/bias_gradient/params.h"
 
 namespace {
 
@@ -143,8 +143,8 @@ struct Helper {
 };
 
 constexpr std::array helpers{
-    Helper{"sums", "sums.cuh", "SumsParams", "sums::add_up", bwgemm::sums::threads, 2,
-           bwgemm::sums::kernel_name},
+    Helper{"bias_gradient", "bias_gradient.cuh", "BiasGradientParams", "bias_gradient::add_up", bwgemm::bias_gradient::threads, 2,
+           bwgemm::bias_gradient::kernel_name},
     Helper{"copies", "copy.cuh", "CopiesParams", "copies::copy", bwgemm::copies::threads,
            bwgemm::copies::ctas_per_sm, bwgemm::copies::kernel_name}};
 

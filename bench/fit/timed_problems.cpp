@@ -24,7 +24,7 @@ TimedVariant timed_variant(const ModelInputs& inputs, double us) {
           fitted_slowdown(*inputs.config),
           inputs.tile_n,
           inputs.splits,
-          inputs.sums,
+          inputs.reduction,
           copies_us,
           inputs.source.whole_us(1) - copies_us};
 }
@@ -53,7 +53,7 @@ double TimedVariant::predicted_us() const {
   WithoutSplits known = without_splits(seen, *config, tile_n);
   if (slowdown != nullptr) known.slowdown = *slowdown;
   return copies_us +
-         parts * bwgemm::predicted_us(seen, usable, *config, tile_n, splits, sums, known);
+         parts * bwgemm::predicted_us(seen, usable, *config, tile_n, splits, reduction, known);
 }
 
 std::vector<TimedProblem> read_problems(const std::string& path) {

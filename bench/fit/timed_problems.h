@@ -22,7 +22,7 @@ struct TimedVariant {
   const KernelConfig* config;
   const double* slowdown;  // null: the model's own
   int tile_n, splits;
-  SplitReduction sums;
+  SplitReduction reduction;
   double copies_us, parts;  // the whole takes copies_us + parts * what is predicted of one
 
   double predicted_us() const;

@@ -6,7 +6,7 @@
 #include "kernels/rows.h"
 #include "program/copies.h"
 #include "program/product.h"
-#include "program/sums.h"
+#include "program/bias_gradient.h"
 
 namespace bwgemm {
 namespace {
@@ -19,7 +19,7 @@ struct Call {
 };
 
 Part built_part(const Call& call, const Problem& problem, const Choice& choice,
-                const SumsLaunch& sums, Overlap first) {
+                const BiasGradientLaunch& bias_gradient, Overlap first) {
   Handle& handle = call.handle;
   const Copies copies = copies_of(problem, choice.operands);
   Part part(first);
@@ -36,7 +36,7 @@ Part built_part(const Call& call, const Problem& problem, const Choice& choice,
                .resident_split_clusters = split_clusters,
                .copied_bytes = copies.bytes()},
               part);
-  add_sums(problem, call.from, call.base, sums, part);
+  add_bias_gradient(problem, call.from, call.base, bias_gradient, part);
   return part;
 }
 
@@ -53,12 +53,12 @@ Program built(Handle& handle, const ValidProblem& problem, const Choice& choice,
               const CallSettings& settings) {
   const Call call{handle, values_of(problem, problem.is_exchanged),
                   provenance(problem, problem.is_exchanged)};
-  const SumsLaunch sums = sums_of(handle, problem, settings);
+  const BiasGradientLaunch bias_gradient = bias_gradient_of(handle, problem, settings);
   Program program;
-  program.need = need_of(problem, choice, sums, settings);
+  program.need = need_of(problem, choice, bias_gradient, settings);
   const int parts = choice.division.parts;
   if (parts == 1) {
-    program.parts.push_back(built_part(call, problem, choice, sums, Overlap::as_set));
+    program.parts.push_back(built_part(call, problem, choice, bias_gradient, Overlap::as_set));
   } else {
     SelectOptions options = handle.select_options(settings.workspace.usable());
     options.pick = recipe_of(choice);
@@ -73,19 +73,19 @@ Program built(Handle& handle, const ValidProblem& problem, const Choice& choice,
   return program;
 }
 
-SumsLaunch sums_of(const Handle& handle, const Problem& problem, const CallSettings& call) {
-  return sums_launch(problem, {handle.facts, handle.sm_count_target, call.workspace.usable()});
+BiasGradientLaunch bias_gradient_of(const Handle& handle, const Problem& problem, const CallSettings& call) {
+  return bias_gradient_launch(problem, {handle.facts, handle.sm_count_target, call.workspace.usable()});
 }
 
-ScratchNeed need_of(const Problem& problem, const Choice& choice, const SumsLaunch& sums,
+ScratchNeed need_of(const Problem& problem, const Choice& choice, const BiasGradientLaunch& bias_gradient,
                     const CallSettings& call) {
   const KernelConfig& config = kernel_rows[static_cast<std::size_t>(choice.row)];
   ScratchNeed need{.partials_bytes = workspace_bytes(problem, config, choice),
                    .partials_limit = call.workspace.usable(),
                    .arrivals = arrival_count(config, choice)};
-  if (!sums.any()) return need;
-  need.partials_bytes = std::max(need.partials_bytes, sums.workspace_bytes);
-  need.arrivals = std::max(need.arrivals, sums.arrivals);
+  if (!bias_gradient.any()) return need;
+  need.partials_bytes = std::max(need.partials_bytes, bias_gradient.workspace_bytes);
+  need.arrivals = std::max(need.arrivals, bias_gradient.arrivals);
   return need;
 }
 

@@ -20,10 +20,10 @@ ScratchNeed loaded(Handle& handle, const Arguments& arguments) {
   const CallSettings call = call_settings(handle, arguments);
   const Choice choice = handle.choose(problem, call);
   handle.kernels.get(choice.row);
-  const SumsLaunch sums = sums_of(handle, problem, call);
-  if (sums.any()) handle.kernels.get(bias_gradient_kernel);
+  const BiasGradientLaunch bias_gradient = bias_gradient_of(handle, problem, call);
+  if (bias_gradient.any()) handle.kernels.get(bias_gradient_kernel);
   if (choice.operands != Operands::in_place) handle.kernels.get(copy_kernel);
-  return need_of(problem, choice, sums, call);
+  return need_of(problem, choice, bias_gradient, call);
 }
 
 bool may_be_d(const bwgemmMatmulDesc_t& desc) {

@@ -32,10 +32,10 @@ std::size_t workspace_wanted(bwgemmHandle_t c_handle, const Arguments& arguments
   const SelectOptions options =
       handle.select_options(problem, call_settings(handle, arguments), SIZE_MAX);
   const Choice choice = select(problem, handle.facts, kernel_rows, options);
-  const SumsLaunch sums = sums_launch(problem, {handle.facts, handle.sm_count_target, SIZE_MAX});
+  const BiasGradientLaunch bias_gradient = bias_gradient_launch(problem, {handle.facts, handle.sm_count_target, SIZE_MAX});
   return std::max(
       workspace_bytes(problem, kernel_rows[static_cast<std::size_t>(choice.row)], choice),
-      sums.any() ? sums.workspace_bytes : 0);
+      bias_gradient.any() ? bias_gradient.workspace_bytes : 0);
 }
 
 void explain_to(bwgemmHandle_t c_handle, const Arguments& arguments, char* to, std::size_t size) {

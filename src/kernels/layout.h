@@ -219,7 +219,7 @@ constexpr Layout layout(const KernelConfig& config) {
 }
 
 // Whether the first split's ring has room for the sums of the others.
-constexpr bool sums_fit(const KernelConfig& config, int splits) {
+constexpr bool partials_fit(const KernelConfig& config, int splits) {
   const int partial_bytes = config.tile.m * config.tile.n * 4;
   return (splits - 1) * partial_bytes <= config.stages * layout(config).stage_bytes;
 }
@@ -227,10 +227,10 @@ constexpr bool sums_fit(const KernelConfig& config, int splits) {
 // Whether splits of k can be the CTAs of a cluster: for which the config has no other use, and each
 // of which has an SM of its own, as fewer CTAs than SMs do otherwise. Tiles of more columns gain
 // nothing by it, and a tenth of a microsecond is lost by the code.
-constexpr bool can_sum_in_cluster(const KernelConfig& config) {
+constexpr bool can_reduce_in_cluster(const KernelConfig& config) {
   constexpr int most_columns = 32;
   return config.cluster.size() == 1 && config.ctas_per_sm == 1 && !config.ping_pong &&
-         config.store != Store::elements && config.tile.n <= most_columns && sums_fit(config, 2);
+         config.store != Store::elements && config.tile.n <= most_columns && partials_fit(config, 2);
 }
 
 // More slow the kernel down. The A of Output::columns streams by, and the memory answers best if
@@ -389,26 +389,26 @@ constexpr int activation_positions(const KernelConfig& config, int rows) {
   return (team_activation_bytes(config) / rows - activation_pad(config)) / 2 / 128 * 128;
 }
 
-// A warp's sums are tile.m rows of f32; of vectors one for each lane.
-constexpr int sums_pitch(const KernelConfig& config) {
+// A warp's partial sums are tile.m rows of f32; of vectors one for each lane.
+constexpr int partials_pitch(const KernelConfig& config) {
   return config.tile.n + 4;
 }
-constexpr int sums_bytes(const KernelConfig& config) {
-  return is_of_vectors(config) ? 32 * 4 : config.tile.m * sums_pitch(config) * 4;
+constexpr int partials_bytes(const KernelConfig& config) {
+  return is_of_vectors(config) ? 32 * 4 : config.tile.m * partials_pitch(config) * 4;
 }
 
 struct Layout {
-  int sums;              // [warp]; activations lie before them
+  int partials;          // [warp]; activations lie before them
   int received, splits;  // of vectors: a barrier, and 16 bytes for each sum of a split
   int bytes;
 };
 
 constexpr Layout layout(const KernelConfig& config) {
   if (!is_of_vectors(config)) {
-    const int end = activation_bytes + warps * sums_bytes(config);
+    const int end = activation_bytes + warps * partials_bytes(config);
     return {activation_bytes, end, end, end};
   }
-  const int received = warps * sums_bytes(config), splits = received + 16;
+  const int received = warps * partials_bytes(config), splits = received + 16;
   return {0, received, splits, splits + 16 * config.tile.n * most_cluster_splits};
 }
 

@@ -51,7 +51,7 @@ struct KernelParams {
   std::int64_t m, n, k;
   // Family::cooperative: clusters of the launch are the splits of a tile, in their order, and use
   // neither partials nor arrivals. No tile is whole then.
-  bool sums_in_cluster;
+  bool reduces_in_cluster;
   Stores stores;
   // Stores::by_map: D is more than L2 could keep for whoever reads it, and should not drive out of
   // L2 what other CTAs are about to load.

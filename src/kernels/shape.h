@@ -137,9 +137,9 @@ constexpr int most_cluster_splits(const KernelConfig& config) {
   constexpr int largest_cluster = 16;
   if (config.family == Family::dot)
     return dot::is_of_vectors(config) ? dot::most_cluster_splits : 1;
-  if (config.family != Family::cooperative || !sm90::can_sum_in_cluster(config)) return 1;
+  if (config.family != Family::cooperative || !sm90::can_reduce_in_cluster(config)) return 1;
   int splits = largest_cluster;
-  while (!sm90::sums_fit(config, splits)) --splits;
+  while (!sm90::partials_fit(config, splits)) --splits;
   return splits;
 }
 

@@ -132,7 +132,7 @@ void link_maps(const TensorMapKey& key, std::uint32_t rest, Argument argument, T
 // Whether D passes through L2: of half of L2 a reader to come may hope to find much. The kernel
 // that sums D comes at once.
 bool streams_by(const Problem& problem, std::int64_t l2_bytes) {
-  if (problem.sums.of == Summed::d) return false;
+  if (problem.bias_gradient.of == Summed::d) return false;
   const std::int64_t bytes =
       problem.batch * d_rows(problem) * d_columns(problem) * size_bytes(problem.d.type);
   return bytes > l2_bytes / 2;
@@ -273,10 +273,10 @@ void add_product(const Problem& given, const Provenance& given_from, const Value
   // Clusters that had to wait for others would take longer than sums in memory.
   if (choice.reduction == SplitReduction::cluster && step.grid == units &&
       context.resident_split_clusters >= tiles.total()) {
-    params.sums_in_cluster = true;
+    params.reduces_in_cluster = true;
     step.cluster = choice.splits;
   }
-  if (choice.splits > 1 && !params.sums_in_cluster)
+  if (choice.splits > 1 && !params.reduces_in_cluster)
     link_scratch(base, context.copied_bytes, params, linker);
   step.overlap = Overlap::wherever_it_fits;  // behind copies
   part.add(step, &params, bytes);

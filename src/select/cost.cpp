@@ -130,7 +130,7 @@ double power_us(const ArchCosts& costs, const Block& block) {
 
 // One k block of every CTA at work; CTAs that share an SM take turns.
 double block_us(const ArchCosts& costs, const KernelConfig& config, const Block& block, int tile_n,
-                double slowdown, int sm_count, std::int64_t active_ctas, SplitReduction sums) {
+                double slowdown, int sm_count, std::int64_t active_ctas, SplitReduction reduction) {
   const auto active = static_cast<double>(active_ctas);
   const double sharing = std::max(1.0, active / sm_count);
   const double delivery = std::max(sharing * block.sm_bytes / costs.sm_bytes_per_us,
@@ -142,7 +142,7 @@ double block_us(const ArchCosts& costs, const KernelConfig& config, const Block&
       slowdown * std::max({mma, delivery, active * power_us(costs, block), costs.block_floor_us,
                            block.line_requests * costs.line_request_us}));
   // In clusters of splits neighbours are of one tile and share no lines.
-  return sums == SplitReduction::workspace
+  return reduction == SplitReduction::workspace
              ? us
              : std::max(us, active * block.l2_bytes / costs.unshared_bytes_per_us);
 }
@@ -270,7 +270,7 @@ double drifted_us(const Problem& problem, const DeviceFacts& facts, const ArchCo
 }
 
 Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
-              int given_tile_n, int splits, SplitReduction sums, const ArchCosts& costs,
+              int given_tile_n, int splits, SplitReduction reduction, const ArchCosts& costs,
               const WithoutSplits& known) {
   const ClusterTile tile = cluster_tile(config, given_tile_n);
   const int tile_n = tile.n / config.cluster.n;
@@ -314,7 +314,7 @@ Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConf
     const double moving = has_residues(config) ? moving_block_us(problem, config) : 0;
     const double each = std::max({loading, moving,
                                   block_us(costs, config, block, tile_n, slowdown, facts.sm_count,
-                                           clusters * config.cluster.size(), sums)});
+                                           clusters * config.cluster.size(), reduction)});
     const double products =
         (static_cast<double>(blocks) + partial_block) * each + costs.fill_us + fused;
     if (is_by_lines && whole > resident && !config.ping_pong)
@@ -328,7 +328,7 @@ Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConf
   const double partial_bytes = cta_outputs * sizeof(float);
   const double saved = stores == Stores::from_registers ? costs.register_stores_us : 0;
   const double merge = splits == 1 ? 0
-                       : sums == SplitReduction::cluster
+                       : reduction == SplitReduction::cluster
                            ? cluster_merge_us(costs, partial_bytes, splits) - saved
                            : workspace_merge_us(costs, partial_bytes, splits,
                                              static_cast<double>(partials * config.cluster.size()));
@@ -374,20 +374,20 @@ WithoutSplits without_splits(const Problem& problem, const KernelConfig& config,
 }
 
 double predicted_us(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
-                    int tile_n, int splits, SplitReduction sums) {
-  return predicted_us(problem, facts, config, tile_n, splits, sums,
+                    int tile_n, int splits, SplitReduction reduction) {
+  return predicted_us(problem, facts, config, tile_n, splits, reduction,
                       without_splits(problem, config, tile_n));
 }
 
 double predicted_us(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
-                    int tile_n, int splits, SplitReduction sums, const WithoutSplits& known) {
+                    int tile_n, int splits, SplitReduction reduction, const WithoutSplits& known) {
   const ArchCosts& costs = costs_of(config.arch);
-  if (config.family == Family::dot) return dot_us(problem, facts, config, splits, sums, costs);
+  if (config.family == Family::dot) return dot_us(problem, facts, config, splits, reduction, costs);
   const Time time = config.family == Family::direct
                         ? Time{direct_compute_us(problem, facts, config, splits, costs), 0}
                     : config.family == Family::warp
                         ? Time{warp_compute_us(problem, facts, config, costs), 0}
-                        : tma_time(problem, facts, config, tile_n, splits, sums, costs, known);
+                        : tma_time(problem, facts, config, tile_n, splits, reduction, costs, known);
   const double launch = is_unmapped(config) ? costs.unmapped_launch_us : costs.launch_us;
   return launch + (config.cluster.size() > 1 ? costs.cluster_us : 0) +
          together_us(costs, time.compute_us, memory_us(problem, facts, costs)) + time.merge_us;

@@ -61,9 +61,9 @@ namespace bwgemm {
 
 // All take the problem as the kernel sees it (core/tiling.h). facts.sm_count is what the call may
 // occupy. tile_n: of the config, or the run-time value.
-// `sums`: of splits; cluster only where can_sum_in_cluster().
+// `reduction`: cluster only where can_reduce_in_cluster().
 double predicted_us(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
-                    int tile_n, int splits, SplitReduction sums = SplitReduction::workspace);
+                    int tile_n, int splits, SplitReduction reduction = SplitReduction::workspace);
 
 // What one k block of one CTA asks for.
 struct Block {
@@ -83,7 +83,7 @@ struct WithoutSplits {
 };
 WithoutSplits without_splits(const Problem& problem, const KernelConfig& config, int tile_n);
 double predicted_us(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
-                    int tile_n, int splits, SplitReduction sums, const WithoutSplits& known);
+                    int tile_n, int splits, SplitReduction reduction, const WithoutSplits& known);
 
 // Tile rows that are walked together, see kernels/raster.h.
 int raster_group(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,

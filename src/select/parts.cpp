@@ -13,7 +13,7 @@ constexpr std::int64_t granule = 256;
 
 bool can_be_divided(const Problem& problem, const Copies& copies) {
   return copies.a.has_value() != copies.b.has_value() && problem.batch == 1 &&
-         problem.epilogue.gate == Gate::none && !problem.sums.any();
+         problem.epilogue.gate == Gate::none && !problem.bias_gradient.any();
 }
 
 void advance(const void*& data, Dtype type, std::int64_t elements) {

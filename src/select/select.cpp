@@ -207,7 +207,7 @@ Candidate with_sums(const Problem& seen, const DeviceFacts& usable, const Kernel
   };
   const Candidate in_memory = candidate(SplitReduction::workspace);
   if (!options.forced.allows(SplitReduction::cluster) ||
-      !can_sum_in_cluster(seen, usable, config, tile_n, splits))
+      !can_reduce_in_cluster(seen, usable, config, tile_n, splits))
     return in_memory;
   const Candidate in_cluster = candidate(SplitReduction::cluster);
   const bool is_slower = in_cluster.predicted_us >= in_memory.predicted_us;

@@ -89,7 +89,7 @@ Splits splits_to_try(const Problem& problem, const DeviceFacts& facts, const Ker
   return splits;
 }
 
-bool can_sum_in_cluster(const Problem& problem, const DeviceFacts& facts,
+bool can_reduce_in_cluster(const Problem& problem, const DeviceFacts& facts,
                         const KernelConfig& config, int tile_n, int splits) {
   if (splits < 2 || splits > most_cluster_splits(config)) return false;
   const std::int64_t tiles = cluster_tiles(problem, config, tile_n).total();

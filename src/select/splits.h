@@ -21,8 +21,8 @@ enum class SplitReduction : std::uint8_t {
   cluster,  // by the first CTA of the tile's cluster, to which the others send theirs
 };
 
-constexpr std::string_view name(SplitReduction sums) {
-  return sums == SplitReduction::workspace ? "memory" : "cluster";
+constexpr std::string_view name(SplitReduction reduction) {
+  return reduction == SplitReduction::workspace ? "memory" : "cluster";
 }
 
 // Numbers of splits of k worth predicting for; without any k is not split.
@@ -52,7 +52,7 @@ Splits splits_to_try(const Problem& problem, const DeviceFacts& facts, const Ker
 // Whether the splits of a tile can be the CTAs of a cluster, all of which run at the same time.
 // They need no workspace; what splits_to_try() asks for is for a device on which they do not all
 // fit.
-bool can_sum_in_cluster(const Problem& problem, const DeviceFacts& facts,
+bool can_reduce_in_cluster(const Problem& problem, const DeviceFacts& facts,
                         const KernelConfig& config, int tile_n, int splits);
 
 }  // namespace bwgemm

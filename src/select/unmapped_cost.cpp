@@ -85,7 +85,7 @@ double dot_compute_us(const Problem& problem, const DeviceFacts& facts, const Ke
 // Launch included. Loads of a CTA's first unit are part of that, longer the more CTAs ask at once;
 // each further unit waits for its own.
 double vectors_us(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
-                  int splits, SplitReduction sums, const ArchCosts& costs) {
+                  int splits, SplitReduction reduction, const ArchCosts& costs) {
   const std::int64_t units = cluster_tiles(problem, config, config.tile.n).total() * splits;
   const std::int64_t resident = resident_clusters(facts, config);
   const bool is_loose = !is_wide(problem.b) || !is_wide(problem.a) || a_major(problem) != Major::k;
@@ -105,7 +105,7 @@ double vectors_us(const Problem& problem, const DeviceFacts& facts, const Kernel
       std::sqrt(std::min(1.0, static_cast<double>(units) / static_cast<double>(resident)));
   return costs.vector_launch_us + costs.vector_spread_us * spread +
          together_us(costs, work_us, memory_us) +
-         (splits > 1 && sums == SplitReduction::workspace ? costs.vector_merge_us : 0);
+         (splits > 1 && reduction == SplitReduction::workspace ? costs.vector_merge_us : 0);
 }
 
 }  // namespace
@@ -154,9 +154,9 @@ double warp_compute_us(const Problem& problem, const DeviceFacts& facts, const K
 }
 
 double dot_us(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
-              int splits, SplitReduction sums, const ArchCosts& costs) {
+              int splits, SplitReduction reduction, const ArchCosts& costs) {
   return dot::is_of_vectors(config)
-             ? vectors_us(problem, facts, config, splits, sums, costs)
+             ? vectors_us(problem, facts, config, splits, reduction, costs)
              : costs.unmapped_launch_us + dot_compute_us(problem, facts, config, splits, costs);
 }
 

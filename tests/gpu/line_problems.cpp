@@ -58,7 +58,7 @@ std::vector<RowProblem> line_problems(const KernelConfig& row) {
     // Splits hand over the same lines.
     if (!row.ping_pong)
       problems.push_back(problem_of(row, to_f32 ? in_turn : alike, to_f32, Splits::in_memory));
-    if (sm90::can_sum_in_cluster(row))
+    if (sm90::can_reduce_in_cluster(row))
       problems.push_back(problem_of(row, to_f32 ? alike : in_turn, to_f32, Splits::in_cluster));
   }
   return problems;

@@ -48,7 +48,7 @@ struct KernelProblem {
   Dtype input = Dtype::bf16;  // where the config leaves these to the launch
   Major a = Major::k, b = Major::k;
   int tile_n = 256, splits = 1, clusters = 2;
-  bool sums_in_cluster = false;  // of a row without clusters; `clusters` are then tiles
+  bool reduces_in_cluster = false;  // of a row without clusters; `clusters` are then tiles
   // Elements between lines. TMA needs a multiple of 8; where threads move elements nothing is mapped,
   // and kernels that would map what they can need any other number.
   int pad = 8;
@@ -86,7 +86,7 @@ class KernelCase {
     request.kernel = kernel_name(config_).c_str();
     request.block = {static_cast<std::uint32_t>(shape_.threads)};
     request.cluster_size =
-        static_cast<std::uint32_t>(p.sums_in_cluster ? p.splits : config_.cluster.size());
+        static_cast<std::uint32_t>(p.reduces_in_cluster ? p.splits : config_.cluster.size());
     request.grid = {static_cast<std::uint32_t>(p.clusters) * request.cluster_size};
     request.dynamic_shared_bytes = static_cast<std::uint32_t>(shape_.smem_bytes);
     request.seed = seed;
@@ -343,7 +343,7 @@ class KernelCase {
 
   void add_splits(GlobalMemory& memory, KernelParams& params) const {
     params.splits = problem_.splits;
-    params.sums_in_cluster = problem_.sums_in_cluster;
+    params.reduces_in_cluster = problem_.reduces_in_cluster;
     if (problem_.splits == 1) {
       params.whole_tiles =
           static_cast<std::uint32_t>(params.tiles_m * params.tiles_n * params.batch);

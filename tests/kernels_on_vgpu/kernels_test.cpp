@@ -152,7 +152,7 @@ TEST(Kernels, CooperativeClustersOfSplits) {
         problem(30, config.tile.n, 640),
         problem(config.tile.m + 5, config.tile.n, 64 * 2 * (config.stages + 1))};
     for (KernelProblem& one : problems) {
-      one.sums_in_cluster = true;
+      one.reduces_in_cluster = true;
       one.splits = most;
       one.clusters = 2;
       one.input = input;

@@ -166,11 +166,11 @@ const Bug bugs[] = {
     {"CoopLeavesPeers", Kernel::coop, "barrier.cluster.wait", "", removed, only_last},
     {"CoopNoInitFence", Kernel::coop, "fence.mbarrier_init", "", removed},
 
-    {"SplitsSendEarly", Kernel::splits, "mbarrier.try_wait", "ClusterSums send", passes},
-    {"SplitsReadEarly", Kernel::splits, "mbarrier.try_wait", "ClusterSums receive", passes},
-    {"SplitsExpectTooFewBytes", Kernel::splits, "mbarrier.arrive.expect_tx", "ClusterSums",
+    {"SplitsSendEarly", Kernel::splits, "mbarrier.try_wait", "ClusterReduction send", passes},
+    {"SplitsReadEarly", Kernel::splits, "mbarrier.try_wait", "ClusterReduction receive", passes},
+    {"SplitsExpectTooFewBytes", Kernel::splits, "mbarrier.arrive.expect_tx", "ClusterReduction",
      fewer_bytes},
-    {"SplitsDoNotMeet", Kernel::splits, "barrier.cluster.wait", "ClusterSums", removed},
+    {"SplitsDoNotMeet", Kernel::splits, "barrier.cluster.wait", "ClusterReduction", removed},
 
     {"PairWrongParity", Kernel::pair, "mbarrier.try_wait", "run_producer wait_empty", other_parity,
      only_first},
@@ -272,7 +272,7 @@ const KernelConfig* row_of(Kernel kernel) {
     const bool is_plain = stores_rows_by_tma(row) && row.cluster == Cluster{2, 1};
     if (kernel == Kernel::coop && row.family == Family::cooperative && is_plain) return &row;
     if (kernel == Kernel::splits && row.family == Family::cooperative && row.tile.m == 64 &&
-        sm90::can_sum_in_cluster(row))
+        sm90::can_reduce_in_cluster(row))
       return &row;
     if (kernel == Kernel::pair && row.family == Family::pair && is_plain) return &row;
     if (kernel == Kernel::blocks && uses_tensor_memory(row) && sm100::row_blocks(row) > 1)
@@ -302,7 +302,7 @@ KernelProblem problem_for(const KernelConfig& config) {
 // One tile, whose splits fill the ring twice.
 KernelProblem splits_of(const KernelConfig& config) {
   KernelProblem problem = problem_for(config);
-  problem.sums_in_cluster = true;
+  problem.reduces_in_cluster = true;
   problem.splits = 3;
   problem.m = config.tile.m - 1;
   problem.n = config.tile.n - 1;

@@ -13,7 +13,7 @@
 
 #include "kernels/copies/params.h"
 #include "kernels/params.h"
-#include "kernels/sums/params.h"
+#include "kernels/bias_gradient/params.h"
 
 namespace bwgemm::test {
 
@@ -26,7 +26,7 @@ struct FakeLaunch {
   bool is_replayed;     // run by cuGraphLaunch
   bool overlaps;        // may begin before the launch in front of it ends
   KernelParams params;  // of a product
-  SumsParams sums;      // of what is added up beside it
+  BiasGradientParams bias_gradient;      // of what is added up beside it
   CopiesParams copies;  // of operands in front of it
 
   bool is_copy() const { return std::string_view(kernel).ends_with("_copy"); }

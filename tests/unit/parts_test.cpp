@@ -97,7 +97,7 @@ TEST(Parts, AreNotOfBatchesGatesAndSums) {
   EXPECT_FALSE(can_divide(batches));
   gated.epilogue.gate = Gate::interleaved;
   EXPECT_FALSE(can_divide(gated));
-  summed.sums = {Summed::d, true, {test::address(0x500000000)}};
+  summed.bias_gradient = {Summed::d, true, {test::address(0x500000000)}};
   EXPECT_FALSE(can_divide(summed));
 }
 

@@ -131,7 +131,7 @@ TEST_F(ProductStep, OutputsThatL2CannotKeepStreamBy) {
   Problem batched = problem_of(1280, 4096, 512, kk);
   batched.batch = 4;
   EXPECT_TRUE(planned(batched, small_kk).params.d_streams_by);
-  batched.sums.of = Summed::d;  // the kernel that sums D reads it at once
+  batched.bias_gradient.of = Summed::d;  // the kernel that sums D reads it at once
   EXPECT_FALSE(planned(batched, small_kk).params.d_streams_by);
 }
 
@@ -406,13 +406,13 @@ TEST_F(ProductStep, ClustersOfSplits) {
   const test::Planned cluster = planned(problem, narrow, 0, 32 << 20);
   ASSERT_GT(cluster.params.splits, 1);
   EXPECT_EQ(choice_.reduction, SplitReduction::cluster);
-  EXPECT_TRUE(cluster.params.sums_in_cluster);
+  EXPECT_TRUE(cluster.params.reduces_in_cluster);
   EXPECT_EQ(cluster.cluster, cluster.params.splits);
   EXPECT_EQ(cluster.grid, tiles * cluster.params.splits);
   EXPECT_EQ(cluster.params.whole_tiles, 0u);
   context_.resident_split_clusters = tiles - 1;
   const test::Planned memory = planned(problem, narrow, 0, 32 << 20);
-  EXPECT_FALSE(memory.params.sums_in_cluster);
+  EXPECT_FALSE(memory.params.reduces_in_cluster);
   EXPECT_EQ(memory.cluster, 1);
   EXPECT_EQ(memory.grid, cluster.grid);
   EXPECT_EQ(memory.params.partials, &partial_);

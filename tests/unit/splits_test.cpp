@@ -77,7 +77,7 @@ TEST(Splits, InClusters) {
 TEST(Splits, WhereClustersCannotBe) {
   const auto can = [](std::string_view kernel, const Problem& problem, int splits) {
     const KernelConfig& row = row_named(kernel);
-    return can_sum_in_cluster(seen_by(row, problem), nominal_h200, row, row.tile.n, splits);
+    return can_reduce_in_cluster(seen_by(row, problem), nominal_h200, row, row.tile.n, splits);
   };
   const Problem problem = problem_of(16, 1024, 8192);
   EXPECT_TRUE(can(narrow, problem, 6));

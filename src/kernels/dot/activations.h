@@ -28,7 +28,7 @@ class Activations {
   BWGEMM_DEVICE int slab_rounds() const { return (positions_ + config.tile.k - 1) / config.tile.k; }
 
   // Shared address of the first position of a class in the activation row of mma column `group`.
-  // Columns beyond the last row repeat it; nobody reads their sums.
+  // Columns beyond the last row repeat it; nobody reads their partials.
   BWGEMM_DEVICE std::uint32_t row_of(int group, int line_class) const {
     const int row = min(group, static_cast<int>(params_.m) - 1);
     return shared_ + row * pitch() + 2 * line_class * class_positions();

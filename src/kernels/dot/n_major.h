@@ -4,8 +4,8 @@
 // mma of 16 columns and 16 of k.
 //
 // A warp takes lines of one class, whose 16-byte units cut n alike; where a tile's window of
-// columns begins depends on the class, and is straightened out when the warps' sums are added.
-// Columns outside the matrix only reach sums that nobody reads. The unit that the operand
+// columns begins depends on the class, and is straightened out when the warps' partials are added.
+// Columns outside the matrix only reach partials that nobody reads. The unit that the operand
 // ends in is loaded by elements: what follows may not be the caller's.
 #pragma once
 
@@ -32,7 +32,7 @@ class NMajorWeights {
     int warp_begin;    // number, in class and split, of the warp's first line of the round
   };
 
-  struct Sums {
+  struct Partials {
     float value[4][4];
   };
 
@@ -112,7 +112,7 @@ class NMajorWeights {
 
   // `activations`: shared address of the class's position 0 in the lane's activation row.
   BWGEMM_DEVICE void multiply_stage(int stage, const Position& at, std::uint32_t activations,
-                                    Sums& sums) {
+                                    Partials& partials) {
     const int skipped = stage * stage_step();
     if (skipped >= at.split_lines) return;
     std::uint32_t(&words)[4][4] = words_[stage];
@@ -121,7 +121,7 @@ class NMajorWeights {
     ptx::ld_shared_v2(activations + 2 * (at.warp_begin + skipped + 4 * lane_.quad), b);
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      multiply(params_.input_type, sums.value[i],
+      multiply(params_.input_type, partials.value[i],
                {__byte_perm(words[0][i], words[1][i], 0x5410),
                 __byte_perm(words[0][i], words[1][i], 0x7632),
                 __byte_perm(words[2][i], words[3][i], 0x5410),
@@ -129,17 +129,17 @@ class NMajorWeights {
                b[0], b[1]);
   }
 
-  // Writes the warp's sums as [activation row][column of its window].
-  BWGEMM_DEVICE void store_sums(const Sums& sums, std::uint32_t to, int pitch) const {
+  // Writes the warp's partials as [activation row][column of its window].
+  BWGEMM_DEVICE void store_partials(const Partials& partials, std::uint32_t to, int pitch) const {
 #pragma unroll
     for (int row = 0; row < 2; ++row)
 #pragma unroll
       for (int i = 0; i < 4; i += 2) {
         const int column = unit_elements * lane_.group + 2 * i;
         ptx::st_shared_v4(
-            to + 4 * ((2 * lane_.quad + row) * pitch + column), __float_as_uint(sums.value[i][row]),
-            __float_as_uint(sums.value[i][row + 2]), __float_as_uint(sums.value[i + 1][row]),
-            __float_as_uint(sums.value[i + 1][row + 2]));
+            to + 4 * ((2 * lane_.quad + row) * pitch + column), __float_as_uint(partials.value[i][row]),
+            __float_as_uint(partials.value[i][row + 2]), __float_as_uint(partials.value[i + 1][row]),
+            __float_as_uint(partials.value[i + 1][row + 2]));
       }
   }
 

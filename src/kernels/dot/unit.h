@@ -66,11 +66,11 @@ BWGEMM_DEVICE std::uint32_t inside(int element, int first, int end) {
 }
 
 // Four units of a product: 16 weights rows times 8 activation rows, 16 of k.
-BWGEMM_DEVICE void multiply(Dtype type, float (&sums)[4], const std::uint32_t (&weights)[4],
+BWGEMM_DEVICE void multiply(Dtype type, float (&partials)[4], const std::uint32_t (&weights)[4],
                             std::uint32_t activations0, std::uint32_t activations1) {
   const bool is_bf16 = type == Dtype::bf16;
-  ptx::mma_m16n8k16_bf16_if(is_bf16, sums, weights, activations0, activations1);
-  ptx::mma_m16n8k16_f16_if(!is_bf16, sums, weights, activations0, activations1);
+  ptx::mma_m16n8k16_bf16_if(is_bf16, partials, weights, activations0, activations1);
+  ptx::mma_m16n8k16_f16_if(!is_bf16, partials, weights, activations0, activations1);
 }
 
 }  // namespace bwgemm::dot

@@ -69,23 +69,23 @@ class RowWriter {
 
   BWGEMM_DEVICE void announce(bool has_sums) { staged_.announce(has_sums); }
 
-  BWGEMM_DEVICE void write_tile(const TileIndex& tile, Sums<config>& sums) {
+  BWGEMM_DEVICE void write_tile(const TileIndex& tile, AccumulatorReader<config>& accumulators) {
 #pragma unroll 1
     for (int row_block = 0; row_block < row_blocks(config); ++row_block) {
-      const int held = holds && sums.are_accumulators() ? min(boxed_columns_, held_columns) : 0;
+      const int held = holds && accumulators.are_accumulators() ? min(boxed_columns_, held_columns) : 0;
 #pragma unroll 1
       for (int column = 0; column < boxed_columns_ - held; column += columns) {
         float product[columns];
         if constexpr (holds)
-          sums.read_some(product, row_block, column);
+          accumulators.read_some(product, row_block, column);
         else
-          sums.read(product, row_block, column);
+          accumulators.read(product, row_block, column);
         write_box(product);
       }
       if constexpr (holds)
-        if (held > 0) write_held(row_block, held, sums);
+        if (held > 0) write_held(row_block, held, accumulators);
       if constexpr (has_rest)
-        if (boxed_columns_ < cta_.tile_n) write_rest(tile, row_block, sums);
+        if (boxed_columns_ < cta_.tile_n) write_rest(tile, row_block, accumulators);
     }
   }
 
@@ -97,10 +97,10 @@ class RowWriter {
   static constexpr bool holds = config.choices.accumulators == 1;
   static constexpr int held_columns = 192;  // of f32: as many registers, and few more
 
-  BWGEMM_DEVICE void write_rest(const TileIndex& tile, int row_block, Sums<config>& sums) const {
+  BWGEMM_DEVICE void write_rest(const TileIndex& tile, int row_block, AccumulatorReader<config>& accumulators) const {
     float product[tile_n_step];
-    sums.read(product, row_block, boxed_columns_);
-    const int row = cta_.row(tile) + row_block * cta_rows + static_cast<int>(Sums<config>::row());
+    accumulators.read(product, row_block, boxed_columns_);
+    const int row = cta_.row(tile) + row_block * cta_rows + static_cast<int>(AccumulatorReader<config>::row());
     const int column = tile.n * cta_.tile_n + boxed_columns_;
     const std::int64_t left =
         row < params_.m ? size_bytes(type) * (params_.n - column) : std::int64_t{0};
@@ -126,12 +126,12 @@ class RowWriter {
                           rest.words[i][3]);
   }
 
-  BWGEMM_DEVICE void write_held(int row_block, int held, Sums<config>& sums) {
+  BWGEMM_DEVICE void write_held(int row_block, int held, AccumulatorReader<config>& accumulators) {
     float products[held_columns / columns][columns];
 #pragma unroll
     for (int i = 0; i < held_columns / columns; ++i)
-      if (i * columns < held) sums.load(products[i], row_block, boxed_columns_ - held + i * columns);
-    sums.hand_back(row_block);
+      if (i * columns < held) accumulators.load(products[i], row_block, boxed_columns_ - held + i * columns);
+    accumulators.hand_back(row_block);
 #pragma unroll
     for (int i = 0; i < held_columns / columns; ++i)
       if (i * columns < held) write_box(products[i]);
@@ -139,7 +139,7 @@ class RowWriter {
 
   BWGEMM_DEVICE void write_box(const float (&product)[columns]) {
     const std::uint32_t address =
-        staged_.receive() + Sums<config>::row() * BoxRow<type, columns>::bytes;
+        staged_.receive() + AccumulatorReader<config>::row() * BoxRow<type, columns>::bytes;
     BoxRow<type, columns> box;
     if (scaling_.reads_c()) {
       box.read(address);

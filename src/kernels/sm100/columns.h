@@ -16,12 +16,12 @@ class ColumnWriter {
 
   BWGEMM_DEVICE void announce(bool has_sums) { staged_.announce(has_sums); }
 
-  BWGEMM_DEVICE void write_tile(const TileIndex&, Sums<config>& sums) {
-    const int own_box = static_cast<int>(Sums<config>::quarter()) / box_rows;
+  BWGEMM_DEVICE void write_tile(const TileIndex&, AccumulatorReader<config>& accumulators) {
+    const int own_box = static_cast<int>(AccumulatorReader<config>::quarter()) / box_rows;
 #pragma unroll 1
     for (int box = 0; box < cta_rows / box_rows; ++box) {
       const std::uint32_t buffer = staged_.receive();
-      if (box == own_box) write_box(buffer, sums);
+      if (box == own_box) write_box(buffer, accumulators);
       staged_.hand_over();
     }
   }
@@ -31,12 +31,12 @@ class ColumnWriter {
   static constexpr int bytes = size_bytes(type);
   static constexpr int box_rows = swizzle_row_bytes / bytes;
 
-  BWGEMM_DEVICE void write_box(std::uint32_t buffer, Sums<config>& sums) const {
-    const std::uint32_t in_line = Sums<config>::row() % box_rows * bytes;
+  BWGEMM_DEVICE void write_box(std::uint32_t buffer, AccumulatorReader<config>& accumulators) const {
+    const std::uint32_t in_line = AccumulatorReader<config>::row() % box_rows * bytes;
 #pragma unroll 1
     for (int first = 0; first < tile_n_; first += step) {
       float product[step];
-      sums.read(product, 0, first);
+      accumulators.read(product, 0, first);
 #pragma unroll
       for (int i = 0; i < step; ++i) {
         const std::uint32_t at =

@@ -15,13 +15,13 @@ template <class Writer, KernelConfig config>
 BWGEMM_DEVICE void run_epilogue(const KernelParams& params, const Cta<config>& cta,
                                 std::uint32_t tensor_memory, const Scaling& scaling, int k_blocks) {
   Writer writer(params, cta, scaling);
-  Sums<config> sums(params, cta, tensor_memory, k_blocks);
-  Trace trace(params, TraceRole::epilogue, 0, Sums<config>::row() == 0);
+  AccumulatorReader<config> accumulators(params, cta, tensor_memory, k_blocks);
+  Trace trace(params, TraceRole::epilogue, 0, AccumulatorReader<config>::row() == 0);
   for (Walk<config, true> walk(params, cta); walk.valid(); walk.advance()) {
     trace(TraceEvent::tile, walk.number(params));
-    const bool has_sums = sums.begin(params, walk, trace);
+    const bool has_sums = accumulators.begin(params, walk, trace);
     if (walk.is_split(params)) writer.announce(has_sums);
-    if (has_sums) writer.write_tile(walk.at(params), sums);
+    if (has_sums) writer.write_tile(walk.at(params), accumulators);
   }
 }
 

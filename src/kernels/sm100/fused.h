@@ -48,15 +48,15 @@ class FusedWriter {
     if constexpr (config.store != Store::elements) staged_.announce(has_sums);
   }
 
-  BWGEMM_DEVICE void write_tile(const TileIndex& tile, Sums<config>& sums) {
+  BWGEMM_DEVICE void write_tile(const TileIndex& tile, AccumulatorReader<config>& accumulators) {
     if constexpr (config.swaps_ab) {
-      const int own_box = static_cast<int>(Sums<config>::quarter()) * bytes() / swizzle_row_bytes;
+      const int own_box = static_cast<int>(AccumulatorReader<config>::quarter()) * bytes() / swizzle_row_bytes;
 #pragma unroll 1
       for (int box = 0; box < cta_rows * bytes() / swizzle_row_bytes; ++box) {
         const std::uint32_t buffer = staged_.receive();
         if (box == own_box)
           for_all_columns(tile, 0, [&](const Piece& piece) {
-            write_lines(buffer + piece.column * swizzle_row_bytes, piece, sums);
+            write_lines(buffer + piece.column * swizzle_row_bytes, piece, accumulators);
           });
         staged_.hand_over();
       }
@@ -65,9 +65,9 @@ class FusedWriter {
       for (int row_block = 0; row_block < row_blocks(config); ++row_block)
         for_all_columns(tile, row_block, [&](const Piece& piece) {
           if constexpr (stores_rows_by_tma(config))
-            write_box(piece, sums);
+            write_box(piece, accumulators);
           else
-            write_elements(piece, sums);
+            write_elements(piece, accumulators);
         });
     }
   }
@@ -121,7 +121,7 @@ class FusedWriter {
   }
   BWGEMM_DEVICE Patch<config> patch(const Piece& piece, const Columns& columns) const {
     const int row =
-        cta_.row(piece.tile) + piece.row_block * cta_rows + static_cast<int>(Sums<config>::row());
+        cta_.row(piece.tile) + piece.row_block * cta_rows + static_cast<int>(AccumulatorReader<config>::row());
     return {params_, row, columns.first, piece.tile.batch, columns.end};
   }
   BWGEMM_DEVICE Fused<Patch<config>> fused(const Patch<config>& at) const {
@@ -130,7 +130,7 @@ class FusedWriter {
 
   // D's values, in place of zeros. read_staged_c: as Fused::add_operands() takes it.
   template <class ReadStaged>
-  BWGEMM_DEVICE void compute(const Piece& piece, Sums<config>& sums,
+  BWGEMM_DEVICE void compute(const Piece& piece, AccumulatorReader<config>& accumulators,
                              const ReadStaged& read_staged_c, Values& x) const {
     Values first{};  // of a gate's two parts, once the second is in `x`
     const int parts = cta_.has_gate() ? 2 : 1;
@@ -138,7 +138,7 @@ class FusedWriter {
     for (int part = 0; part < parts; ++part) {
       const Columns columns = of_product(piece, part);
       float products[patch_columns];
-      sums.read(products, piece.row_block, columns.in_tile);
+      accumulators.read(products, piece.row_block, columns.in_tile);
 #pragma unroll
       for (int i = 0; i < patch_columns / 2; ++i) {
         first[i] = x[i];
@@ -178,23 +178,23 @@ class FusedWriter {
     for (int i = 0; i < patch_columns / 2; ++i) x[i] = of_x[i];
   }
 
-  BWGEMM_DEVICE void write_elements(const Piece& piece, Sums<config>& sums) const {
+  BWGEMM_DEVICE void write_elements(const Piece& piece, AccumulatorReader<config>& accumulators) const {
     const auto no_staged = [](Values& c) {
       for (Pair& pair : c) pair = {};  // it loads C itself
     };
     Values x{};
-    compute(piece, sums, no_staged, x);
+    compute(piece, accumulators, no_staged, x);
     const Patch<config> at = patch(piece, of_d(piece));
     fused(at).store(params_.d, is_f32(), x);
   }
 
   // The thread's row of a box is a line of the buffer. What is no whole box is stored by
   // elements; then no C is staged.
-  BWGEMM_DEVICE void write_box(const Piece& piece, Sums<config>& sums) {
+  BWGEMM_DEVICE void write_box(const Piece& piece, AccumulatorReader<config>& accumulators) {
     const bool is_rest = may_leave_rest(config) && piece.column >= boxed_columns(cta_.d_tile_n);
     const int box_columns = staging_columns(cta_.d_tile_n, bytes());
     const int in_box = piece.column % box_columns, line_bytes = box_columns * bytes();
-    const std::uint32_t line = is_rest ? 0 : staged_.receive() + Sums<config>::row() * line_bytes;
+    const std::uint32_t line = is_rest ? 0 : staged_.receive() + AccumulatorReader<config>::row() * line_bytes;
     auto unit = [&](int index) {
       return swizzled(line + in_box * bytes() + 16 * index, line_bytes);
     };
@@ -217,7 +217,7 @@ class FusedWriter {
       }
     };
     Values x{};
-    compute(piece, sums, read_c, x);
+    compute(piece, accumulators, read_c, x);
     if (is_rest) {
       const Patch<config> at = patch(piece, of_d(piece));
       fused(at).store(params_.d, is_f32(), x);
@@ -242,8 +242,8 @@ class FusedWriter {
 
   // The thread's row is an element of each column's line; `lines` begins with the first.
   BWGEMM_DEVICE void write_lines(std::uint32_t lines, const Piece& piece,
-                                 Sums<config>& sums) const {
-    const std::uint32_t in_line = Sums<config>::row() * bytes() % swizzle_row_bytes;
+                                 AccumulatorReader<config>& accumulators) const {
+    const std::uint32_t in_line = AccumulatorReader<config>::row() * bytes() % swizzle_row_bytes;
     auto element = [&](int column) {
       return swizzled(lines + column * swizzle_row_bytes + in_line, swizzle_row_bytes);
     };
@@ -261,7 +261,7 @@ class FusedWriter {
       }
     };
     Values x{};
-    compute(piece, sums, read_c, x);
+    compute(piece, accumulators, read_c, x);
     if (is_f32()) {
 #pragma unroll
       for (int i = 0; i < patch_columns / 2; ++i) {

@@ -6,7 +6,7 @@
 #include "kernels/epilogue.h"
 #include "kernels/ptx/shared_memory.h"
 #include "kernels/ptx/sync.h"
-#include "kernels/sm100/sums.h"
+#include "kernels/sm100/accumulator_reader.h"
 
 namespace bwgemm::sm100 {
 

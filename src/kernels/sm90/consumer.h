@@ -7,7 +7,7 @@
 #include "kernels/epilogue.h"
 #include "kernels/ptx/wgmma.h"
 #include "kernels/ptx/wgmma_mma.h"
-#include "kernels/sm90/cluster_sums.h"
+#include "kernels/sm90/cluster_reduction.h"
 #include "kernels/sm90/cta.h"
 #include "kernels/sm90/descriptors.h"
 #include "kernels/sm90/register_epilogue.h"
@@ -193,7 +193,7 @@ BWGEMM_DEVICE void run_consumer(const Params<config>& params, const Cta<config>&
   Accumulators<config> accumulators = {};
   Trace trace(params, TraceRole::consumer, warpgroup, threadIdx.x % 128 == 0);
   OperandReader<config> operands(cta, warpgroup);
-  const PartialSums<config> partials(params, cta.rank, warpgroup);
+  const WorkspaceReduction<config> partials(params, cta.rank, warpgroup);
   TileWriter<config> writer(params, cta, warpgroup, scaling);
   PingPong<config> ping_pong(warpgroup, k_blocks, operands);
   for (Tiles tiles = cta.tiles(params, warpgroup); tiles.valid(); tiles.advance()) {
@@ -230,7 +230,7 @@ BWGEMM_DEVICE void run_consumer(const Params<config>& params, const Cta<config>&
     const bool has_sums =
         !is_split ||
         (cta.has_cluster_of_splits(params)
-             ? ClusterSums<config>(params, cta, warpgroup).sum(tiles.split(params), accumulators)
+             ? ClusterReduction<config>(params, cta, warpgroup).sum(tiles.split(params), accumulators)
              : partials.sum(params, tiles, accumulators));
     if constexpr (config.store == Store::elements) {
       if (has_sums) writer.write_tile(accumulators, cta, tiles.at(params));

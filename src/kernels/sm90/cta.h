@@ -77,7 +77,7 @@ struct Cta {
   }
   // Whether this launch's clusters are the splits of a tile.
   BWGEMM_DEVICE static bool has_cluster_of_splits(const KernelParams& params) {
-    return can_sum_in_cluster(config) && params.sums_in_cluster;
+    return can_reduce_in_cluster(config) && params.reduces_in_cluster;
   }
   BWGEMM_DEVICE static bool stores_from_registers(const KernelParams& params) {
     return can_store_from_registers(config) && params.stores == Stores::from_registers;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cooperative persistent GEMM for sm_90a: a TMA ring feeds one to three consumer warpgroups that
 // share one output tile; output leaves through staging buffers, or from registers. This file owns
-// roles, start and end; roles: producer.h, consumer.h with split.h, cluster_sums.h, boxes.h and
+// roles, start and end; roles: producer.h, consumer.h with split.h, cluster_reduction.h, boxes.h and
 // register_stores.h, and kernels/output.h.
 //
 // Roles                warp 0: producer (one lane issues) | warps 1 to 3: output of consumer 0 to 2
@@ -54,7 +54,7 @@ BWGEMM_DEVICE void init_barriers(const KernelParams& params, const Cta<config>& 
   if (ptx::elect_sync()) {
     cta.operands().init(config.stages, 1, cta.empty_arrivals);
     cta.all_staging().init(cta.all_staging_buffers, 1, warps_per_warpgroup);
-    if (cta.has_cluster_of_splits(params)) ClusterSums<config>::init(cta);
+    if (cta.has_cluster_of_splits(params)) ClusterReduction<config>::init(cta);
     ptx::fence_mbarrier_init();  // before uses by TMA and, with the cluster barrier, by peers
   }
   __syncwarp();  // the elected lane back with its warp, which aligned instructions need

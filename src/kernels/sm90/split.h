@@ -2,7 +2,7 @@
 // Split along k: which blocks of k a split has, and how the splits of a tile are summed. Every
 // warpgroup leaves its sums of a split in global memory; the last of a tile's splits to arrive adds
 // all of them in the order of the splits, so that the sum does not depend on who was last. Nobody
-// waits for anybody. (Splits that are the CTAs of a cluster are summed by cluster_sums.h.)
+// waits for anybody. (Splits that are the CTAs of a cluster are summed by cluster_reduction.h.)
 #pragma once
 
 #include "kernels/layout.h"
@@ -32,7 +32,7 @@ using Accumulators = float[warpgroup_rows(config) / 64][config.tile.n / 2];
 // A warpgroup's view of the partial sums. A thread's accumulators lie in units of four,
 // neighbouring threads next to each other.
 template <KernelConfig config>
-class PartialSums {
+class WorkspaceReduction {
   static constexpr int count = accumulators(config);
   static constexpr int per_row_block = config.tile.n / 2;
   static constexpr int warpgroup_threads = 128;
@@ -44,7 +44,7 @@ class PartialSums {
   static constexpr int splits_at_once = in_flight / chunk;
 
  public:
-  BWGEMM_DEVICE PartialSums(const KernelParams& params, std::uint32_t rank, int warpgroup)
+  BWGEMM_DEVICE WorkspaceReduction(const KernelParams& params, std::uint32_t rank, int warpgroup)
       : rank_(rank), warpgroup_(warpgroup), splits_(params.splits) {}
 
   // Hands in the sums of the split at which `tiles` stands. True in the last warpgroup to do so for

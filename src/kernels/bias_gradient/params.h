@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SumsParams: the one argument of the kernels that add up the rows or the columns of a matrix, and
+// BiasGradientParams: the one argument of the kernels that add up the rows or the columns of a matrix, and
 // what the host must know to launch them. They are no rows of kernels/rows.h: nothing chooses among
 // them, there is one for each architecture.
 //
@@ -15,7 +15,7 @@
 
 namespace bwgemm {
 
-namespace sums {
+namespace bias_gradient {
 
 inline constexpr int threads = 256;
 inline constexpr int block = 256;        // terms that a CTA takes at once
@@ -35,9 +35,9 @@ constexpr KernelName kernel_name(Arch arch) {
   return text.add("bwgemm_").add(name(arch)).add("_sums");
 }
 
-}  // namespace sums
+}  // namespace bias_gradient
 
-struct SumsParams {
+struct BiasGradientParams {
   const void* matrix;       // of batch 0, or a device array of pointers, one for each batch
   void* to;                 // of batch 0
   float* partials;          // a unit of sums for each chunk of each unit; parts > 1 only

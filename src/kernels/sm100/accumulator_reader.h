@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums: what the epilogue of a tile starts from: accumulators in tensor memory or, where k is
+// AccumulatorReader: what the epilogue of a tile starts from: accumulators in tensor memory or, where k is
 // split, the sum of what all splits left in global memory. Every CTA leaves its sums of a split
 // there; the last of a tile's splits to arrive adds all of them in the order of the splits, so that
 // the sum does not depend on who was last. Nobody waits for anybody.
@@ -33,9 +33,9 @@ BWGEMM_DEVICE void load_accumulators(float (&values)[columns], std::uint32_t add
 }
 
 template <KernelConfig config>
-class Sums {
+class AccumulatorReader {
  public:
-  BWGEMM_DEVICE Sums(const KernelParams& params, const Cta<config>& cta,
+  BWGEMM_DEVICE AccumulatorReader(const KernelParams& params, const Cta<config>& cta,
                      std::uint32_t tensor_memory, int k_blocks)
       : cta_(cta),
         ring_(cta.accumulator_ring()),

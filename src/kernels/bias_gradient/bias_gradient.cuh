@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernel that adds up the rows or the columns of a matrix, of any alignment and leading
-// dimension; the order of the additions is that of kernels/sums/params.h. Persistent over parts of
+// dimension; the order of the additions is that of kernels/bias_gradient/params.h. Persistent over parts of
 // units of outputs.
 //
 // Roles (256 threads)   each adds 8 x 8 elements at a time to as many sums: 8 outputs of 8 terms
@@ -14,9 +14,9 @@
 #include "kernels/ptx/global_memory.h"
 #include "kernels/ptx/shared_memory.h"
 #include "kernels/ptx/sync.h"
-#include "kernels/sums/params.h"
+#include "kernels/bias_gradient/params.h"
 
-namespace bwgemm::sums {
+namespace bwgemm::bias_gradient {
 
 inline constexpr int octet = 8;
 inline constexpr int groups = block / octet;    // of neighbouring terms: one thread's
@@ -143,7 +143,7 @@ struct Place {
 // One batch of the matrix.
 class Reader {
  public:
-  BWGEMM_DEVICE Reader(const SumsParams& params, std::uint32_t batch)
+  BWGEMM_DEVICE Reader(const BiasGradientParams& params, std::uint32_t batch)
       : params_(params), place_(params.terms_lie_together) {
     const int bytes = size_bytes(params.type);
     data_ = static_cast<const char*>(params.matrix);
@@ -201,7 +201,7 @@ class Reader {
   }
 
  private:
-  const SumsParams& params_;
+  const BiasGradientParams& params_;
   const Place place_;
   const char* data_;
   std::int64_t line_bytes_;
@@ -218,14 +218,14 @@ BWGEMM_DEVICE float sum_of_groups(std::uint32_t shared, int output) {
 }
 
 // Where the chunks' sums of an output meet. `unit` counts through the batches.
-BWGEMM_DEVICE float* partial(const SumsParams& params, std::uint32_t unit, std::uint32_t chunk,
+BWGEMM_DEVICE float* partial(const BiasGradientParams& params, std::uint32_t unit, std::uint32_t chunk,
                              int output) {
   const std::int64_t unit_of_all = std::int64_t{chunk} * (params.units * params.batch) + unit;
   return params.partials + unit_of_all * unit_outputs + output;
 }
 
 // True in every thread of the last CTA to hand in its sums; the unit's counter is zero again.
-BWGEMM_DEVICE bool is_last(const SumsParams& params, std::uint32_t unit) {
+BWGEMM_DEVICE bool is_last(const BiasGradientParams& params, std::uint32_t unit) {
   __syncthreads();  // orders the sums of every thread before the arrival of thread 0
   bool last = false;
   if (threadIdx.x == 0) {
@@ -236,7 +236,7 @@ BWGEMM_DEVICE bool is_last(const SumsParams& params, std::uint32_t unit) {
   return __syncthreads_or(last) != 0;  // orders the arrival before the reads of every thread
 }
 
-BWGEMM_DEVICE float sum_of_chunks(const SumsParams& params, std::uint32_t unit, int output) {
+BWGEMM_DEVICE float sum_of_chunks(const BiasGradientParams& params, std::uint32_t unit, int output) {
   constexpr int at_once = 16;
   float sum = 0;
 #pragma unroll 1
@@ -252,7 +252,7 @@ BWGEMM_DEVICE float sum_of_chunks(const SumsParams& params, std::uint32_t unit, 
   return sum;
 }
 
-BWGEMM_DEVICE void write(const SumsParams& params, std::uint32_t batch, std::int64_t output,
+BWGEMM_DEVICE void write(const BiasGradientParams& params, std::uint32_t batch, std::int64_t output,
                          float sum) {
   if (output >= params.outputs) return;
   char* const to = static_cast<char*>(params.to) +
@@ -263,7 +263,7 @@ BWGEMM_DEVICE void write(const SumsParams& params, std::uint32_t batch, std::int
     ptx::st_global_u16(to, pack(params.to_type, {sum, 0}));
 }
 
-BWGEMM_DEVICE void add_up(const SumsParams& params) {
+BWGEMM_DEVICE void add_up(const BiasGradientParams& params) {
   alignas(unit_bytes) __shared__ std::uint8_t memory[4 * groups * pitch];
   const auto shared = static_cast<std::uint32_t>(__cvta_generic_to_shared(memory));
   const int output = threadIdx.x;  // of the unit, of the threads that finish it
@@ -298,4 +298,4 @@ BWGEMM_DEVICE void add_up(const SumsParams& params) {
   }
 }
 
-}  // namespace bwgemm::sums
+}  // namespace bwgemm::bias_gradient

@@ -17,7 +17,7 @@
 namespace bwgemm::sm90 {
 
 template <KernelConfig config>
-class ClusterSums {
+class ClusterReduction {
   static constexpr int count = accumulators(config);
   static constexpr int per_row_block = config.tile.n / 2;
   static constexpr int warpgroup_threads = 128;
@@ -29,7 +29,7 @@ class ClusterSums {
   static constexpr int ring_bytes = config.stages * Cta<config>::offsets.stage_bytes;
 
  public:
-  BWGEMM_DEVICE ClusterSums(const KernelParams& params, const Cta<config>& cta, int warpgroup)
+  BWGEMM_DEVICE ClusterReduction(const KernelParams& params, const Cta<config>& cta, int warpgroup)
       : cta_(cta),
         warpgroup_(warpgroup),
         splits_(params.splits),
