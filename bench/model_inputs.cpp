@@ -7,7 +7,7 @@
 #include "api/validate.h"
 #include "call.h"
 #include "core/named.h"
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 #include "launch/scratch.h"
 #include "select/cost.h"
 
@@ -70,13 +70,14 @@ double ModelInputs::us() const {
 ModelInputs model_inputs(const Problem& canonical, const DeviceFacts& usable,
                          const Variant& variant) {
   const auto row = std::find_if(
-      kernel_rows.begin(), kernel_rows.end(),
+      kernel_variants.begin(), kernel_variants.end(),
       [&](const KernelConfig& config) { return kernel_name(config).view() == variant.kernel; });
-  if (row == kernel_rows.end()) return {"no such kernel"};
+  if (row == kernel_variants.end()) return {"no such kernel"};
   SelectOptions forced = select_options;
   forced.forced.kernel = variant.kernel;
   forced.forced.operands = named(variant.operands, all_operands);
-  const SplitReduction reduction = variant.reduces_in_cluster ? SplitReduction::cluster : SplitReduction::workspace;
+  const SplitReduction reduction =
+      variant.reduces_in_cluster ? SplitReduction::cluster : SplitReduction::workspace;
   const Source source = *Sources(canonical, usable, forced).begin();
   ModelInputs inputs{nullptr, &*row, source, usable, variant.tile_n, variant.splits, reduction};
   inputs.rejected = row_rejects(source, usable, *row, forced);

@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 #include "core/tiling.h"
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 #include "model_inputs.h"
 #include "select/candidate.h"
 #include "select/cost.h"
@@ -31,8 +31,8 @@ void add_predictions(const Source& source, const DeviceFacts& usable, const Kern
                      std::vector<Prediction>& all) {
   const Candidate best = judged(source, usable, config, select_options);
   if (best.rejected != nullptr) {
-    all.push_back({variant_of(config, config.tile.n, 1, SplitReduction::workspace, source.operands), 0,
-                   best.rejected});
+    all.push_back({variant_of(config, config.tile.n, 1, SplitReduction::workspace, source.operands),
+                   0, best.rejected});
     return;
   }
   const Problem& seen = source.seen_by(config);
@@ -77,7 +77,7 @@ std::vector<Prediction> predictions(const BenchProblem& problem, NominalDevice d
   const DeviceFacts usable = usable_facts(device);
   std::vector<Prediction> all;
   const Sources sources(canonical, usable, select_options);
-  for (const KernelConfig& config : kernel_rows)
+  for (const KernelConfig& config : kernel_variants)
     for (const Source& source : sources) add_predictions(source, usable, config, all);
   return all;
 }
@@ -98,8 +98,8 @@ std::vector<Prediction> predictions(const BenchProblem& problem, NominalDevice d
 Prediction chosen(const BenchProblem& problem, NominalDevice device) {
   try {
     const Choice choice =
-        select(library_problem(problem), facts_of(device), kernel_rows, select_options);
-    const KernelConfig& config = kernel_rows[static_cast<std::size_t>(choice.row)];
+        select(library_problem(problem), facts_of(device), kernel_variants, select_options);
+    const KernelConfig& config = kernel_variants[static_cast<std::size_t>(choice.variant)];
     return {variant_of(config, choice.tile_n, choice.splits, *choice.reduction, choice.operands),
             choice.predicted_us, ""};
   } catch (const Error& error) {

@@ -10,8 +10,8 @@
 #include "call.h"
 #include "code.h"
 #include "kernels/layout.h"
-#include "kernels/rows.h"
 #include "kernels/shape.h"
+#include "kernels/variants.h"
 #include "operands.h"
 #include "series.h"
 
@@ -33,7 +33,7 @@ std::string traced_file(const std::string& kernel, Arch arch) {
 }
 
 const KernelConfig& row_of(const std::string& kernel) {
-  for (const KernelConfig& row : kernel_rows)
+  for (const KernelConfig& row : kernel_variants)
     if (kernel_name(row).view() == kernel) return row;
   throw std::runtime_error(kernel + " is no row of the table");
 }

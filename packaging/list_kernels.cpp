@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs when the kernels are configured: writes one <name>.cu per row of kernels/rows.h, and those
-// of kernels/bias_gradient and kernels/copies, into the folder given, and prints one line for each for
-// CMake: name, source folder, threads, cluster size, compilation targets (separated by commas).
-// Files whose text is unchanged are not touched, so that a new row compiles only itself.
+// Runs when the kernels are configured: writes one <name>.cu per variant of kernels/variants.h, and
+// those of kernels/bias_gradient and kernels/copies, into the folder given, and prints one line for
+// each for CMake: name, source folder, threads, cluster size, compilation targets (separated by
+// commas). Files whose text is unchanged are not touched, so that a new variant compiles only
+// itself.
 #include <array>
 #include <filesystem>
 #include <fstream>
@@ -13,10 +14,10 @@
 
 #include "core/dtype.h"
 #include "core/kernel_config.h"
-#include "kernels/copies/params.h"
-#include "kernels/rows.h"
-#include "kernels/shape.h"
 #include "kernels/bias_gradient/params.h"
+#include "kernels/copies/params.h"
+#include "kernels/shape.h"
+#include "kernels/variants.h"
 
 namespace {
 
@@ -108,7 +109,7 @@ std::string_view parameters(const KernelConfig& config) {
 
 std::string source(const KernelConfig& config) {
   std::ostringstream text;
-  text << "// Written by packaging/list_kernels.cpp from a row of kernels/rows.h.\n"
+  text << "// Written by packaging/list_kernels.cpp from a variant of kernels/variants.h.\n"
        << "#include \"kernels/" << folder(config.family) << "/gemm.cuh\"\n\n"
        << "inline constexpr bwgemm::KernelConfig config{\n"
        << "    bwgemm::Arch::" << name(config.arch)
@@ -135,7 +136,7 @@ std::string source(const KernelConfig& config) {
   return text.str();
 }
 
-// A kernel beside the rows, of which there is one for each architecture.
+// A kernel beside the variants, of which there is one for each architecture.
 struct Helper {
   std::string_view folder, header, params, body;  // body: of namespace bwgemm
   int threads, ctas_per_sm;                       // as many as hide the latency of loads
@@ -143,8 +144,8 @@ struct Helper {
 };
 
 constexpr std::array helpers{
-    Helper{"bias_gradient", "bias_gradient.cuh", "BiasGradientParams", "bias_gradient::add_up", bwgemm::bias_gradient::threads, 2,
-           bwgemm::bias_gradient::kernel_name},
+    Helper{"bias_gradient", "bias_gradient.cuh", "BiasGradientParams", "bias_gradient::add_up",
+           bwgemm::bias_gradient::threads, 2, bwgemm::bias_gradient::kernel_name},
     Helper{"copies", "copy.cuh", "CopiesParams", "copies::copy", bwgemm::copies::threads,
            bwgemm::copies::ctas_per_sm, bwgemm::copies::kernel_name}};
 
@@ -182,10 +183,11 @@ int main(int argc, char** argv) {
     std::cerr << "usage: list_kernels FOLDER\n";
     return 2;
   }
-  for (const KernelConfig& row : bwgemm::kernel_rows) {
-    if (!write_source(argv[1], kernel_name(row), source(row))) return 1;
-    std::cout << kernel_name(row).view() << ' ' << folder(row.family) << ' ' << threads(row) << ' '
-              << row.cluster.size() << ' ' << targets(row.arch) << '\n';
+  for (const KernelConfig& variant : bwgemm::kernel_variants) {
+    if (!write_source(argv[1], kernel_name(variant), source(variant))) return 1;
+    std::cout << kernel_name(variant).view() << ' ' << folder(variant.family) << ' '
+              << threads(variant) << ' ' << variant.cluster.size() << ' ' << targets(variant.arch)
+              << '\n';
   }
   for (const Helper& helper : helpers)
     for (const bwgemm::Arch arch : {bwgemm::Arch::sm90, bwgemm::Arch::sm100}) {

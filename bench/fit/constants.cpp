@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 #include "select/arch_costs.h"
 
 namespace bwgemm::bench {
@@ -124,7 +124,7 @@ const double* fitted_slowdown(const KernelConfig& config) {
   if (config.family != Family::cooperative) return nullptr;
   for (std::size_t i = 0; i < slowdowns.size(); ++i)
     for (const std::string_view pair : pairs_of_majors)
-      if (sm90_row(sm90_shapes[i], pair) == config) return &slowdowns[i];
+      if (sm90_variant(sm90_shapes[i], pair) == config) return &slowdowns[i];
   return nullptr;
 }
 

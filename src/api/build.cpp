@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "kernels/rows.h"
+#include "kernels/variants.h"
+#include "program/bias_gradient.h"
 #include "program/copies.h"
 #include "program/product.h"
-#include "program/bias_gradient.h"
 
 namespace bwgemm {
 namespace {
@@ -29,10 +29,10 @@ Part built_part(const Call& call, const Problem& problem, const Choice& choice,
                                  : 0;
   add_product(with_copies(problem, copies, call.base[Argument::workspace]),
               with_copies(call.from, copies), call.base,
-              kernel_rows[static_cast<std::size_t>(choice.row)], choice,
+              kernel_variants[static_cast<std::size_t>(choice.variant)], choice,
               {.facts = handle.facts,
                .sm_limit = handle.sm_count_target,
-               .resident_clusters = handle.kernels.get(choice.row).resident_clusters,
+               .resident_clusters = handle.kernels.get(choice.variant).resident_clusters,
                .resident_split_clusters = split_clusters,
                .copied_bytes = copies.bytes()},
               part);
@@ -65,7 +65,7 @@ Program built(Handle& handle, const ValidProblem& problem, const Choice& choice,
     for (int i = 0; i < parts; ++i) {
       const Problem part = part_of(problem, choice.division, i);
       program.parts.push_back(built_part(call, part,
-                                         select(part, handle.facts, kernel_rows, options), {},
+                                         select(part, handle.facts, kernel_variants, options), {},
                                          Overlap::as_set_in_call));
     }
   }
@@ -73,13 +73,15 @@ Program built(Handle& handle, const ValidProblem& problem, const Choice& choice,
   return program;
 }
 
-BiasGradientLaunch bias_gradient_of(const Handle& handle, const Problem& problem, const CallSettings& call) {
-  return bias_gradient_launch(problem, {handle.facts, handle.sm_count_target, call.workspace.usable()});
+BiasGradientLaunch bias_gradient_of(const Handle& handle, const Problem& problem,
+                                    const CallSettings& call) {
+  return bias_gradient_launch(problem,
+                              {handle.facts, handle.sm_count_target, call.workspace.usable()});
 }
 
-ScratchNeed need_of(const Problem& problem, const Choice& choice, const BiasGradientLaunch& bias_gradient,
-                    const CallSettings& call) {
-  const KernelConfig& config = kernel_rows[static_cast<std::size_t>(choice.row)];
+ScratchNeed need_of(const Problem& problem, const Choice& choice,
+                    const BiasGradientLaunch& bias_gradient, const CallSettings& call) {
+  const KernelConfig& config = kernel_variants[static_cast<std::size_t>(choice.variant)];
   ScratchNeed need{.partials_bytes = workspace_bytes(problem, config, choice),
                    .partials_limit = call.workspace.usable(),
                    .arrivals = arrival_count(config, choice)};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// KernelConfig: everything that distinguishes one compiled kernel from another. A row of
-// kernels/rows.h is one of these; the kernel's name, shared-memory layout, threads and tensor-map
-// boxes are computed from it and stand nowhere else.
+// KernelConfig: everything that distinguishes one compiled kernel from another. A variant of
+// kernels/variants.h is one of these; the kernel's name, shared-memory layout, threads and
+// tensor-map boxes are computed from it and stand nowhere else.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@ namespace bwgemm {
 
 enum class Arch : std::uint8_t { sm90, sm100 };
 
-// The kernel source that a row instantiates.
+// The kernel source that a variant instantiates.
 enum class Family : std::uint8_t {
   cooperative,  // sm90: TMA ring, one to three consumer warpgroups share one output tile
   pair,         // sm100: TMA ring, two CTAs share one tcgen05 tile
@@ -82,8 +82,8 @@ struct KernelConfig {
   int stages;       // depth of the operand ring; 0: as many as fit, computed at launch
   Load load = Load::tma;
   Store store = Store::tma;
-  bool swaps_ab = false;  // the problem's m is the kernel's n, so that a problem of few rows fills a
-                          // tile; D is then in column order
+  bool swaps_ab = false;  // the problem's m is the kernel's n, so that a problem of few rows fills
+                          // a tile; D is then in column order
   int ctas_per_sm = 1;
   Sm100Choices choices = {};
   bool ping_pong = false;  // sm90: each consumer warpgroup has tiles of its own, so that one

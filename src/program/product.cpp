@@ -268,8 +268,8 @@ void add_product(const Problem& given, const Provenance& given_from, const Value
     fill_maps(problem, config, shape, context.facts.l2_bytes, from, params, linker);
 
   const std::int64_t units = work_units(tiles, choice);
-  Step step{choice.row, static_cast<int>(grid_ctas(config, units, allowed)), config.cluster.size(),
-            shape.threads, shape.smem_bytes};
+  Step step{choice.variant, static_cast<int>(grid_ctas(config, units, allowed)),
+            config.cluster.size(), shape.threads, shape.smem_bytes};
   // Clusters that had to wait for others would take longer than sums in memory.
   if (choice.reduction == SplitReduction::cluster && step.grid == units &&
       context.resident_split_clusters >= tiles.total()) {

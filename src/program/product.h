@@ -23,8 +23,9 @@ struct ProductContext {
   std::size_t copied_bytes = 0;  // at the beginning of the workspace
 };
 
-// Throws NOT_SUPPORTED if not even one cluster fits the device. `config` is the row that `choice`
-// names, the problem one it can serve, whose operands are what `from` says of the arguments `base`.
+// Throws NOT_SUPPORTED if not even one cluster fits the device. `config` is the variant that
+// `choice` names, the problem one it can serve, whose operands are what `from` says of the
+// arguments `base`.
 void add_product(const Problem& problem, const Provenance& from, const Values& base,
                  const KernelConfig& config, const Choice& choice, const ProductContext& context,
                  Part& part);

@@ -40,7 +40,7 @@ struct ArchCosts {
   double line_request_us;        // of L2 for one line that all ask for
   double block_floor_us;         // handing one ring slot over and back, whatever it holds
   double epilogue_bytes_per_us;  // output (and C) of one SM through its staging buffers
-  double epilogue_box_us;      // handing one box of a tile over to its store
+  double epilogue_box_us;        // handing one box of a tile over to its store
   double register_bytes_per_us;  // the same from registers, in CTAs of several tiles
   double lines_per_us;           // of one warp that stores output line by line
   double crowded_lines_per_us;   // and while its consumers have nothing to do but write more
@@ -87,7 +87,7 @@ struct ArchCosts {
 
 // clang-format off
 inline constexpr ArchCosts h200_costs = {
-    // Fitted 2026-11-27, with the slowdowns of shapes (kernels/rows.h), to 6008 problems, 3216 of them timed on
+    // Fitted 2026-11-27, with the slowdowns of shapes (kernels/variants.h), to 6008 problems, 3216 of them timed on
     // an H100 (bench/log/2026-11-27.md), less the dot kernels of the sample of the space; what is about ping-pong
     // kernels is of 2026-11-26; to order more than to time. A line says where else a value is from.
     .launch_us = 2.1,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Candidate: one row judged against one problem. What select() compares and explain() prints.
+// Candidate: one variant judged against one problem. What select() compares and explain() prints.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ struct Candidate : Recipe {
 struct Source {
   Operands operands;
   Problem problem;
-  Problem exchanged;            // the same, transposed (swap-AB), which some rows see it as
+  Problem exchanged;            // the same, transposed (swap-AB), which some variants see it as
   std::size_t workspace_bytes;  // less what copies take
   double copying_us = 0;
   Division division = {};
@@ -69,12 +69,12 @@ Candidate judged(const Source& source, const DeviceFacts& usable, const KernelCo
 Candidate judged(const Problem& problem, const DeviceFacts& usable, const KernelConfig& config,
                  const SelectOptions& options);
 
-// options.pick, judged: its row is in `rows`.
+// options.pick, judged: its variant is in `variants`.
 Candidate picked(const Problem& problem, const DeviceFacts& usable,
-                 std::span<const KernelConfig> rows, const SelectOptions& options);
+                 std::span<const KernelConfig> variants, const SelectOptions& options);
 
-// Null, or why the row is no candidate of the call, or of one of its parts; its tiles and splits
-// are not looked at.
+// Null, or why the variant is no candidate of the call, or of one of its parts; its tiles and
+// splits are not looked at.
 const char* row_rejects(const Source& source, const DeviceFacts& usable, const KernelConfig& config,
                         const SelectOptions& options);
 
@@ -108,7 +108,7 @@ void for_each_tile_n(const KernelConfig& config, const Problem& seen, const Body
     if (tile_n_rejects(config, seen, tile_n) == nullptr) body(tile_n);
 }
 
-// The row with the forced name. Throws INVALID_VALUE if there is none.
-int forced_row(std::span<const KernelConfig> rows, std::string_view name);
+// The variant with the forced name. Throws INVALID_VALUE if there is none.
+int forced_variant(std::span<const KernelConfig> variants, std::string_view name);
 
 }  // namespace bwgemm

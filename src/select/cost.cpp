@@ -8,8 +8,8 @@
 
 #include "core/tiling.h"
 #include "kernels/output_path.h"
-#include "kernels/rows.h"
 #include "kernels/shape.h"
+#include "kernels/variants.h"
 #include "select/arch_costs.h"
 #include "select/cost_terms.h"
 #include "select/unmapped_cost.h"
@@ -246,8 +246,10 @@ struct Time {
   double compute_us, merge_us;
 };
 
-double workspace_merge_us(const ArchCosts& costs, double partial_bytes, int splits, double partials) {
-  return costs.merge_us + splits * (costs.merge_split_us + partial_bytes / costs.merge_bytes_per_us) +
+double workspace_merge_us(const ArchCosts& costs, double partial_bytes, int splits,
+                          double partials) {
+  return costs.merge_us +
+         splits * (costs.merge_split_us + partial_bytes / costs.merge_bytes_per_us) +
          partials * partial_bytes / costs.partials_bytes_per_us;
 }
 
@@ -327,11 +329,12 @@ Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConf
   };
   const double partial_bytes = cta_outputs * sizeof(float);
   const double saved = stores == Stores::from_registers ? costs.register_stores_us : 0;
-  const double merge = splits == 1 ? 0
-                       : reduction == SplitReduction::cluster
-                           ? cluster_merge_us(costs, partial_bytes, splits) - saved
-                           : workspace_merge_us(costs, partial_bytes, splits,
-                                             static_cast<double>(partials * config.cluster.size()));
+  const double merge =
+      splits == 1 ? 0
+      : reduction == SplitReduction::cluster
+          ? cluster_merge_us(costs, partial_bytes, splits) - saved
+          : workspace_merge_us(costs, partial_bytes, splits,
+                               static_cast<double>(partials * config.cluster.size()));
   const std::int64_t full_waves = whole / resident, left = whole % resident;
   const std::int64_t split_steps = ceil_div(steps, splits);
   const double delivered_bytes = static_cast<double>(whole * steps + partials * split_steps) *

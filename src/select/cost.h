@@ -21,7 +21,7 @@
 //   merge   = where k is split: handing over, all partial sums through L2, and those of a tile,
 //             split by split, which the last CTA reads back, after all operands have arrived; in
 //             clusters of splits: their start, and all sums into the first CTA of each
-//   block   = slowdown of the tile's shape (kernels/rows.h) * max(time of the tensor cores,
+//   block   = slowdown of the tile's shape (kernels/variants.h) * max(time of the tensor cores,
 //   delivery,
 //             active SMs * energy of products and deliveries / power, a floor); CTAs that share an
 //             SM take turns

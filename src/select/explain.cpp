@@ -134,30 +134,31 @@ void add_candidate(Report& report, const KernelConfig& config, const Candidate& 
 }  // namespace
 
 std::string explain(const Problem& problem, const DeviceFacts& facts,
-                    std::span<const KernelConfig> rows, const SelectOptions& options) {
+                    std::span<const KernelConfig> variants, const SelectOptions& options) {
   Report report;
   add_problem(report, problem);
   if (problem.empty()) return report.add("kernel     none: D has no element").end().take();
   const DeviceFacts usable = limited(facts, options);
   std::optional<Choice> choice;
-  if (can_serve(problem, facts, rows, options)) choice = select(problem, facts, rows, options);
+  if (can_serve(problem, facts, variants, options))
+    choice = select(problem, facts, variants, options);
   add_device(report, facts, usable);
   if (choice.has_value())
-    add_choice(report, problem, usable, rows[static_cast<std::size_t>(choice->row)], *choice,
-               options.is_pick_measured);
+    add_choice(report, problem, usable, variants[static_cast<std::size_t>(choice->variant)],
+               *choice, options.is_pick_measured);
   else if (options.has_pick_for(problem))
     report.add("kernel     ")
-        .add(kernel_name(rows[static_cast<std::size_t>(options.pick->row)]).view())
+        .add(kernel_name(variants[static_cast<std::size_t>(options.pick->variant)]).view())
         .add(" is picked and cannot serve: ")
-        .add(picked(problem, usable, rows, options).rejected)
+        .add(picked(problem, usable, variants, options).rejected)
         .end();
   else if (!options.forced.has_kernel())
     report.add("kernel     none can serve").end();
   else
     report.add("kernel     ").add(options.forced.kernel).add(" is forced and cannot serve").end();
-  for (std::size_t row = 0; row < rows.size(); ++row)
-    if (!choice.has_value() || static_cast<int>(row) != choice->row)
-      add_candidate(report, rows[row], judged(problem, usable, rows[row], options),
+  for (std::size_t variant = 0; variant < variants.size(); ++variant)
+    if (!choice.has_value() || static_cast<int>(variant) != choice->variant)
+      add_candidate(report, variants[variant], judged(problem, usable, variants[variant], options),
                     choice && !options.pick ? choice->predicted_us : 0);
   return report.take();
 }

@@ -13,9 +13,9 @@
 namespace bwgemm {
 
 struct Recipe {
-  int row = 0;     // index into the rows
-  int tile_n = 0;  // the config's, or the run-time value
-  int splits = 1;  // split-K: splits of k; 1: none
+  int variant = 0;  // index into the variants
+  int tile_n = 0;   // the config's, or the run-time value
+  int splits = 1;   // split-K: splits of k; 1: none
   Raster raster = Raster::grouped;
   Operands operands = Operands::in_place;
   // Where the sums of splits are added. Open in what is picked or kept: the rest decides.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judging every row and taking the best.
+// Judging every variant and taking the best.
 #include "select/select.h"
 
 #include <algorithm>
@@ -51,13 +51,13 @@ std::optional<Source> source_of(const Problem& problem, Operands operands,
 }
 
 Choice choice_of(const Problem& given, const DeviceFacts& usable,
-                 std::span<const KernelConfig> rows, const SelectOptions& options, int row,
+                 std::span<const KernelConfig> variants, const SelectOptions& options, int variant,
                  const Candidate& candidate) {
-  const KernelConfig& config = rows[static_cast<std::size_t>(row)];
+  const KernelConfig& config = variants[static_cast<std::size_t>(variant)];
   const Problem part = part_of(given, candidate.division, 0);
   const Problem problem = seen_by(config, with_copies(part, copies_of(part, candidate.operands)));
   Choice choice{candidate};
-  choice.row = row;
+  choice.variant = variant;
   if (options.has_pick_for(given))
     choice.raster = options.pick->raster;
   else if (uses_tensor_memory(config))
@@ -74,33 +74,34 @@ constexpr std::string_view row_order_letters =
     " (C is taken in row order: A and B, m and n are those of the call exchanged)";
 
 Choice forced_choice(const Problem& problem, const DeviceFacts& usable,
-                     std::span<const KernelConfig> rows, const SelectOptions& options) {
+                     std::span<const KernelConfig> variants, const SelectOptions& options) {
   const std::string_view name = options.forced.kernel;
-  const int row = forced_row(rows, name);
-  const Candidate candidate = judged(problem, usable, rows[static_cast<std::size_t>(row)], options);
+  const int variant = forced_variant(variants, name);
+  const Candidate candidate =
+      judged(problem, usable, variants[static_cast<std::size_t>(variant)], options);
   if (candidate.rejected != nullptr)
     throw Error(
         BWGEMM_STATUS_NOT_SUPPORTED,
         text("the forced kernel ", name, " cannot serve: ", candidate.rejected, row_order_letters));
-  return choice_of(problem, usable, rows, options, row, candidate);
+  return choice_of(problem, usable, variants, options, variant, candidate);
 }
 
 Choice picked_choice(const Problem& problem, const DeviceFacts& usable,
-                     std::span<const KernelConfig> rows, const SelectOptions& options) {
-  const Candidate candidate = picked(problem, usable, rows, options);
-  const int row = options.pick->row;
+                     std::span<const KernelConfig> variants, const SelectOptions& options) {
+  const Candidate candidate = picked(problem, usable, variants, options);
+  const int variant = options.pick->variant;
   if (candidate.rejected != nullptr)
     throw Error(BWGEMM_STATUS_NOT_SUPPORTED,
-                text("the algo, ", kernel_name(rows[static_cast<std::size_t>(row)]).view(),
+                text("the algo, ", kernel_name(variants[static_cast<std::size_t>(variant)]).view(),
                      ", cannot serve: ", candidate.rejected, row_order_letters));
-  return choice_of(problem, usable, rows, options, row, candidate);
+  return choice_of(problem, usable, variants, options, variant, candidate);
 }
 
 [[noreturn]] void throw_nothing_serves(const Problem& problem, const DeviceFacts& usable,
-                                       std::span<const KernelConfig> rows,
+                                       std::span<const KernelConfig> variants,
                                        const SelectOptions& options) {
   std::string message = text("no kernel can serve the call", row_order_letters);
-  for (const KernelConfig& config : rows)
+  for (const KernelConfig& config : variants)
     if (const char* reason = judged(problem, usable, config, options).rejected; reason != nullptr)
       message += text("; ", kernel_name(config).view(), ": ", reason);
   throw Error(BWGEMM_STATUS_NOT_SUPPORTED, std::move(message));
@@ -121,8 +122,8 @@ const char* target_rejects(const KernelConfig& config, const DeviceFacts& usable
   return "its clusters spread over all multiprocessors, but the call may not";
 }
 
-// Of an earlier row's time that a row of the table may need at most to be chosen instead. Nothing
-// about sm100 was measured: smaller differences say nothing there.
+// Of an earlier variant's time that a variant of the table may need at most to be chosen instead.
+// Nothing about sm100 was measured: smaller differences say nothing there.
 double needed_part(Arch arch) {
   return arch == Arch::sm100 ? 0.97 : 1;
 }
@@ -150,24 +151,25 @@ bool may_be_best(const Problem& problem, const KernelConfig& config, std::int64_
   return waves(tile_n) <= most_waves && waves(tile_n - sm100::tile_n_step) > waves(tile_n);
 }
 
-struct BestRow {
-  int row;
+struct BestVariant {
+  int variant;
   Candidate candidate;
 };
 
-// The best row for one source.
-std::optional<BestRow> best_row(const Source& source, const DeviceFacts& usable,
-                                std::span<const KernelConfig> rows, const SelectOptions& options) {
+// The best variant for one source.
+std::optional<BestVariant> best_variant(const Source& source, const DeviceFacts& usable,
+                                        std::span<const KernelConfig> variants,
+                                        const SelectOptions& options) {
   const PreFilter filter(source.problem, usable);
-  std::optional<BestRow> best;
-  for (std::size_t row = 0; row < rows.size(); ++row) {
-    if (!filter.may_serve(rows[row])) continue;
-    const Candidate candidate = judged(source, usable, rows[row], options);
+  std::optional<BestVariant> best;
+  for (std::size_t variant = 0; variant < variants.size(); ++variant) {
+    if (!filter.may_serve(variants[variant])) continue;
+    const Candidate candidate = judged(source, usable, variants[variant], options);
     if (candidate.rejected != nullptr) continue;
-    if (best &&
-        candidate.predicted_us >= needed_part(rows[row].arch) * best->candidate.predicted_us)
+    if (best && candidate.predicted_us >=
+                    needed_part(variants[variant].arch) * best->candidate.predicted_us)
       continue;
-    best = {static_cast<int>(row), candidate};
+    best = {static_cast<int>(variant), candidate};
   }
   return best;
 }
@@ -281,9 +283,9 @@ Candidate judged(const Problem& problem, const DeviceFacts& usable, const Kernel
 }
 
 Candidate picked(const Problem& given, const DeviceFacts& usable,
-                 std::span<const KernelConfig> rows, const SelectOptions& options) {
+                 std::span<const KernelConfig> variants, const SelectOptions& options) {
   const Recipe& pick = *options.pick;
-  const KernelConfig& config = rows[static_cast<std::size_t>(pick.row)];
+  const KernelConfig& config = variants[static_cast<std::size_t>(pick.variant)];
   Candidate candidate;
   candidate.tile_n = pick.tile_n, candidate.splits = pick.splits;
   const auto source = source_of(given, pick.operands, usable, options);
@@ -324,37 +326,38 @@ Candidate picked(const Problem& given, const DeviceFacts& usable,
   return candidate;
 }
 
-int forced_row(std::span<const KernelConfig> rows, std::string_view name) {
-  for (std::size_t row = 0; row < rows.size(); ++row)
-    if (kernel_name(rows[row]).view() == name) return static_cast<int>(row);
+int forced_variant(std::span<const KernelConfig> variants, std::string_view name) {
+  for (std::size_t variant = 0; variant < variants.size(); ++variant)
+    if (kernel_name(variants[variant]).view() == name) return static_cast<int>(variant);
   throw Error(BWGEMM_STATUS_INVALID_VALUE, text("no kernel has the forced name \"", name, "\""));
 }
 
-Choice select(const Problem& problem, const DeviceFacts& facts, std::span<const KernelConfig> rows,
-              const SelectOptions& options) {
+Choice select(const Problem& problem, const DeviceFacts& facts,
+              std::span<const KernelConfig> variants, const SelectOptions& options) {
   const DeviceFacts usable = limited(facts, options);
-  if (options.has_pick_for(problem)) return picked_choice(problem, usable, rows, options);
-  if (options.forced.has_kernel()) return forced_choice(problem, usable, rows, options);
-  std::optional<BestRow> best;
+  if (options.has_pick_for(problem)) return picked_choice(problem, usable, variants, options);
+  if (options.forced.has_kernel()) return forced_choice(problem, usable, variants, options);
+  std::optional<BestVariant> best;
   for (const Source& source : Sources(problem, usable, options)) {
-    const std::optional<BestRow> of_source = best_row(source, usable, rows, options);
+    const std::optional<BestVariant> of_source = best_variant(source, usable, variants, options);
     if (of_source && (!best || weighed_us(of_source->candidate) < weighed_us(best->candidate)))
       best = of_source;
   }
-  if (!best) throw_nothing_serves(problem, usable, rows, options);
-  return choice_of(problem, usable, rows, options, best->row, best->candidate);
+  if (!best) throw_nothing_serves(problem, usable, variants, options);
+  return choice_of(problem, usable, variants, options, best->variant, best->candidate);
 }
 
-bool can_serve(const Problem& problem, const DeviceFacts& facts, std::span<const KernelConfig> rows,
-               const SelectOptions& options) {
+bool can_serve(const Problem& problem, const DeviceFacts& facts,
+               std::span<const KernelConfig> variants, const SelectOptions& options) {
   const DeviceFacts usable = limited(facts, options);
   const auto serves = [&](const KernelConfig& config) {
     return judged(problem, usable, config, options).rejected == nullptr;
   };
   if (options.has_pick_for(problem))
-    return picked(problem, usable, rows, options).rejected == nullptr;
-  if (!options.forced.has_kernel()) return std::any_of(rows.begin(), rows.end(), serves);
-  return serves(rows[static_cast<std::size_t>(forced_row(rows, options.forced.kernel))]);
+    return picked(problem, usable, variants, options).rejected == nullptr;
+  if (!options.forced.has_kernel()) return std::any_of(variants.begin(), variants.end(), serves);
+  return serves(
+      variants[static_cast<std::size_t>(forced_variant(variants, options.forced.kernel))]);
 }
 
 std::size_t arrival_count(const KernelConfig& config, const Choice& choice) {

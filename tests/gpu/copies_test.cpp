@@ -9,7 +9,7 @@
 #include "gpu/loose_cases.h"
 #include "gpu/row_classes.h"
 #include "gpu/row_problems.h"
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 #include "support/matmul_call.h"
 #include "support/matmul_case.h"
 #include "support/variable.h"
@@ -140,7 +140,7 @@ TEST_F(Copies, GiveTheBitsOfAlignedOperands) {
   const bool is_hopper = device_arch() == Arch::sm90;
   const Variable splits("BWGEMM_FORCE_SPLITS", "1");
   int served = 0;
-  for (const KernelConfig& row : kernel_rows) {
+  for (const KernelConfig& row : kernel_variants) {
     if ((row.arch == Arch::sm90) != is_hopper || !is_representative(row)) continue;
     const std::string name(kernel_name(row).view());
     const Variable kernel("BWGEMM_FORCE_KERNEL", name);

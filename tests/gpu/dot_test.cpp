@@ -9,7 +9,7 @@
 
 #include "gpu/row_problems.h"
 #include "kernels/dot/tiles.h"
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 #include "support/variable.h"
 
 namespace bwgemm::test {
@@ -28,7 +28,7 @@ class Dot : public GpuTest, public ::testing::WithParamInterface<DotKind> {
     GpuTest::SetUp();
     if (IsSkipped() || HasFatalFailure()) return;
     const Arch arch = device_arch();
-    for (const KernelConfig& row : kernel_rows)
+    for (const KernelConfig& row : kernel_variants)
       if (row.arch == arch && row.family == Family::dot && !dot::is_of_vectors(row) &&
           row.b == GetParam().weights && (dot::team_warps(row) == 1) == GetParam().is_of_warps)
         row_ = &row;

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "kernels/rows.h"
 #include "kernels/shape.h"
+#include "kernels/variants.h"
 
 namespace bwgemm::test {
 namespace {
@@ -17,8 +17,7 @@ RowProblem one_tile(const KernelConfig& row, Dtype input, bool to_f32, Major b, 
   const std::int64_t m = std::max(shape.cluster_tile_m, row.tile.m);
   const std::int64_t n = std::max(shape.cluster_tile_n, tile_n);
   // Rows of D end at 16 bytes; columns, of which some tiles have few, may end anywhere.
-  const std::int64_t columns =
-      row.swaps_ab ? n - 1 : std::max<std::int64_t>(n - unit, unit);
+  const std::int64_t columns = row.swaps_ab ? n - 1 : std::max<std::int64_t>(n - unit, unit);
   RowProblem problem{gemm_of(row, m, columns, row.tile.k - unit, majors(row.a).front(), b)};
   if (row.tile.n == 0) problem.tile_n = tile_n;
   GemmCase& gemm = problem.gemm;

@@ -8,7 +8,7 @@
 
 #include "gpu/fused_problems.h"
 #include "gpu/row_problems.h"
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 #include "support/matmul_case.h"
 #include "support/variable.h"
 
@@ -179,7 +179,7 @@ class Matmul : public GpuTest {
 
   std::vector<std::string> all_of(Family family) const {
     std::vector<std::string> names;
-    for (const KernelConfig& row : kernel_rows)
+    for (const KernelConfig& row : kernel_variants)
       if (row.arch == arch_ && row.family == family) names.emplace_back(kernel_name(row).view());
     return names;
   }
@@ -197,7 +197,7 @@ class Matmul : public GpuTest {
   // One row for each kind of epilogue, with operands as the cases have them.
   std::vector<KernelConfig> kinds() const {
     std::vector<KernelConfig> rows;
-    for (const KernelConfig& row : kernel_rows) {
+    for (const KernelConfig& row : kernel_variants) {
       const bool is_other = row.family == Family::direct || row.family == Family::dot;
       if (row.arch != arch_ || is_other || row.choices != Sm100Choices{} || row.a == Major::mn ||
           row.b == Major::mn)

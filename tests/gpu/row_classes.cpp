@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <tuple>
 
-#include "kernels/rows.h"
 #include "kernels/shape.h"
+#include "kernels/variants.h"
 
 namespace bwgemm::test {
 namespace {
@@ -48,9 +48,9 @@ bool is_representative(const KernelConfig& row) {
     return std::int64_t{of.tile.m} * of.tile.n * of.cluster.size() * (of.stages + 4);
   };
   const KernelConfig* least = &row;
-  for (const KernelConfig& other : kernel_rows)
+  for (const KernelConfig& other : kernel_variants)
     if (same_class(row, other) && work(other) < work(*least)) least = &other;
-  for (const KernelConfig& other : kernel_rows)  // the first of equals
+  for (const KernelConfig& other : kernel_variants)  // the first of equals
     if (same_class(row, other) && work(other) == work(*least)) return other == row;
   return false;
 }

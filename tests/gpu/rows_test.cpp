@@ -5,8 +5,6 @@
 // differ from others in their type alone under one), and the edges of those under four
 // (BWGEMM_TEST_SCALE=small), or the edges of every row under eight (product, for the nightly).
 // Memcheck.* is two small problems per row, for compute-sanitizer.
-#include "kernels/rows.h"
-
 #include <cstdlib>
 #include <gtest/gtest.h>
 #include <map>
@@ -18,6 +16,7 @@
 #include "gpu/line_problems.h"
 #include "gpu/row_classes.h"
 #include "gpu/row_problems.h"
+#include "kernels/variants.h"
 #include "support/variable.h"
 
 namespace bwgemm::test {
@@ -37,7 +36,7 @@ constexpr int product_schedules = 8;
 constexpr int last_split_schedules = 7;
 
 const KernelConfig* row_named(std::string_view kernel) {
-  for (const KernelConfig& row : kernel_rows)
+  for (const KernelConfig& row : kernel_variants)
     if (kernel_name(row).view() == kernel) return &row;
   return nullptr;
 }
@@ -50,7 +49,7 @@ class RowTest : public GpuTest, public ::testing::WithParamInterface<int> {
     const char* kernel = bwgemmKernelName(GetParam());
     ASSERT_NE(kernel, nullptr);
     row_ = row_named(kernel);
-    ASSERT_NE(row_, nullptr) << kernel << " is not in kernel_rows";
+    ASSERT_NE(row_, nullptr) << kernel << " is not in kernel_variants";
     const Arch arch = device_arch();
     if (row_->arch != arch) GTEST_SKIP() << kernel << " is for another architecture";
     scalars_ = std::make_unique<DeviceMemory>(2 * sizeof(float));

@@ -13,7 +13,7 @@
 
 #include "gpu/loose_cases.h"
 #include "gpu/row_problems.h"
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 #include "support/variable.h"
 
 namespace bwgemm::test {
@@ -157,9 +157,10 @@ class SameBits : public GpuTest, public ::testing::WithParamInterface<std::size_
     GpuTest::SetUp();
     if (IsSkipped() || HasFatalFailure()) return;
     const Arch arch = device_arch();
-    const auto found = std::ranges::find_if(
-        kernel_rows, [&](const KernelConfig& row) { return row.arch == arch && kind().is(row); });
-    if (found == kernel_rows.end()) GTEST_SKIP() << "another architecture has this kind";
+    const auto found = std::ranges::find_if(kernel_variants, [&](const KernelConfig& row) {
+      return row.arch == arch && kind().is(row);
+    });
+    if (found == kernel_variants.end()) GTEST_SKIP() << "another architecture has this kind";
     row_ = &*found;
     find_reference();
   }
@@ -215,7 +216,7 @@ class SameBits : public GpuTest, public ::testing::WithParamInterface<std::size_
 // The direct kernel adds three splits.
 TEST_P(SameBits, AnotherOrderOfAdditionsGivesOthers) {
   const Arch arch = device_arch();
-  const auto direct = std::ranges::find_if(kernel_rows, [&](const KernelConfig& row) {
+  const auto direct = std::ranges::find_if(kernel_variants, [&](const KernelConfig& row) {
     return row.arch == arch && row.family == Family::direct;
   });
   const Variable kernel("BWGEMM_FORCE_KERNEL", std::string(kernel_name(*direct).view()));

@@ -10,7 +10,7 @@
 
 #include "gpu/row_classes.h"
 #include "gpu/row_problems.h"
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 #include "support/captured_kernels.h"
 #include "support/matmul_call.h"
 #include "support/variable.h"
@@ -134,7 +134,7 @@ GemmCase large_problem(const KernelConfig& row) {
 // Those whose clusters cannot be held back, or have more CTAs than the target, are refused.
 TEST_F(SmLimit, OfEveryKernel) {
   const Arch arch = device_arch();
-  for (const KernelConfig& row : kernel_rows) {
+  for (const KernelConfig& row : kernel_variants) {
     if (row.arch != arch) continue;
     const std::string name(kernel_name(row).view());
     const Variable kernel("BWGEMM_FORCE_KERNEL", name);

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "gpu/row_problems.h"
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 #include "support/variable.h"
 
 namespace bwgemm::test {
@@ -150,9 +150,7 @@ const std::vector<Technique> techniques = {
      {"multicast::cluster", "barrier\\.cluster"}},
     {"HopperStmatrixEpilogue", hopper({128, 256, 64}, {1, 1}), {"stmatrix", store_3d}},
     {"HopperFragmentsStoredByThreads",
-     [](const KernelConfig& row) {
-       return has_residues(row);
-     },
+     [](const KernelConfig& row) { return has_residues(row); },
      {"st\\.global\\.b32"},
      {store_3d},
      Raster::grouped,
@@ -233,8 +231,8 @@ GemmCase several_tiles(const KernelConfig& row, const Technique& technique) {
 
 TEST_P(Techniques, IsInTheCodeAndComputes) {
   const Technique& technique = GetParam();
-  const auto row = std::find_if(kernel_rows.begin(), kernel_rows.end(), technique.has);
-  ASSERT_NE(row, kernel_rows.end()) << "no row shows this technique";
+  const auto row = std::find_if(kernel_variants.begin(), kernel_variants.end(), technique.has);
+  ASSERT_NE(row, kernel_variants.end()) << "no row shows this technique";
   const bool is_hopper = device_arch() == Arch::sm90;
   if ((row->arch == Arch::sm90) != is_hopper) GTEST_SKIP() << "for another architecture";
   const std::string kernel(kernel_name(*row).view());

@@ -10,8 +10,8 @@
 
 #include "gpu/row_classes.h"
 #include "gpu/row_problems.h"
-#include "kernels/rows.h"
 #include "kernels/shape.h"
+#include "kernels/variants.h"
 #include "support/variable.h"
 
 namespace bwgemm::test {
@@ -40,7 +40,7 @@ class Unaligned : public GpuTest {
   template <class MakeProblem>
   static void run_rows(int problems, const char* splits, const MakeProblem& make_problem) {
     const bool is_hopper = device_arch() == Arch::sm90;
-    for (const KernelConfig& row : kernel_rows) {
+    for (const KernelConfig& row : kernel_variants) {
       if (!moves_lines(row) || (row.arch == Arch::sm90) != is_hopper) continue;
       if (small_scale() && !is_representative(row)) continue;
       for (const KernelConfig& chosen : with_choices(row))

@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "gpu/row_problems.h"
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 #include "support/variable.h"
 
 namespace bwgemm::test {
@@ -20,7 +20,7 @@ class Vectors : public GpuTest, public ::testing::WithParamInterface<int> {
     GpuTest::SetUp();
     if (IsSkipped() || HasFatalFailure()) return;
     if (device_arch() != Arch::sm90) GTEST_SKIP() << "compute capability 9.0 alone has this kernel";
-    for (const KernelConfig& row : kernel_rows)
+    for (const KernelConfig& row : kernel_variants)
       if (row.family == Family::dot && dot::is_of_vectors(row) && row.tile.n == GetParam())
         row_ = &row;
     ASSERT_NE(row_, nullptr);

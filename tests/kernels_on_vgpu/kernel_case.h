@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "kernels/params.h"
-#include "kernels/rows.h"
 #include "kernels/shape.h"
+#include "kernels/variants.h"
 #include "support/element.h"
 #include "vgpu/machine.h"
 #include "vgpu/tensor_map.h"
@@ -49,8 +49,8 @@ struct KernelProblem {
   Major a = Major::k, b = Major::k;
   int tile_n = 256, splits = 1, clusters = 2;
   bool reduces_in_cluster = false;  // of a row without clusters; `clusters` are then tiles
-  // Elements between lines. TMA needs a multiple of 8; where threads move elements nothing is mapped,
-  // and kernels that would map what they can need any other number.
+  // Elements between lines. TMA needs a multiple of 8; where threads move elements nothing is
+  // mapped, and kernels that would map what they can need any other number.
   int pad = 8;
 };
 

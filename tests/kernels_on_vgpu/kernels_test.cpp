@@ -15,10 +15,10 @@ std::shared_ptr<const Module> module_of(const KernelConfig& config) {
 
 // The row with this name's ending; fails the test if there is none.
 KernelConfig row(std::string_view name) {
-  for (const KernelConfig& config : kernel_rows)
+  for (const KernelConfig& config : kernel_variants)
     if (kernel_name(config).view() == name) return config;
   ADD_FAILURE() << "no row " << name;
-  return kernel_rows[0];
+  return kernel_variants[0];
 }
 
 void run_all(const char* name, const std::vector<KernelProblem>& problems, int seeds) {

@@ -268,7 +268,7 @@ std::string seeded(const std::string& ptx, const Bug& bug) {
 
 // The first row of its kind; CTAs of a cluster share an operand, or are splits.
 const KernelConfig* row_of(Kernel kernel) {
-  for (const KernelConfig& row : kernel_rows) {
+  for (const KernelConfig& row : kernel_variants) {
     const bool is_plain = stores_rows_by_tma(row) && row.cluster == Cluster{2, 1};
     if (kernel == Kernel::coop && row.family == Family::cooperative && is_plain) return &row;
     if (kernel == Kernel::splits && row.family == Family::cooperative && row.tile.m == 64 &&

@@ -7,8 +7,8 @@
 #include <gtest/gtest.h>
 #include <string_view>
 
-#include "kernels/rows.h"
 #include "kernels/shape.h"
+#include "kernels/variants.h"
 #include "problems.h"
 #include "rows.h"
 #include "select/rejects.h"
@@ -95,14 +95,14 @@ TEST_P(Cost, ReadingCAndWiderOutputsCost) {
   EXPECT_GT(us(config, problem_of(8192, 8192, 64, test::kk, {Dtype::bf16, Dtype::f32})), plain);
 }
 
-INSTANTIATE_TEST_SUITE_P(Rows, Cost, testing::ValuesIn(kernel_rows), [](const auto& info) {
+INSTANTIATE_TEST_SUITE_P(Rows, Cost, testing::ValuesIn(kernel_variants), [](const auto& info) {
   return std::string(kernel_name(info.param).view());
 });
 
 // Broad enough to survive calibration, tight enough to catch a wrong unit or a missing factor.
 TEST(CostScale, LargeSquaresAreNearThePeakOfTheChip) {
   const double tera_flop = 2.0 * 8192 * 8192 * 8192 / 1e6;  // in TFLOP/s for a time in us
-  for (const KernelConfig& config : kernel_rows) {
+  for (const KernelConfig& config : kernel_variants) {
     const double rate = tera_flop / us(config, problem_of(8192, 8192, 8192));
     SCOPED_TRACE(kernel_name(config).view());
     if (config.family == Family::dot) continue;  // reads B anew for every eight rows
@@ -121,7 +121,7 @@ TEST(CostScale, LargeSquaresAreNearThePeakOfTheChip) {
 }
 
 TEST(CostScale, SplittingALongKHelpsUntilMergingCosts) {
-  for (const KernelConfig& config : kernel_rows) {
+  for (const KernelConfig& config : kernel_variants) {
     if (config.family != Family::direct) continue;
     const Problem problem = problem_of(64, 64, 65536);
     EXPECT_LT(us(config, problem, 0, 16), us(config, problem, 0, 1));

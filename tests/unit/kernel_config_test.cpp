@@ -7,18 +7,18 @@
 #include <set>
 #include <string>
 
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 
 namespace bwgemm {
 namespace {
 
 TEST(KernelConfig, NamesAreDistinct) {
   std::set<std::string> names;
-  for (const KernelConfig& row : kernel_rows) {
+  for (const KernelConfig& row : kernel_variants) {
     const std::string name(kernel_name(row).view());
     EXPECT_TRUE(names.insert(name).second) << name << " names two rows";
   }
-  EXPECT_EQ(names.size(), kernel_rows.size());
+  EXPECT_EQ(names.size(), kernel_variants.size());
 }
 
 TEST(KernelConfig, NamesFollowTheGrammar) {
@@ -26,7 +26,7 @@ TEST(KernelConfig, NamesFollowTheGrammar) {
       "bwgemm_sm(90|100)_b16(_[km][kn])?_[0-9]+x([0-9]+|N)x[0-9]+"
       "(_[0-9]x[0-9])?(_s[0-9]+)?(_[tu])?(_o[2-9])?(_pp)?"
       "(_swz[0-9]+)?(_2d)?(_clc|_once)?(_acc1)?(_nopf)?_(coop|pair|single|direct|dot|warp)");
-  for (const KernelConfig& row : kernel_rows) {
+  for (const KernelConfig& row : kernel_variants) {
     EXPECT_THAT(std::string(kernel_name(row).view()), grammar);
   }
 }
@@ -57,31 +57,31 @@ TEST(KernelConfig, NamesSayEveryFixedField) {
 }
 
 TEST(KernelConfig, EveryRowIsValid) {
-  for (const KernelConfig& row : kernel_rows)
+  for (const KernelConfig& row : kernel_variants)
     EXPECT_EQ(invalid_because(row), nullptr) << kernel_name(row).view();
 }
 
 TEST(KernelConfig, EveryArchitectureHasAKernelWithoutRulesOnAlignment) {
   for (const Arch arch : {Arch::sm90, Arch::sm100}) {
     bool found = false;
-    for (const KernelConfig& row : kernel_rows)
+    for (const KernelConfig& row : kernel_variants)
       found |= row.arch == arch && row.family == Family::direct;
     EXPECT_TRUE(found) << name(arch);
   }
 }
 
 TEST(KernelConfig, BrokenRulesAreNamed) {
-  KernelConfig config = kernel_rows[0];
+  KernelConfig config = kernel_variants[0];
   config.stages = 20;
   ASSERT_NE(invalid_because(config), nullptr);
   EXPECT_NE(std::string(invalid_because(config)).find("shared memory"), std::string::npos);
-  config = kernel_rows[0];
+  config = kernel_variants[0];
   config.tile.n = 200;
   EXPECT_NE(invalid_because(config), nullptr);
 }
 
 TEST(KernelConfig, TilesThatCannotBeBuiltAreRefused) {
-  const KernelConfig good = kernel_rows[0];
+  const KernelConfig good = kernel_variants[0];
   ASSERT_EQ(good.family, Family::cooperative);
   auto reason = [&](bool swaps_ab, Tile tile, Cluster cluster, int ctas_per_sm) {
     KernelConfig config = good;

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/tiling.h"
-#include "kernels/rows.h"
 #include "kernels/shape.h"
+#include "kernels/variants.h"
 
 namespace bwgemm {
 namespace {
@@ -18,7 +18,7 @@ namespace {
 constexpr int swizzle_atom_bytes = 1024;
 
 TEST(Layout, Sm90) {
-  for (const KernelConfig& row : kernel_rows) {
+  for (const KernelConfig& row : kernel_variants) {
     if (row.family != Family::cooperative) continue;
     SCOPED_TRACE(kernel_name(row).view());
     const sm90::Layout at = sm90::layout(row);
@@ -52,7 +52,7 @@ TEST(Layout, Sm90) {
 // No buffer that a tile has no box for, and none that the ring would leave room for is missing.
 TEST(Layout, Sm90StagingBuffers) {
   int deep = 0;
-  for (const KernelConfig& row : kernel_rows) {
+  for (const KernelConfig& row : kernel_variants) {
     if (row.family != Family::cooperative || row.store == Store::elements) continue;
     SCOPED_TRACE(kernel_name(row).view());
     const int depth = sm90::staging_depth(row);
@@ -79,7 +79,7 @@ TEST(Layout, Sm90StagingBuffers) {
 
 // The multiprocessor's 65536 registers hold all CTAs, and each CTA's hold all of its warpgroups.
 TEST(Layout, Sm90Registers) {
-  for (const KernelConfig& row : kernel_rows) {
+  for (const KernelConfig& row : kernel_variants) {
     if (row.family != Family::cooperative) continue;
     SCOPED_TRACE(kernel_name(row).view());
     const int at_launch = sm90::launch_registers(row), warpgroups = sm90::consumer_warpgroups(row);
@@ -96,7 +96,7 @@ TEST(Layout, Sm90Registers) {
 }
 
 TEST(Layout, Sm90StagingLinesDivideTheTile) {
-  KernelConfig config = kernel_rows[0];
+  KernelConfig config = kernel_variants[0];
   config.swaps_ab = true;
   for (int tile_n = 8; tile_n <= 256; tile_n += 8) {
     SCOPED_TRACE(tile_n);
@@ -111,7 +111,7 @@ TEST(Layout, Sm90StagingLinesDivideTheTile) {
 // Of every row that multiplies in tensor memory, with every tile that it can have.
 template <class Check>
 void for_each_sm100_tile(const Check& check) {
-  for (const KernelConfig& row : kernel_rows) {
+  for (const KernelConfig& row : kernel_variants) {
     if (!uses_tensor_memory(row)) continue;
     SCOPED_TRACE(kernel_name(row).view());
     for (int tile_n = 8; tile_n <= 256; tile_n += 8) {
@@ -157,7 +157,7 @@ TEST(Layout, Sm100TensorMemory) {
 
 // An N-major B lies in whole boxes: the last one may have columns of the next CTA or tile.
 TEST(Layout, Sm100WholeBoxesOfAnNMajorB) {
-  const KernelConfig pair = sm100_row(sm100_shapes[0]);
+  const KernelConfig pair = sm100_variant(sm100_shapes[0]);
   for (const int tile_n : {32, 96, 128, 192, 224}) {
     EXPECT_EQ(sm100::invalid_because(pair, tile_n, Major::mn), nullptr) << tile_n;
     const int boxes = ceil_div(tile_n / 2, 64);
@@ -170,7 +170,7 @@ TEST(Layout, Sm100WholeBoxesOfAnNMajorB) {
 // Pairs that share an N-major B load whole boxes, which narrower swizzles make smaller.
 TEST(Layout, Sm100NarrowSwizzlesAllowNarrowSharedTilesOfAnNMajorB) {
   const auto narrowest = [](int swizzle_bytes) {
-    KernelConfig row = sm100_row(sm100_shapes[0]);
+    KernelConfig row = sm100_variant(sm100_shapes[0]);
     row.cluster = {4, 1};
     row.choices.swizzle_bytes = swizzle_bytes;
     int tile_n = 8;
@@ -184,19 +184,19 @@ TEST(Layout, Sm100NarrowSwizzlesAllowNarrowSharedTilesOfAnNMajorB) {
 }
 
 constexpr KernelConfig single_row() {
-  KernelConfig row = sm100_row(sm100_shapes[0]);
+  KernelConfig row = sm100_variant(sm100_shapes[0]);
   row.family = Family::single;
   row.tile.m = sm100::cta_rows;
   row.cluster = {1, 1};
   return row;
 }
 constexpr KernelConfig four_ctas() {
-  KernelConfig row = sm100_row(sm100_shapes[0]);
+  KernelConfig row = sm100_variant(sm100_shapes[0]);
   row.cluster = {4, 1};
   return row;
 }
 constexpr KernelConfig one_accumulator() {
-  KernelConfig row = sm100_row(sm100_shapes[0]);
+  KernelConfig row = sm100_variant(sm100_shapes[0]);
   row.choices.accumulators = 1;
   return row;
 }
@@ -216,7 +216,7 @@ std::vector<int> steps(int first, int step) {
 // The instruction takes steps of 16. What needs steps of 32: the parts of a K-major B that pairs
 // share, an N-major B in pairs, the only accumulator, and threads that store all of D.
 TEST(Layout, Sm100TilesInStepsOf16) {
-  const KernelConfig pair = sm100_row(sm100_shapes[0]), single = single_row();
+  const KernelConfig pair = sm100_variant(sm100_shapes[0]), single = single_row();
   KernelConfig by_elements = pair;
   by_elements.store = Store::elements;
   for (const KernelConfig& row : {pair, single})
@@ -232,7 +232,7 @@ TEST(Layout, Sm100TilesInStepsOf16) {
 }
 
 TEST(Layout, Sm100SaysWhyATileIsIllegal) {
-  const KernelConfig pair = sm100_row(sm100_shapes[0]);
+  const KernelConfig pair = sm100_variant(sm100_shapes[0]);
   const auto why = [](const KernelConfig& row, int tile_n, Major b, bool has_gate = false) {
     const char* const reason = sm100::invalid_because(row, tile_n, b, has_gate);
     return std::string(reason != nullptr ? reason : "legal");
@@ -247,7 +247,8 @@ TEST(Layout, Sm100SaysWhyATileIsIllegal) {
   EXPECT_THAT(why(four_ctas(), 128, Major::mn), testing::HasSubstr("whole boxes"));
   KernelConfig by_elements = pair;
   by_elements.store = Store::elements;
-  EXPECT_THAT(why(by_elements, 80, Major::k), testing::HasSubstr("threads store as many at a time"));
+  EXPECT_THAT(why(by_elements, 80, Major::k),
+              testing::HasSubstr("threads store as many at a time"));
   EXPECT_THAT(why(one_accumulator(), 80, Major::k),
               testing::HasSubstr("registers hold whole boxes"));
 }
@@ -255,7 +256,7 @@ TEST(Layout, Sm100SaysWhyATileIsIllegal) {
 // Half of a gated tile is stored in boxes of 32 columns and a rest of 16; where one CTA loads x
 // and y apart, each is whole boxes of an N-major B.
 TEST(Layout, Sm100TilesOfGates) {
-  const KernelConfig pair = sm100_row(sm100_shapes[0]);
+  const KernelConfig pair = sm100_variant(sm100_shapes[0]);
   for (const KernelConfig& row : {pair, single_row(), four_ctas()}) {
     EXPECT_EQ(legal_tiles(row, Major::k, true), steps(64, 32));
   }
@@ -265,7 +266,7 @@ TEST(Layout, Sm100TilesOfGates) {
 }
 
 TEST(Layout, ShapeAgrees) {
-  for (const KernelConfig& row : kernel_rows)
+  for (const KernelConfig& row : kernel_variants)
     for (const Dtype d_type : {Dtype::bf16, Dtype::f32})
       for (int tile_n = 16; tile_n <= 256; tile_n += 16) {
         if (uses_tensor_memory(row) && sm100::invalid_because(row, tile_n, Major::k) != nullptr)

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 #include <string>
 
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 #include "problems.h"
 #include "rows.h"
 
@@ -218,7 +218,7 @@ TEST(Rejects, ProblemsThatOnlyScale) {
   EXPECT_EQ(reason(problem, direct90), "");
   SelectOptions options;
   options.workspace_bytes = 32 << 20;
-  EXPECT_EQ(select(problem, nominal_h200, kernel_rows, options).splits, 1);
+  EXPECT_EQ(select(problem, nominal_h200, kernel_variants, options).splits, 1);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "fake_driver.h"
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 #include "problems.h"
 #include "program/tensor_map_cache.h"
 #include "select/rejects.h"
@@ -21,12 +21,10 @@ using test::address, test::fake_map, test::FakeMap, test::kk, test::kn, test::mk
 using test::problem_of;
 
 KernelConfig scattered(Major a, Major b) {
-  for (const KernelConfig& row : kernel_rows)
-    if (has_residues(row) && row.a == a &&
-        row.b == b && row.tile.n == 256)
-      return row;
+  for (const KernelConfig& row : kernel_variants)
+    if (has_residues(row) && row.a == a && row.b == b && row.tile.n == 256) return row;
   ADD_FAILURE() << "no such row";
-  return kernel_rows[0];
+  return kernel_variants[0];
 }
 
 class ResidueMaps : public testing::Test {

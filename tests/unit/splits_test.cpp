@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/tiling.h"
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 #include "problems.h"
 #include "rows.h"
 #include "select/select.h"
@@ -57,20 +57,22 @@ TEST(Splits, InClusters) {
   SelectOptions options;
   options.forced.kernel = narrow;
   options.workspace_bytes = 32 << 20;
-  const Choice cluster = select(problem, nominal_h200, kernel_rows, options);
+  const Choice cluster = select(problem, nominal_h200, kernel_variants, options);
   EXPECT_EQ(cluster.reduction, SplitReduction::cluster);
   EXPECT_THAT(std::vector({2, 4, 6}), Contains(cluster.splits));
   const KernelConfig& row = row_named(narrow);
   const Splits tried = splits_to_try(seen_by(row, problem), nominal_h200, row, 32 << 20, 0);
   EXPECT_THAT(std::vector(tried.number, tried.number + tried.count), IsSupersetOf({1, 2, 4, 6, 8}));
   options.forced.reduction = SplitReduction::workspace;
-  EXPECT_EQ(select(problem, nominal_h200, kernel_rows, options).reduction, SplitReduction::workspace);
+  EXPECT_EQ(select(problem, nominal_h200, kernel_variants, options).reduction,
+            SplitReduction::workspace);
   options.forced.reduction = SplitReduction::cluster;
   options.forced.splits = 8;
-  EXPECT_EQ(select(problem, nominal_h200, kernel_rows, options).reduction, SplitReduction::workspace);
+  EXPECT_EQ(select(problem, nominal_h200, kernel_variants, options).reduction,
+            SplitReduction::workspace);
   options.forced.splits = 0;
   options.workspace_bytes = 0;
-  EXPECT_EQ(select(problem, nominal_h200, kernel_rows, options).splits, 1);
+  EXPECT_EQ(select(problem, nominal_h200, kernel_variants, options).splits, 1);
 }
 
 // Wide tiles, other families, and more tiles than there can be clusters are summed in memory.

@@ -8,7 +8,7 @@
 
 #include "core/error.h"
 #include "gpu/fused_problems.h"
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 #include "program/product.h"
 #include "vgpu/driver/tensor_map_check.h"
 
@@ -264,13 +264,14 @@ std::optional<LaunchCase> LaunchCase::make(const KernelConfig& row, const RowPro
     SelectOptions options{};
     options.forced.kernel = kernel.view();
     options.forced.splits = test::forced_splits(row, problem.splits);
-    options.forced.reduction =
-        problem.splits == test::Splits::in_cluster ? SplitReduction::cluster : SplitReduction::workspace;
+    options.forced.reduction = problem.splits == test::Splits::in_cluster
+                                   ? SplitReduction::cluster
+                                   : SplitReduction::workspace;
     options.forced.tile_n = problem.tile_n;
     options.forced.raster = problem.raster;
     options.sm_count_target = context.sm_limit;
     options.workspace_bytes = most_workspace;
-    const Choice choice = select(valid, context.facts, kernel_rows, options);
+    const Choice choice = select(valid, context.facts, kernel_variants, options);
     context.resident_split_clusters = context.facts.sm_count / choice.splits;
     const Values base = values_of(valid, false);
     Part part;

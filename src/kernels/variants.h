@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of kernels. One row is one compiled kernel, one candidate of selection, one parameter
-// of the tests and of the benchmark, and one name. To add kernels, add a row or a shape; nothing
-// else lists kernels.
+// The table of kernels. One variant is one compiled kernel, one candidate of selection, one
+// parameter of the tests and of the benchmark, and one name. To add kernels, add a variant or a
+// shape: nothing else lists kernels.
 #pragma once
 
 #include <array>
@@ -28,7 +28,7 @@ constexpr const char* invalid_because(const KernelConfig& config) {
   return "unknown family";
 }
 
-// How A and B come in and D goes out.
+// How A and B come in, and D goes out.
 struct Paths {
   Load load;
   Store store;
@@ -48,8 +48,8 @@ inline constexpr Paths elements{Load::tma, Store::elements, false};
 inline constexpr Paths threads{Load::threads, Store::elements, false};
 }  // namespace paths
 
-// What rows of sm90 have in common besides the majors that the instruction fixes; their rings are
-// as deep as best_stages() says.
+// What variants of sm90 have in common besides the majors that the instruction fixes. Their rings
+// are as deep as best_stages() says.
 struct Sm90Shape {
   Paths paths;
   Tile tile;
@@ -104,27 +104,31 @@ inline constexpr std::array sm90_shapes = {
     Sm90Shape{paths::shifted, {128, 128, 64}, {1, 1}, "kk kn mk mn", 1, 1},
 };
 
-inline constexpr std::array other_rows = {
-    //           arch         family          input         a           b           tile m,n,k     cluster stages load, store, swaps_ab               CTAs per SM
-    KernelConfig{Arch::sm90,  Family::direct, Input::any16, Major::any, Major::any, {64, 64, 32},  {1, 1}, 0, Load::threads, Store::elements, false, 2},
-    KernelConfig{Arch::sm90,  Family::warp,   Input::any16, Major::any, Major::any, {16, 16, 16},  {1, 1}, 0, Load::threads, Store::elements, false, 3},
-    KernelConfig{Arch::sm90,  Family::warp,   Input::any16, Major::any, Major::any, {32, 32, 16},  {1, 1}, 0, Load::threads, Store::elements, false, 2},
-    KernelConfig{Arch::sm90,  Family::dot,    Input::any16, Major::any, Major::k,   {8, 16, 1024}, {1, 1}, 0, Load::threads, Store::elements, false, 2},
-    KernelConfig{Arch::sm90,  Family::dot,    Input::any16, Major::any, Major::mn,  {8, 64, 256},  {1, 1}, 0, Load::threads, Store::elements, false, 2},
-    KernelConfig{Arch::sm90,  Family::dot,    Input::any16, Major::any, Major::k,   {8, 16, 128},  {1, 1}, 0, Load::threads, Store::elements, false, 2},
-    KernelConfig{Arch::sm90,  Family::dot,    Input::any16, Major::any, Major::mn,  {8, 64, 32},   {1, 1}, 0, Load::threads, Store::elements, false, 2},
-    KernelConfig{Arch::sm90,  Family::dot,    Input::any16, Major::any, Major::k,   {1, 1, 2048},  {1, 1}, 0, Load::threads, Store::elements, false, 2},
-    KernelConfig{Arch::sm90,  Family::dot,    Input::any16, Major::any, Major::k,   {1, 4, 2048},  {1, 1}, 0, Load::threads, Store::elements, false, 2},
-    KernelConfig{Arch::sm90,  Family::dot,    Input::any16, Major::any, Major::k,   {1, 8, 2048},  {1, 1}, 0, Load::threads, Store::elements, false, 2},
-    KernelConfig{Arch::sm100, Family::direct, Input::any16, Major::any, Major::any, {64, 64, 32},  {1, 1}, 0, Load::threads, Store::elements, false, 2},
-    KernelConfig{Arch::sm100, Family::warp,   Input::any16, Major::any, Major::any, {16, 16, 16},  {1, 1}, 0, Load::threads, Store::elements, false, 4},
-    KernelConfig{Arch::sm100, Family::dot,    Input::any16, Major::any, Major::k,   {8, 16, 1024}, {1, 1}, 0, Load::threads, Store::elements, false, 2},
-    KernelConfig{Arch::sm100, Family::dot,    Input::any16, Major::any, Major::mn,  {8, 64, 256},  {1, 1}, 0, Load::threads, Store::elements, false, 2},
-    KernelConfig{Arch::sm100, Family::dot,    Input::any16, Major::any, Major::k,   {8, 16, 128},  {1, 1}, 0, Load::threads, Store::elements, false, 2},
-    KernelConfig{Arch::sm100, Family::dot,    Input::any16, Major::any, Major::mn,  {8, 64, 32},   {1, 1}, 0, Load::threads, Store::elements, false, 2},
+constexpr KernelConfig unmapped(Arch arch, Family family, Major b, Tile tile, int ctas_per_sm) {
+  return {arch, family, Input::any16, Major::any, b, tile, {1, 1}, 0, Load::threads, Store::elements, false, ctas_per_sm};
+}
+
+inline constexpr std::array unmapped_variants = {
+    //       arch         family          major of B  tile m,n,k     CTAs per SM
+    unmapped(Arch::sm90, Family::direct, Major::any, {64, 64, 32},  2),
+    unmapped(Arch::sm90, Family::warp,   Major::any, {16, 16, 16},  3),
+    unmapped(Arch::sm90, Family::warp,   Major::any, {32, 32, 16},  2),
+    unmapped(Arch::sm90, Family::dot,    Major::k,   {8, 16, 1024}, 2),
+    unmapped(Arch::sm90, Family::dot,    Major::mn,  {8, 64, 256},  2),
+    unmapped(Arch::sm90, Family::dot,    Major::k,   {8, 16, 128},  2),
+    unmapped(Arch::sm90, Family::dot,    Major::mn,  {8, 64, 32},   2),
+    unmapped(Arch::sm90, Family::dot,    Major::k,   {1, 1, 2048},  2),
+    unmapped(Arch::sm90, Family::dot,    Major::k,   {1, 4, 2048},  2),
+    unmapped(Arch::sm90, Family::dot,    Major::k,   {1, 8, 2048},  2),
+    unmapped(Arch::sm100,Family::direct, Major::any, {64, 64, 32},  2),
+    unmapped(Arch::sm100,Family::warp,   Major::any, {16, 16, 16},  4),
+    unmapped(Arch::sm100,Family::dot,    Major::k,   {8, 16, 1024}, 2),
+    unmapped(Arch::sm100,Family::dot,    Major::mn,  {8, 64, 256},  2),
+    unmapped(Arch::sm100,Family::dot,    Major::k,   {8, 16, 128},  2),
+    unmapped(Arch::sm100,Family::dot,    Major::mn,  {8, 64, 32},   2),
 };
 
-// What a row of sm100 fixes; types, majors, tile.n and stages are chosen at launch. The first is
+// What a variant of sm100 fixes; types, majors, tile.n and stages are chosen at launch. The first is
 // what the techniques are compared with.
 struct Sm100Shape {
   Family family;
@@ -154,7 +158,7 @@ inline constexpr std::array sm100_shapes = {
 };
 // clang-format on
 
-constexpr KernelConfig sm100_row(const Sm100Shape& shape) {
+constexpr KernelConfig sm100_variant(const Sm100Shape& shape) {
   return {Arch::sm100,          shape.family,
           Input::any16,         Major::any,
           Major::any,           {shape.tile_m, 0, k_block},
@@ -166,23 +170,23 @@ constexpr KernelConfig sm100_row(const Sm100Shape& shape) {
 
 inline constexpr std::array<std::string_view, 4> pairs_of_majors = {"kk", "kn", "mk", "mn"};
 
-constexpr KernelConfig sm90_row(const Sm90Shape& shape, std::string_view pair) {
-  KernelConfig row{Arch::sm90,
-                   Family::cooperative,
-                   Input::any16,
-                   pair[0] == 'm' ? Major::mn : Major::k,
-                   pair[1] == 'n' ? Major::mn : Major::k,
-                   shape.tile,
-                   shape.cluster,
-                   0,
-                   shape.paths.load,
-                   shape.paths.store,
-                   shape.paths.swaps_ab,
-                   shape.ctas_per_sm,
-                   {},
-                   shape.ping_pong};
-  row.stages = sm90::best_stages(row);
-  return row;
+constexpr KernelConfig sm90_variant(const Sm90Shape& shape, std::string_view pair) {
+  KernelConfig variant{Arch::sm90,
+                       Family::cooperative,
+                       Input::any16,
+                       pair[0] == 'm' ? Major::mn : Major::k,
+                       pair[1] == 'n' ? Major::mn : Major::k,
+                       shape.tile,
+                       shape.cluster,
+                       0,
+                       shape.paths.load,
+                       shape.paths.store,
+                       shape.paths.swaps_ab,
+                       shape.ctas_per_sm,
+                       {},
+                       shape.ping_pong};
+  variant.stages = sm90::best_stages(variant);
+  return variant;
 }
 
 // Measured time of a shape's k block over what the cost model's limits say, fitted together with
@@ -207,24 +211,25 @@ constexpr std::size_t count_majors(const Sm90Shape& shape) {
   return count;
 }
 
-constexpr std::size_t count_sm90_rows() {
-  std::size_t rows = 0;
-  for (const Sm90Shape& shape : sm90_shapes) rows += count_majors(shape);
-  return rows;
+constexpr std::size_t count_sm90_variants() {
+  std::size_t variants = 0;
+  for (const Sm90Shape& shape : sm90_shapes) variants += count_majors(shape);
+  return variants;
 }
 
-constexpr auto make_rows() {
-  std::array<KernelConfig, count_sm90_rows() + sm100_shapes.size() + other_rows.size()> rows{};
+constexpr auto make_variants() {
+  std::array<KernelConfig, count_sm90_variants() + sm100_shapes.size() + unmapped_variants.size()>
+      variants{};
   std::size_t count = 0;
   for (const Sm90Shape& shape : sm90_shapes)
     for (const std::string_view pair : pairs_of_majors)
-      if (has_majors(shape, pair)) rows[count++] = sm90_row(shape, pair);
-  for (const Sm100Shape& shape : sm100_shapes) rows[count++] = sm100_row(shape);
-  for (const KernelConfig& row : other_rows) rows[count++] = row;
-  return rows;
+      if (has_majors(shape, pair)) variants[count++] = sm90_variant(shape, pair);
+  for (const Sm100Shape& shape : sm100_shapes) variants[count++] = sm100_variant(shape);
+  for (const KernelConfig& variant : unmapped_variants) variants[count++] = variant;
+  return variants;
 }
 
-inline constexpr auto kernel_rows = make_rows();
+inline constexpr auto kernel_variants = make_variants();
 
 // Words of pairs_of_majors, one space between them.
 constexpr bool all_pairs_known() {
@@ -234,21 +239,21 @@ constexpr bool all_pairs_known() {
 }
 
 constexpr bool all_valid() {
-  for (const KernelConfig& row : kernel_rows)
-    if (invalid_because(row) != nullptr) return false;
+  for (const KernelConfig& variant : kernel_variants)
+    if (invalid_because(variant) != nullptr) return false;
   return true;
 }
 
 constexpr bool all_distinct() {
-  for (std::size_t i = 0; i < kernel_rows.size(); ++i)
+  for (std::size_t i = 0; i < kernel_variants.size(); ++i)
     for (std::size_t j = 0; j < i; ++j)
-      if (kernel_rows[i] == kernel_rows[j]) return false;
+      if (kernel_variants[i] == kernel_variants[j]) return false;
   return true;
 }
 
 static_assert(all_pairs_known(), "a shape of sm90_shapes names a pair of majors that there is not");
-static_assert(all_valid(), "a row of kernel_rows breaks a rule of its family's invalid_because()");
-static_assert(kernel_rows.size() <= 320, "more rows need their gain in bench/log");
-static_assert(all_distinct(), "two rows of kernel_rows are the same kernel");
+static_assert(all_valid(), "a variant breaks a rule of its family's invalid_because()");
+static_assert(kernel_variants.size() <= 320, "more variants need their gain in bench/log");
+static_assert(all_distinct(), "two variants are the same kernel");
 
 }  // namespace bwgemm
