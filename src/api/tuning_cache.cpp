@@ -22,7 +22,7 @@ std::string word(std::string text) {
   return text;
 }
 
-// Of what the library says of itself: version, revision, compiler.
+// The library's version, revision and compiler, as one word.
 const std::string& build_class() {
   static const std::string build = word(bwgemmGetBuildInfo());
   return build;

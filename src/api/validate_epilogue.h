@@ -17,8 +17,8 @@ struct OutputSize {
 // extent is odd.
 OutputSize checked_output_size(const bwgemmMatmulDesc_t& desc);
 
-// Of the problem as far as it is known: m, n, batch, beta, and D in the caller's order. Rows and
-// columns are the caller's too.
+// `problem` as far as it is known: m, n, batch, beta, and D in the caller's order. Rows and columns
+// are the caller's too.
 Epilogue validated_epilogue(const bwgemmMatmulDesc_t& desc, const Problem& problem);
 
 // The same; the matrix itself is judged where matrices are.

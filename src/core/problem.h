@@ -29,7 +29,8 @@ struct Matrix {
   bool operator==(const Matrix&) const = default;
 };
 
-// Of either sign. Bits decide: a thread that takes denormals for zero would compare them as equal.
+// Zero of either sign. Bits decide: a thread that takes denormals for zero would compare them as
+// equal.
 constexpr bool is_zero(float value) {
   return std::bit_cast<std::uint32_t>(value) << 1 == 0;
 }

@@ -10,8 +10,8 @@
 
 namespace bwgemm {
 
-// First the tiles that are whole, then, where k is split, all others once for every split of k: so
-// neighbouring CTAs work on neighbouring tiles, and lines that they share leave L2 once.
+// First come the tiles that are whole, then, where k is split, all others once for every split of
+// k. So neighbouring CTAs work on neighbouring tiles, and lines that they share leave L2 once.
 class Tiles {
  public:
   BWGEMM_DEVICE Tiles(const KernelParams& params, int cluster_size)
@@ -23,7 +23,7 @@ class Tiles {
   BWGEMM_DEVICE bool valid() const { return index_ < count_; }
   BWGEMM_DEVICE void advance() { index_ += step_; }
   BWGEMM_DEVICE void go_to(std::uint32_t index) { index_ = index; }
-  // Of tiles that are all split.
+  // For walks whose tiles are all split.
   BWGEMM_DEVICE void go_to_split(std::uint32_t tile, std::uint32_t split) {
     index_ = split * tiles_ + tile;
   }
@@ -85,7 +85,7 @@ struct OutputWindow {
 
 // The boxes of an output stack in the order in which they pass through its staging buffers: along
 // the lines of each window, then line after line, then tile after tile. `may_overlap`: boxes need
-// not divide a line, whose last one then begins inside the one before it.
+// not divide a line; the last box of a line then begins inside the one before.
 template <class Walk, bool may_overlap = false>
 class OutputBoxes {
  public:

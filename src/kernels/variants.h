@@ -60,6 +60,15 @@ struct Sm90Shape {
   bool ping_pong = false;
 };
 
+// A variant without tensor maps.
+constexpr KernelConfig unmapped(Arch arch, Family family, Major b, Tile tile, int ctas_per_sm) {
+  KernelConfig variant{arch, family, Input::any16, Major::any, b, tile, {1, 1}, 0};
+  variant.load = Load::threads;
+  variant.store = Store::elements;
+  variant.ctas_per_sm = ctas_per_sm;
+  return variant;
+}
+
 // clang-format off
 inline constexpr std::array sm90_shapes = {
     //        paths           tile m,n,k      cluster pairs of majors, CTAs per SM, slowdown, ping-pong
@@ -104,28 +113,24 @@ inline constexpr std::array sm90_shapes = {
     Sm90Shape{paths::shifted, {128, 128, 64}, {1, 1}, "kk kn mk mn", 1, 1},
 };
 
-constexpr KernelConfig unmapped(Arch arch, Family family, Major b, Tile tile, int ctas_per_sm) {
-  return {arch, family, Input::any16, Major::any, b, tile, {1, 1}, 0, Load::threads, Store::elements, false, ctas_per_sm};
-}
-
 inline constexpr std::array unmapped_variants = {
     //       arch         family          major of B  tile m,n,k     CTAs per SM
-    unmapped(Arch::sm90, Family::direct, Major::any, {64, 64, 32},  2),
-    unmapped(Arch::sm90, Family::warp,   Major::any, {16, 16, 16},  3),
-    unmapped(Arch::sm90, Family::warp,   Major::any, {32, 32, 16},  2),
-    unmapped(Arch::sm90, Family::dot,    Major::k,   {8, 16, 1024}, 2),
-    unmapped(Arch::sm90, Family::dot,    Major::mn,  {8, 64, 256},  2),
-    unmapped(Arch::sm90, Family::dot,    Major::k,   {8, 16, 128},  2),
-    unmapped(Arch::sm90, Family::dot,    Major::mn,  {8, 64, 32},   2),
-    unmapped(Arch::sm90, Family::dot,    Major::k,   {1, 1, 2048},  2),
-    unmapped(Arch::sm90, Family::dot,    Major::k,   {1, 4, 2048},  2),
-    unmapped(Arch::sm90, Family::dot,    Major::k,   {1, 8, 2048},  2),
-    unmapped(Arch::sm100,Family::direct, Major::any, {64, 64, 32},  2),
-    unmapped(Arch::sm100,Family::warp,   Major::any, {16, 16, 16},  4),
-    unmapped(Arch::sm100,Family::dot,    Major::k,   {8, 16, 1024}, 2),
-    unmapped(Arch::sm100,Family::dot,    Major::mn,  {8, 64, 256},  2),
-    unmapped(Arch::sm100,Family::dot,    Major::k,   {8, 16, 128},  2),
-    unmapped(Arch::sm100,Family::dot,    Major::mn,  {8, 64, 32},   2),
+    unmapped(Arch::sm90,  Family::direct, Major::any, {64, 64, 32},  2),
+    unmapped(Arch::sm90,  Family::warp,   Major::any, {16, 16, 16},  3),
+    unmapped(Arch::sm90,  Family::warp,   Major::any, {32, 32, 16},  2),
+    unmapped(Arch::sm90,  Family::dot,    Major::k,   {8, 16, 1024}, 2),
+    unmapped(Arch::sm90,  Family::dot,    Major::mn,  {8, 64, 256},  2),
+    unmapped(Arch::sm90,  Family::dot,    Major::k,   {8, 16, 128},  2),
+    unmapped(Arch::sm90,  Family::dot,    Major::mn,  {8, 64, 32},   2),
+    unmapped(Arch::sm90,  Family::dot,    Major::k,   {1, 1, 2048},  2),
+    unmapped(Arch::sm90,  Family::dot,    Major::k,   {1, 4, 2048},  2),
+    unmapped(Arch::sm90,  Family::dot,    Major::k,   {1, 8, 2048},  2),
+    unmapped(Arch::sm100, Family::direct, Major::any, {64, 64, 32},  2),
+    unmapped(Arch::sm100, Family::warp,   Major::any, {16, 16, 16},  4),
+    unmapped(Arch::sm100, Family::dot,    Major::k,   {8, 16, 1024}, 2),
+    unmapped(Arch::sm100, Family::dot,    Major::mn,  {8, 64, 256},  2),
+    unmapped(Arch::sm100, Family::dot,    Major::k,   {8, 16, 128},  2),
+    unmapped(Arch::sm100, Family::dot,    Major::mn,  {8, 64, 32},   2),
 };
 
 // What a variant of sm100 fixes; types, majors, tile.n and stages are chosen at launch. The first is

@@ -212,7 +212,7 @@ double line_bytes_per_us(const Problem& problem, const KernelConfig& config,
   return warps * sm90::staging_line_bytes(config) * costs.lines_per_us / slowdown;
 }
 
-// Of the tile; those of boxes that overlap count twice.
+// Columns of the tile that are stored; those of boxes that overlap count twice.
 int stored_columns(const Problem& problem, const KernelConfig& config, int tile_n) {
   if (!sm90::overlaps_boxes(config)) return tile_n;
   const int box = sm90::staging_line_bytes(config) / size_bytes(problem.d.type);

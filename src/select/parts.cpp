@@ -53,7 +53,7 @@ std::optional<Division> division_of(const Problem& problem, Operands operands,
     if (division.parts == 1 || lines == before) continue;
     before = lines;
     const Copies first = copies_of(part_of(problem, division, 0), operands);
-    // Of lines along it the last may have too little to be copied.
+    // Lines along the divided dimension may be too short in the last part to be copied.
     const Copies last = copies_of(part_of(problem, division, division.parts - 1), operands);
     if (first.bytes() <= workspace_bytes && last.any()) return division;
   }

@@ -119,7 +119,7 @@ const char* type_rejects(const Problem& problem, const KernelConfig& config) {
   return nullptr;
 }
 
-// Of the problem as it is given: most rows go here.
+// Judges the problem as it is given: most variants go here.
 const char* major_rejects(const Problem& given, const KernelConfig& config, const Texts& texts) {
   const bool is_transposed = sees_transposed(config, given);
   const Major a = is_transposed ? b_major(given) : a_major(given);
@@ -264,7 +264,7 @@ const char* tma_kernel_rejects(const Problem& problem, const KernelConfig& confi
   if (const char* reason = fused_rejects(problem, config)) return reason;
   if (config.choices.map_rank == 2 && problem.batch > 1)
     return "its tensor maps have two dimensions: no batches";
-  // Of run-time tiles the narrowest makes the most tiles.
+  // The narrowest run-time tile makes the most tiles.
   const bool is_fixed = config.tile.n != 0;
   const int widest = (is_fixed ? config.tile.n : sm100::max_tile_n(config)) * config.cluster.n;
   const int narrowest =

@@ -208,7 +208,7 @@ class Reader {
   bool in_units_;
 };
 
-// Of one output of the unit: of what all threads left in shared memory.
+// Adds what all threads left in shared memory for one output of the unit.
 BWGEMM_DEVICE float sum_of_groups(std::uint32_t shared, int output) {
   float sum[groups];
 #pragma unroll

@@ -7,9 +7,8 @@
 // Roles (256 threads)   all load and multiply; thread c adds what warps and splits have of column c
 // Shared memory         partials of each warp; those of the splits of a cluster; their barrier
 // Pipelines             splits of a cluster -> the first   received: bytes of st.async
-// Timeline, per unit    rounds of 8 or 10 loads a thread -> partials of warps -> barrier -> add, send
-// to
-//                       the first split or leave partials in global memory, or write D
+// Timeline, per unit    rounds of 8 or 10 loads a thread -> partials of warps -> barrier -> add, then
+//                       send to the first split, leave partials in global memory, or write D
 #pragma once
 
 #include "kernels/dot/output.h"
@@ -137,8 +136,8 @@ BWGEMM_DEVICE void add_unit(VectorPartials<config>& partials, const VectorUnit<c
     add_elements<config, type>(partials, unit, unit.is_wide ? unit.end - rest : unit.first, trace);
 }
 
-// Of all threads, that of column c in thread c: the lanes of each warp, then the warps in their
-// order. `shared`: the partials of each warp, read before the next call's stores.
+// Adds the partials of all threads, those of column c in thread c: the lanes of each warp, then the
+// warps in their order. `shared`: the partials of each warp, read before the next call's stores.
 template <KernelConfig config>
 BWGEMM_DEVICE float sum_of_cta(const VectorPartials<config>& partials, std::uint32_t shared) {
   constexpr int columns = config.tile.n, warp_bytes = 4 * columns;

@@ -71,13 +71,12 @@ struct Cta {
     return (tile.m * cluster_size + static_cast<int>(rank)) * rows;
   }
   BWGEMM_DEVICE int b_columns() const { return tile_n / group_size; }
-  // Of these it loads a part, and gets the rest from the CTAs of the other groups.
+  // The part of b_columns() that this CTA loads. The CTAs of the other groups load the rest.
   BWGEMM_DEVICE int loaded_b_columns() const { return b_columns() / group_count; }
   BWGEMM_DEVICE int first_loaded_b_column() const {
     return static_cast<int>(group()) * loaded_b_columns();
   }
-  // Of stacked halves the first CTA of a pair holds x, the second y. One CTA alone loads them one
-  // after the other.
+  // The first CTA of a pair holds x of stacked halves, the second y. One CTA alone loads x, then y.
   BWGEMM_DEVICE int b_column(const TileIndex& tile) const {
     const int to_peer = is_stacked() ? b_to_y : b_columns();
     return tile.n * (is_stacked() ? d_tile_n : tile_n) +
@@ -94,7 +93,7 @@ struct Cta {
   BWGEMM_DEVICE Ring accumulator_ring() const {
     return {shared + offsets.accumulator_full, shared + offsets.accumulator_empty};
   }
-  // Of one block of rows of an accumulator, at the leader.
+  // The empty barrier of one block of rows of an accumulator, at the leader.
   BWGEMM_DEVICE static std::uint32_t rows_empty(std::uint32_t empties, const Cursor& at,
                                                 int row_block) {
     return empties + 8 * (at.stage * row_blocks(config) + row_block);

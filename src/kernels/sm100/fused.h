@@ -162,7 +162,7 @@ class FusedWriter {
     }
   }
 
-  // Of two parts, the second of which is in `x`: what belongs to x and what to y.
+  // Sorts two parts, `first` and the one in `x`, into what belongs to x and what to y.
   BWGEMM_DEVICE void sort(const Values& first, Values& x, Values& y) const {
     constexpr int half = patch_columns / 4;
     const bool is_stacked = cta_.is_stacked();

@@ -73,10 +73,10 @@ BWGEMM_DEVICE void init_barriers(const KernelParams& params, const Cta<config>& 
   ptx::fence_mbarrier_init();
 }
 
-// Of all threads of the cluster, behind their roles. No memory of other CTAs is left to be ordered:
-// each role has waited for the last bytes and arrivals that they send to its own, and the mma role
-// tells both CTAs of a pair when all of the pair's loads from tensor memory are over. So the
-// arrival is relaxed, and costs no fence of the whole GPU.
+// The meeting of all threads of the cluster, behind their roles. No memory of other CTAs is left to
+// be ordered: each role has waited for the last bytes and arrivals that other CTAs send to its own,
+// and the mma role tells both CTAs of a pair when all of the pair's loads from tensor memory are
+// over. So the arrival is relaxed, and costs no fence of the whole GPU.
 template <KernelConfig config>
 BWGEMM_DEVICE void synchronise() {
   if constexpr (config.cluster.size() > 1) {

@@ -63,7 +63,8 @@ constexpr bool can_gate(const KernelConfig& config) {
   return !config.swaps_ab;
 }
 
-// Of 128 lanes and 512 columns of f32. A power of two for every config that is valid.
+// Columns of tensor memory, which has 128 lanes and 512 columns of f32. A power of two for every
+// config that is valid.
 constexpr int tensor_memory_columns(const KernelConfig& config) {
   return config.choices.accumulators * row_blocks(config) * max_tile_n(config);
 }

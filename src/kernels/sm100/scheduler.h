@@ -28,7 +28,7 @@ BWGEMM_DEVICE void init_responses(const Cta<config>& cta) {
   cta.response_wanted().init(1);
 }
 
-// Of the first CTA.
+// The scheduler of the cluster's first CTA.
 template <KernelConfig config>
 BWGEMM_DEVICE void ask_for_tiles(const KernelParams& params, const Cta<config>& cta) {
   constexpr std::uint32_t response_bytes = 16;
@@ -54,7 +54,7 @@ BWGEMM_DEVICE void ask_for_tiles(const KernelParams& params, const Cta<config>& 
   }
 }
 
-// Of the others.
+// The schedulers of the other CTAs.
 template <KernelConfig config>
 BWGEMM_DEVICE void pass_on_reads(const KernelParams& params, const Cta<config>& cta) {
   const Ring ring = cta.response_ring();

@@ -54,7 +54,7 @@ class Walk {
   BWGEMM_DEVICE std::uint32_t number(const KernelParams& params) const {
     return tiles_.number(params);
   }
-  // Of the split tiles, from 0 on.
+  // The tile's number among those whose k is split, from 0 on.
   BWGEMM_DEVICE std::uint32_t split_number(const KernelParams& params) const {
     return number(params) - params.whole_tiles;
   }

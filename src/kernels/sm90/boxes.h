@@ -109,7 +109,7 @@ class BoxWriter {
  private:
   static constexpr int pairs = config.tile.n / 4;  // of a thread in 64 rows
 
-  // Of fused epilogues.
+  // Parts that a fused epilogue handles at a time.
   static constexpr int part_pairs = patch_columns(config) / 4;
   static constexpr int parts_of_rows = config.tile.n / patch_columns(config);
   static constexpr int parts = parts_of_rows * warpgroup_rows(config) / staging_rows;

@@ -29,7 +29,7 @@ struct RawLine {
 struct LinePlace {
   std::uint32_t address, swizzle;
 
-  // Of tiles that start at multiples of 1024 bytes.
+  // The line's tile starts at a multiple of 1024 bytes.
   BWGEMM_DEVICE explicit LinePlace(std::uint32_t line)
       : address(line), swizzle((line >> 7 & 7) * unit_bytes) {}
   BWGEMM_DEVICE std::uint32_t unit(int index) const {

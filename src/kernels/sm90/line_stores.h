@@ -112,7 +112,7 @@ class LineStores {
     if (!all_alike || starts_with_half || left % 2 != 0) copy_lone_elements(lines);
   }
 
-  // Of a line of 16-bit elements.
+  // Whether a line of 16-bit elements starts at the second half of a word.
   BWGEMM_DEVICE static bool starts_in_a_word(const char* line) {
     return (reinterpret_cast<std::uintptr_t>(line) & 2) != 0;
   }
@@ -175,8 +175,8 @@ class LineStores {
     }
   }
 
-  // Of lines of 16-bit elements, those that share a word of D with another line's: the first where
-  // it is the word's second, the last where it is the first. A lane has a line.
+  // Copies the 16-bit elements that share a word of D with another line: a line's first element if it
+  // is the second of its word, its last element if that is the first of its word. A lane has a line.
   BWGEMM_DEVICE void copy_lone_elements(const Lines& lines) const {
     const std::uint32_t buffer = staging_.buffer(at_);
 #pragma unroll 1

@@ -19,7 +19,7 @@
 
 namespace bwgemm::sm90 {
 
-// Of `extent` what is left from `first` on, which may be a tile behind the end and over 2^31.
+// What is left of `extent` from `first` on. `first` may be a tile behind the end, and over 2^31.
 BWGEMM_DEVICE constexpr int left_of(int extent, int first) {
   return static_cast<int>(static_cast<std::uint32_t>(extent) - static_cast<std::uint32_t>(first));
 }
@@ -35,8 +35,9 @@ struct OperandTile {
 
   constexpr int part() const { return rows / sharers; }  // of m or n, loaded by one CTA
   constexpr int box() const { return major == Major::k ? part() : 64; }
-  // Of `most` rows of the tile from `first` on those that have to be loaded, of an operand of
-  // `extent`: chunks of 64, of which `most` has a whole number, where they lie along m or n.
+  // How many of the `most` rows of the tile from `first` on have to be loaded, where the operand has
+  // `extent` rows. Rows that lie along m or n are loaded in chunks of 64, of which `most` has a whole
+  // number.
   BWGEMM_DEVICE constexpr int inside(int first, int extent, int most) const {
     const int left = left_of(extent, first);
     const int rows = left < 0 ? 0 : left < most ? left : most;
