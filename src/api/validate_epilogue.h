@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// validated_epilogue, validated_bias_gradient: what bwgemmMatmulDesc_t says is to be fused to a product ->
-// Epilogue, and what is to be added up beside it -> BiasGradient.
+// validated_epilogue, validated_bias_gradient: what bwgemmMatmulDesc_t says is to be fused to a
+// product -> Epilogue, and what is to be added up beside it -> BiasGradient.
 #pragma once
 
 #include "bwgemm/bwgemm.h"

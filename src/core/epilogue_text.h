@@ -66,8 +66,8 @@ inline std::string epilogue_text(const Problem& problem) {
     add(text(epilogue.differentiates ? "derivative of " : "", name(epilogue.activation)));
   if (epilogue.gate != Gate::none) add(text(name(epilogue.gate), " gate"));
   if (const BiasGradient& bias_gradient = problem.bias_gradient; bias_gradient.any())
-    add(text("sums ", name(bias_gradient.to.type), " of ", bias_gradient.of_rows ? "rows" : "columns", " of ",
-             name(bias_gradient.of)));
+    add(text("sums ", name(bias_gradient.to.type), " of ",
+             bias_gradient.of_rows ? "rows" : "columns", " of ", name(bias_gradient.of)));
   return all;
 }
 

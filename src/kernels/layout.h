@@ -64,7 +64,7 @@ constexpr int launch_registers(const KernelConfig& config) {
 constexpr Registers registers(const KernelConfig& config) {
   const int warpgroups = consumer_warpgroups(config);
   const bool needs_more = accumulators(config) > 160;
-  const int producer = config.load == Load::tma_shifted         ? 104  // it moves lines
+  const int producer = config.load == Load::tma_shifted            ? 104  // it moves lines
                        : needs_more                                ? 24
                        : config.ctas_per_sm > 1 || warpgroups == 3 ? 32
                                                                    : 40;
@@ -77,8 +77,8 @@ constexpr bool moves_registers(const KernelConfig& config) {
   return launch_registers(config) < registers(config).consumer;
 }
 
-// Whether the last box of each line of the tile begins inside the one before it, because boxes
-// do not divide the line. Both store the same there, one behind the other.
+// Whether the last box of each line of the tile begins inside the one before, because boxes do not
+// divide the line. Overlapping boxes store identical bytes, one behind the other.
 constexpr bool overlaps_boxes(const KernelConfig& config) {
   return config.family == Family::cooperative && stores_rows_by_tma(config) &&
          config.tile.n % 32 != 0;
@@ -90,16 +90,17 @@ constexpr bool takes_matrices(const KernelConfig& config) {
   return !overlaps_boxes(config);
 }
 
-// Whether consumers can store D from their registers: so few values that it takes less than the way
-// through staging buffers.
+// Whether consumers can store D from their registers: they hold so few values that the way through
+// staging buffers would take longer.
 constexpr bool can_store_from_registers(const KernelConfig& config) {
   constexpr int most_columns = 32;
-  return config.family == Family::cooperative && config.swaps_ab &&
-         config.cluster.size() == 1 && config.tile.n <= most_columns;
+  return config.family == Family::cooperative && config.swaps_ab && config.cluster.size() == 1 &&
+         config.tile.n <= most_columns;
 }
 
-// Whether the output role can store D line by line, where TMA cannot: its warp needs registers, of
-// which places in a cluster take some. Consumers that store themselves do so there, too.
+// Whether the output role can store D line by line, where TMA cannot. The role's warp needs
+// registers, of which places in a cluster take some. Consumers that store themselves do so there,
+// too.
 constexpr bool can_store_lines(const KernelConfig& config) {
   return config.family == Family::cooperative && config.store != Store::elements &&
          config.cluster.size() == 1 && registers(config).producer >= 32 &&
@@ -124,8 +125,7 @@ constexpr int staging_line_bytes(const KernelConfig& config) {
 // Columns of the tile that a fused epilogue handles at a time: no more than a box of f32, nor
 // than a thread has registers for.
 constexpr int patch_columns(const KernelConfig& config) {
-  const bool is_half =
-      !config.swaps_ab && staging_line_bytes(config) < swizzle_row_bytes;
+  const bool is_half = !config.swaps_ab && staging_line_bytes(config) < swizzle_row_bytes;
   const int most = is_half || accumulators(config) > 160 ? 16 : 32;
   return config.tile.n < most ? config.tile.n : most;
 }
@@ -140,8 +140,9 @@ constexpr int staging_lines(const KernelConfig& config) {
   return 8;
 }
 
-// Columns of x and y in turn, 8 each, become half as many of D: boxes of whole 128-byte lines. Of
-// Output::columns it is rows, of which each box has half of a wgmma's height, in any type.
+// A gate makes one column of D of a column of x and one of y, which alternate in groups of 8: boxes
+// are whole 128-byte lines. Where A and B are swapped, rows alternate so, and each box has half the
+// rows of a wgmma, in any type.
 inline constexpr int gated_box_rows = staging_rows / 2;
 constexpr bool gates_rows(const KernelConfig& config) {
   return config.swaps_ab && config.a == Major::k;
@@ -196,9 +197,8 @@ constexpr Layout layout(const KernelConfig& config, int staging_depth) {
 // Boxes of a warpgroup's part of the tile, of a 16-bit type.
 constexpr int staged_boxes(const KernelConfig& config) {
   const int line_elements = staging_line_bytes(config) / 2;
-  const int of_64_rows = config.swaps_ab
-                             ? config.tile.n / staging_lines(config)
-                             : (config.tile.n + line_elements - 1) / line_elements;
+  const int of_64_rows = config.swaps_ab ? config.tile.n / staging_lines(config)
+                                         : (config.tile.n + line_elements - 1) / line_elements;
   return warpgroup_rows(config) / staging_rows * of_64_rows;
 }
 
@@ -218,22 +218,23 @@ constexpr Layout layout(const KernelConfig& config) {
   return layout(config, staging_depth(config));
 }
 
-// Whether the first split's ring has room for the sums of the others.
+// Whether the first split's ring has room for the partial sums of the others.
 constexpr bool partials_fit(const KernelConfig& config, int splits) {
   const int partial_bytes = config.tile.m * config.tile.n * 4;
   return (splits - 1) * partial_bytes <= config.stages * layout(config).stage_bytes;
 }
 
-// Whether splits of k can be the CTAs of a cluster: for which the config has no other use, and each
-// of which has an SM of its own, as fewer CTAs than SMs do otherwise. Tiles of more columns gain
-// nothing by it, and a tenth of a microsecond is lost by the code.
+// Whether splits of k can be the CTAs of a cluster. The config must have no other use for a
+// cluster, and each CTA an SM of its own, as fewer CTAs than SMs do otherwise. Tiles of more
+// columns gain nothing by such clusters, and the code costs a tenth of a microsecond.
 constexpr bool can_reduce_in_cluster(const KernelConfig& config) {
   constexpr int most_columns = 32;
   return config.cluster.size() == 1 && config.ctas_per_sm == 1 && !config.ping_pong &&
-         config.store != Store::elements && config.tile.n <= most_columns && partials_fit(config, 2);
+         config.store != Store::elements && config.tile.n <= most_columns &&
+         partials_fit(config, 2);
 }
 
-// More slow the kernel down. The A of Output::columns streams by, and the memory answers best if
+// More stages slow the kernel down. Where A and B are swapped, A streams by: memory answers best if
 // all multiprocessors together ask it for 10 MB or a little more (bench/log/2026-11-25.md).
 constexpr int most_stages(const KernelConfig& config) {
   constexpr int any_number = 64;
@@ -255,8 +256,7 @@ constexpr const char* tile_invalid_because(const KernelConfig& config) {
   if (tile.m != 64 && tile.m != 128 && tile.m != 192 && tile.m != 256)
     return "tile.m must be 64, 128, 192 or 256: 64 or 128 per consumer warpgroup";
   if (tile.k != k_block) return "tile.k must be 64: one 128-byte swizzle row";
-  if (config.ping_pong &&
-      (tile.m != 128 || !stores_rows_by_tma(config) || config.ctas_per_sm != 1))
+  if (config.ping_pong && (tile.m != 128 || !stores_rows_by_tma(config) || config.ctas_per_sm != 1))
     return "ping-pong: tile.m must be 128, rows stored by TMA, and one CTA per multiprocessor";
   if (tile.n < 8 || tile.n > 256) return "tile.n must be 8 to 256, as that of wgmma";
   if (config.swaps_ab) {

@@ -84,8 +84,7 @@ class OutputRole {
  private:
   // C takes a while to arrive, so buffers are offered as soon as their stores have left them.
   template <class Walk>
-  BWGEMM_DEVICE void store_over_c(const KernelParams& params, const Walk& tiles,
-                                  Boxes<Walk>& box) {
+  BWGEMM_DEVICE void store_over_c(const KernelParams& params, const Walk& tiles, Boxes<Walk>& box) {
     Boxes<Walk> offered(params, window_, tiles);
     auto offer = [&] {
       if (!offered.valid()) return;

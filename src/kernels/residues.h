@@ -36,7 +36,7 @@ struct ResidueOperand {
   }
 };
 
-// What Family::cooperative takes where its Output is scattered. a_map to d_map are not used.
+// The argument of kernels with Load::tma_shifted. a_map to d_map are not used.
 struct ResidueParams : KernelParams {
   alignas(64) ResidueOperand residues_a;
   ResidueOperand residues_b;

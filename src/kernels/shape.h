@@ -31,9 +31,8 @@ struct KernelShape {
 constexpr void set_output_box(const KernelConfig& config, Dtype d_type, KernelShape& shape) {
   if (config.store == Store::elements) return;
   shape.d_box_rows = sm100::staging_lines(config, shape.tile_n);
-  shape.d_box_columns = config.swaps_ab
-                            ? swizzle_row_bytes / size_bytes(d_type)
-                            : sm100::staging_columns(shape.tile_n, size_bytes(d_type));
+  shape.d_box_columns = config.swaps_ab ? swizzle_row_bytes / size_bytes(d_type)
+                                        : sm100::staging_columns(shape.tile_n, size_bytes(d_type));
 }
 
 // The part of D that a whole cluster computes.
@@ -127,9 +126,8 @@ inline bool is_loaded_by_threads(const KernelConfig& config, const Matrix& matri
 // after the other: where lines of one k do not start where TMA can place them. `problem` is as the
 // kernel sees it.
 inline bool takes_k_by_class(const Problem& problem, const KernelConfig& config) {
-  return has_residues(config) &&
-         ((config.a == Major::mn && !starts_at_units(problem.a)) ||
-          (config.b == Major::mn && !starts_at_units(problem.b)));
+  return has_residues(config) && ((config.a == Major::mn && !starts_at_units(problem.a)) ||
+                                  (config.b == Major::mn && !starts_at_units(problem.b)));
 }
 
 // The most splits of k of a tile that can be the CTAs of one cluster; 1: none can.

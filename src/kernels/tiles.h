@@ -90,7 +90,7 @@ template <class Walk, bool may_overlap = false>
 class OutputBoxes {
  public:
   BWGEMM_DEVICE OutputBoxes(const KernelParams& params, const OutputWindow& window,
-                             const Walk& tiles)
+                            const Walk& tiles)
       : window_(window), tiles_(tiles) {
     locate(params);
   }

@@ -36,8 +36,8 @@ enum class TraceEvent : std::uint32_t {
   sum,               // team: adds what warps, and splits of k, have
   epilogue,
   wait_box,  // output: for the epilogue
-  store,       // output
-  finish,      // for the others to be done
+  store,     // output
+  finish,    // for the others to be done
   end,
 };
 

@@ -32,7 +32,8 @@ Summand summand(const Problem& problem) {
 
 }  // namespace
 
-BiasGradientLaunch bias_gradient_launch(const Problem& problem, const BiasGradientContext& context) {
+BiasGradientLaunch bias_gradient_launch(const Problem& problem,
+                                        const BiasGradientContext& context) {
   BiasGradientLaunch launch;
   const BiasGradient& bias_gradient = problem.bias_gradient;
   if (!bias_gradient.any()) return launch;
@@ -63,7 +64,8 @@ BiasGradientLaunch bias_gradient_launch(const Problem& problem, const BiasGradie
   BiasGradientParams& params = launch.params;
   std::memset(static_cast<void*>(&params), 0, sizeof params);  // padding too, as of other steps
   params.matrix = matrix.data;
-  params.to = const_cast<void*>(bias_gradient.to.data);  // const for the sake of vectors that are read
+  params.to =
+      const_cast<void*>(bias_gradient.to.data);  // const for the sake of vectors that are read
   params.ld = matrix.ld;
   params.batch_stride = problem.is_pointer_array ? 0 : matrix.batch_stride;
   params.to_batch_stride = bias_gradient.to.batch_stride;
@@ -83,7 +85,7 @@ BiasGradientLaunch bias_gradient_launch(const Problem& problem, const BiasGradie
 }
 
 void add_bias_gradient(const Problem& problem, const Provenance& from, const Values& base,
-              const BiasGradientLaunch& launch, Part& part) {
+                       const BiasGradientLaunch& launch, Part& part) {
   if (!launch.any()) return;
   BiasGradientParams params;
   std::memcpy(static_cast<void*>(&params), &launch.params, sizeof params);
@@ -98,8 +100,9 @@ void add_bias_gradient(const Problem& problem, const Provenance& from, const Val
   linker.address(params.to, Argument::bias_gradient);
   linker.address(params.partials, Argument::workspace);
   linker.address(params.arrivals, Argument::counters);
-  part.add({bias_gradient_kernel, launch.grid, 1, bias_gradient::threads, 0, Overlap::as_set_in_call},
-           &params, sizeof params);
+  part.add(
+      {bias_gradient_kernel, launch.grid, 1, bias_gradient::threads, 0, Overlap::as_set_in_call},
+      &params, sizeof params);
 }
 
 }  // namespace bwgemm

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// add_bias_gradient: the step that adds up a matrix of a problem, behind the product's: how many CTAs share
-// the chunks of an output, and the parameters. None of it changes a bit of the sums.
+// add_bias_gradient: the step that adds up a matrix of a problem, behind the product's: how many
+// CTAs share the chunks of an output, and the parameters. None of it changes a bit of the sums.
 #pragma once
 
 #include <cstddef>
@@ -31,6 +31,6 @@ BiasGradientLaunch bias_gradient_launch(const Problem& problem, const BiasGradie
 
 // Nothing where there are no sums.
 void add_bias_gradient(const Problem& problem, const Provenance& from, const Values& base,
-              const BiasGradientLaunch& launch, Part& part);
+                       const BiasGradientLaunch& launch, Part& part);
 
 }  // namespace bwgemm

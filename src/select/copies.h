@@ -47,8 +47,8 @@ struct Copies {
 };
 
 // Copies of every operand that TMA cannot load, or of one of the two. None at all if one of those
-// operands cannot be copied or is not worth a copy: arrays of pointers, lines of less than 16 bytes,
-// more than a launch can count.
+// operands cannot be copied or is not worth a copy: arrays of pointers, lines of less than 16
+// bytes, more than a launch can count.
 Copies copies_of(const Problem& problem, Operands operands = Operands::copied);
 
 // Where selection, which knows no addresses, takes the workspace to be.

@@ -122,8 +122,8 @@ const char* target_rejects(const KernelConfig& config, const DeviceFacts& usable
   return "its clusters spread over all multiprocessors, but the call may not";
 }
 
-// The share of an earlier variant's time that a later variant may need at most to be chosen instead.
-// Nothing about sm100 was measured: smaller differences say nothing there.
+// The share of an earlier variant's time that a later variant may need at most to be chosen
+// instead. Nothing about sm100 was measured: smaller differences say nothing there.
 double needed_part(Arch arch) {
   return arch == Arch::sm100 ? 0.97 : 1;
 }

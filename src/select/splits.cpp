@@ -13,8 +13,8 @@ namespace {
 
 constexpr int min_steps_per_split = 4;
 
-// Tiles of ping-pong kernels take equally many slots of the ring; warps of a warp kernel never meet; a gated
-// direct kernel has no room for partial sums of x and y both.
+// Tiles of ping-pong kernels take equally many slots of the ring; warps of a warp kernel never
+// meet; a gated direct kernel has no room for partial sums of x and y both.
 bool can_split(const KernelConfig& config, const Problem& problem) {
   return !config.ping_pong && config.family != Family::warp &&
          !(config.family == Family::direct && problem.epilogue.gate != Gate::none);
@@ -37,7 +37,7 @@ std::int64_t resident_clusters(const DeviceFacts& facts, const KernelConfig& con
 }
 
 std::int64_t split_tiles(const Problem& problem, const DeviceFacts& facts,
-                          const KernelConfig& config, int tile_n, int splits) {
+                         const KernelConfig& config, int tile_n, int splits) {
   if (splits == 1) return 0;
   const std::int64_t tiles = cluster_tiles(problem, config, tile_n).total();
   const std::int64_t resident = resident_clusters(facts, config);
@@ -55,8 +55,8 @@ Splits splits_to_try(const Problem& problem, const DeviceFacts& facts, const Ker
   const std::int64_t cut = split_tiles(problem, facts, config, tile_n, 2);
   if (cut == 0) return splits;
   const std::size_t partial_bytes = sizeof(float) * static_cast<std::size_t>(tile.m) *
-                                  static_cast<std::size_t>(tile.n) *
-                                  static_cast<std::size_t>(cut);
+                                    static_cast<std::size_t>(tile.n) *
+                                    static_cast<std::size_t>(cut);
   const std::int64_t most =
       std::min({resident_clusters(facts, config) / cut,
                 steps / (config.family == Family::dot ? 1 : min_steps_per_split),
@@ -82,15 +82,14 @@ Splits splits_to_try(const Problem& problem, const DeviceFacts& facts, const Ker
     splits.add(normalized(wanted));
   }
   if (cut != cluster_tiles(problem, config, tile_n).total()) return splits;
-  const std::int64_t in_cluster =
-      std::min<std::int64_t>(most, most_in_cluster(config, facts, cut));
+  const std::int64_t in_cluster = std::min<std::int64_t>(most, most_in_cluster(config, facts, cut));
   if (in_cluster > 1 && ceil_div(steps, in_cluster) <= most_steps)
     splits.add(normalized(in_cluster));
   return splits;
 }
 
 bool can_reduce_in_cluster(const Problem& problem, const DeviceFacts& facts,
-                        const KernelConfig& config, int tile_n, int splits) {
+                           const KernelConfig& config, int tile_n, int splits) {
   if (splits < 2 || splits > most_cluster_splits(config)) return false;
   const std::int64_t tiles = cluster_tiles(problem, config, tile_n).total();
   return tiles <= clusters_that_fit(facts, splits);

@@ -41,7 +41,7 @@ std::int64_t resident_clusters(const DeviceFacts& facts, const KernelConfig& con
 // How many of the tiles are cut into splits where k is split: all if the device has room for them,
 // else those of the last wave, which would leave it partly idle. 0: the kernel cannot.
 std::int64_t split_tiles(const Problem& problem, const DeviceFacts& facts,
-                          const KernelConfig& config, int tile_n, int splits);
+                         const KernelConfig& config, int tile_n, int splits);
 
 // 1, and some more for which split tiles * splits do not exceed the device, no split is empty or
 // very short, and the partial sums fit `workspace_bytes`. With `forced` > 0 the number nearest to
@@ -53,6 +53,6 @@ Splits splits_to_try(const Problem& problem, const DeviceFacts& facts, const Ker
 // They need no workspace; what splits_to_try() asks for is for a device on which they do not all
 // fit.
 bool can_reduce_in_cluster(const Problem& problem, const DeviceFacts& facts,
-                        const KernelConfig& config, int tile_n, int splits);
+                           const KernelConfig& config, int tile_n, int splits);
 
 }  // namespace bwgemm

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums of D or of an operand beside the product: against float64, against the order of additions
-// that kernels/bias_gradient/params.h states bit by bit, and with guard bands. What the product itself puts
-// into D is asked elsewhere: the sums are of what lies there.
+// that kernels/bias_gradient/params.h states bit by bit, and with guard bands. What the product
+// itself puts into D is asked elsewhere: the sums are of what lies there.
 #include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
@@ -395,7 +395,8 @@ TEST_F(BiasGradient, UsesTheWorkspaceWithinItsBounds) {
     EXPECT_TRUE(
         succeeds(bwgemmMatmulGetWorkspaceSize(handle(), &desc, &c.alpha, operands.a(), operands.b(),
                                               nullptr, nullptr, operands.d(), &wanted)));
-    const std::size_t of_sums = 3 * 2 * bias_gradient::unit_outputs * sizeof(float);  // chunks, units
+    const std::size_t of_sums =
+        3 * 2 * bias_gradient::unit_outputs * sizeof(float);  // chunks, units
     EXPECT_GE(wanted, of_sums);
     for (const std::size_t size : {of_sums - 4, of_sums, wanted}) {
       const auto floats = static_cast<std::int64_t>(size / sizeof(float));

@@ -18,11 +18,13 @@ constexpr std::size_t much = std::size_t{24} << 20;
 Problem summed(Summed of, bool of_rows, std::int64_t m, std::int64_t n, std::int64_t k,
                std::int64_t batch = 1) {
   Problem problem = problem_of(m, n, k, kk, {}, batch);
-  problem.bias_gradient = {of, of_rows, {address(0x900000000), Dtype::f32, batch > 1 ? m + n + k : 0}};
+  problem.bias_gradient = {
+      of, of_rows, {address(0x900000000), Dtype::f32, batch > 1 ? m + n + k : 0}};
   return problem;
 }
 
-BiasGradientLaunch plan_of(const Problem& problem, int sm_limit = 0, std::size_t workspace_bytes = much) {
+BiasGradientLaunch plan_of(const Problem& problem, int sm_limit = 0,
+                           std::size_t workspace_bytes = much) {
   return bias_gradient_launch(problem, {nominal_h200, sm_limit, workspace_bytes});
 }
 

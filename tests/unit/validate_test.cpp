@@ -83,7 +83,8 @@ TEST(Validate, EveryMemberHasItsPlace) {
   EXPECT_EQ(epilogue.row_scale, (Vector{made_up(0x2000), Dtype::f32, 202}));
   EXPECT_EQ(epilogue.column_scale, (Vector{made_up(0x3000), Dtype::f32, 203}));
   EXPECT_EQ(epilogue.aux, (Matrix{made_up(0x4000), Dtype::f32, Order::row, 104, 10005}));
-  EXPECT_EQ(problem.bias_gradient, (BiasGradient{Summed::a, true, {made_up(0x5000), Dtype::f16, 204}}));
+  EXPECT_EQ(problem.bias_gradient,
+            (BiasGradient{Summed::a, true, {made_up(0x5000), Dtype::f16, 204}}));
 }
 
 // The same product with D^T written for D: all rows become columns.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel that adds up the rows or the columns of a matrix, of any alignment and leading
-// dimension; the order of the additions is that of kernels/bias_gradient/params.h. Persistent over parts of
-// units of outputs.
+// The kernel of bias gradients: adds up the rows or the columns of a matrix of any alignment and
+// leading dimension. The order of the additions is that of kernels/bias_gradient/params.h.
+// Persistent over parts of units of outputs.
 //
 // Roles (256 threads)   each adds 8 x 8 elements at a time to as many sums: 8 outputs of 8 terms
 // Shared memory         32 sums for each of 64 outputs
@@ -10,11 +10,11 @@
 //           per unit    where parts share it: sums out, arrive, all but the last CTA go on; write
 #pragma once
 
+#include "kernels/bias_gradient/params.h"
 #include "kernels/epilogue.h"
 #include "kernels/ptx/global_memory.h"
 #include "kernels/ptx/shared_memory.h"
 #include "kernels/ptx/sync.h"
-#include "kernels/bias_gradient/params.h"
 
 namespace bwgemm::bias_gradient {
 
@@ -218,8 +218,8 @@ BWGEMM_DEVICE float sum_of_groups(std::uint32_t shared, int output) {
 }
 
 // Where the chunks' sums of an output meet. `unit` counts through the batches.
-BWGEMM_DEVICE float* partial(const BiasGradientParams& params, std::uint32_t unit, std::uint32_t chunk,
-                             int output) {
+BWGEMM_DEVICE float* partial(const BiasGradientParams& params, std::uint32_t unit,
+                             std::uint32_t chunk, int output) {
   const std::int64_t unit_of_all = std::int64_t{chunk} * (params.units * params.batch) + unit;
   return params.partials + unit_of_all * unit_outputs + output;
 }
@@ -236,7 +236,8 @@ BWGEMM_DEVICE bool is_last(const BiasGradientParams& params, std::uint32_t unit)
   return __syncthreads_or(last) != 0;  // orders the arrival before the reads of every thread
 }
 
-BWGEMM_DEVICE float sum_of_chunks(const BiasGradientParams& params, std::uint32_t unit, int output) {
+BWGEMM_DEVICE float sum_of_chunks(const BiasGradientParams& params, std::uint32_t unit,
+                                  int output) {
   constexpr int at_once = 16;
   float sum = 0;
 #pragma unroll 1

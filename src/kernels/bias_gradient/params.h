@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // BiasGradientParams: the one argument of the kernels that add up the rows or the columns of a
-// matrix, and what the host must know to launch them. They are no rows of kernels/variants.h:
+// matrix, and what the host must know to launch them. They are no variants of kernels/variants.h:
 // nothing chooses among them, there is one for each architecture.
 //
 // The order of the additions follows from the number of terms alone. Terms are cut into chunks; in

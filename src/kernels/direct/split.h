@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Split along k: each split's CTA leaves its partial tile in global memory; the last to arrive adds
+// Split-K: each split's CTA leaves its partial tile in global memory; the last to arrive adds
 // all of them in the order of the splits, so that the sum does not depend on who was last. Nobody
 // waits for anybody.
 #pragma once

@@ -8,7 +8,7 @@
 // Shared memory         each team's slab of activations; the warps' partials
 // Timeline, per round   each stage: multiply what was loaded a round ago, load for the next round,
 //                       which may be the first of the next unit
-//           per unit    partials to shared memory, barrier, add them in the order of the warps, write D
+//           per unit    partials to shared memory, barrier, add in the order of the warps, write D
 #pragma once
 
 #include <type_traits>
@@ -49,8 +49,8 @@ BWGEMM_DEVICE void finish(const KernelParams& params, const Scaling& scaling, co
   }
   const std::int64_t first_column = weights.first_column(unit);
   tile.for_each([&](int number, int row, int column) {
-    const float sum =
-        splits > 1 ? __uint_as_float(ptx::ld_shared(partials + 4 * number)) : sum_of_warps(row, column);
+    const float sum = splits > 1 ? __uint_as_float(ptx::ld_shared(partials + 4 * number))
+                                 : sum_of_warps(row, column);
     write_element(params, scaling, unit.batch, row,
                   first_column + static_cast<std::int64_t>(column) * weights.column_step(), sum);
   });
@@ -119,7 +119,8 @@ BWGEMM_DEVICE void multiply_rows(const KernelParams& params, std::uint32_t share
     if (next_index >= units) ptx::griddepcontrol_launch_dependents();
     trace(TraceEvent::sum);
     Team::synchronize();  // orders the reads of the last unit's partials before these stores
-    weights.store_partials(partials, partials_at + lane.warp * partials_bytes(config), partials_pitch(config));
+    weights.store_partials(partials, partials_at + lane.warp * partials_bytes(config),
+                           partials_pitch(config));
     Team::synchronize();  // orders the stores before the reads of other threads
     trace(TraceEvent::epilogue);
     finish<config>(params, scaling, unit, weights, partials_at, splits);

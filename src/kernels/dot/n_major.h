@@ -136,10 +136,11 @@ class NMajorWeights {
 #pragma unroll
       for (int i = 0; i < 4; i += 2) {
         const int column = unit_elements * lane_.group + 2 * i;
-        ptx::st_shared_v4(
-            to + 4 * ((2 * lane_.quad + row) * pitch + column), __float_as_uint(partials.value[i][row]),
-            __float_as_uint(partials.value[i][row + 2]), __float_as_uint(partials.value[i + 1][row]),
-            __float_as_uint(partials.value[i + 1][row + 2]));
+        ptx::st_shared_v4(to + 4 * ((2 * lane_.quad + row) * pitch + column),
+                          __float_as_uint(partials.value[i][row]),
+                          __float_as_uint(partials.value[i][row + 2]),
+                          __float_as_uint(partials.value[i + 1][row]),
+                          __float_as_uint(partials.value[i + 1][row + 2]));
       }
   }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the warps' partials in shared memory to D. Where k is split, each split's team leaves its partials
-// in global memory and the last to arrive adds all of them: runs of splits in their order, then the
-// runs in theirs, so that the result does not depend on who was last. Nobody waits for anybody.
+// From the warps' partials in shared memory to D. Where k is split, each split's team leaves its
+// partials in global memory and the last to arrive adds all of them: runs of splits in their order,
+// then the runs in theirs, so that the result does not depend on who was last. Nobody waits for
+// anybody.
 #pragma once
 
 #include <bit>
@@ -111,9 +112,11 @@ class OutputTile {
     return params_.partials + (blocks + tile()) * block + number;
   }
 
-  // True in every thread of the last team to hand in its partials; the tile's counter is zero again.
+  // True in every thread of the last team to hand in its partials; the tile's counter is zero
+  // again.
   BWGEMM_DEVICE bool is_last() const {
-    Team<config>::synchronize();  // orders the partials of every thread before the arrival of thread 0
+    Team<config>::synchronize();  // orders the partials of every thread before the arrival of
+                                  // thread 0
     bool last = false;
     if (Team<config>::thread() == 0) {
       // Releases this team's partials to, and acquires the others' for, the team that is last.
@@ -124,8 +127,8 @@ class OutputTile {
     return Team<config>::any(last);  // orders the arrival before the reads of every thread
   }
 
-  // The partials of all splits, to `partials` in shared memory by their numbers. As many threads add as
-  // there are runs of eight splits, each a run of one output; then each the runs of one.
+  // The partials of all splits, to `partials` in shared memory by their numbers. As many threads
+  // add as there are runs of eight splits, each a run of one output; then each the runs of one.
   BWGEMM_DEVICE void add_splits(std::uint32_t partials) const {
     constexpr int log2_columns = std::countr_zero(static_cast<unsigned>(config.tile.n));
     const int log2_outputs = log2_columns + 32 - __clz(static_cast<int>(params_.m) - 1);

@@ -7,7 +7,8 @@
 // Roles (256 threads)   all load and multiply; thread c adds what warps and splits have of column c
 // Shared memory         partials of each warp; those of the splits of a cluster; their barrier
 // Pipelines             splits of a cluster -> the first   received: bytes of st.async
-// Timeline, per unit    rounds of 8 or 10 loads a thread -> partials of warps -> barrier -> add, then
+// Timeline, per unit    rounds of 8 or 10 loads a thread -> partials of warps -> barrier -> add,
+// then
 //                       send to the first split, leave partials in global memory, or write D
 #pragma once
 
@@ -100,8 +101,8 @@ BWGEMM_DEVICE void add_eights(VectorPartials<config>& partials, const VectorUnit
 
 // The same one element at a time, every threads-th from `first` on.
 template <KernelConfig config, Dtype type>
-BWGEMM_DEVICE void add_elements(VectorPartials<config>& partials, const VectorUnit<config>& unit, int first,
-                                Trace& trace) {
+BWGEMM_DEVICE void add_elements(VectorPartials<config>& partials, const VectorUnit<config>& unit,
+                                int first, Trace& trace) {
   constexpr int columns = config.tile.n, group = columns == 1 ? 8 : 2;
 #pragma unroll 1
   for (int at = first + static_cast<int>(threadIdx.x); at < unit.end; at += group * threads) {
@@ -123,7 +124,8 @@ BWGEMM_DEVICE void add_elements(VectorPartials<config>& partials, const VectorUn
     for (int i = 0; i < group; ++i)
 #pragma unroll
       for (int c = 0; c < columns; ++c)
-        partials.column[c] = fmaf(unpack(type, a[i]).low, unpack(type, b[i][c]).low, partials.column[c]);
+        partials.column[c] =
+            fmaf(unpack(type, a[i]).low, unpack(type, b[i][c]).low, partials.column[c]);
   }
 }
 
@@ -182,7 +184,8 @@ struct SplitsOfCluster {
     ptx::barrier_cluster_arrive_relaxed();
   }
   // By all threads, of which the first have the split's partials: true in those of the first split,
-  // which then have the partials of all: runs of them as OutputTile adds them, and so to the same bits.
+  // which then have the partials of all: runs of them as OutputTile adds them, and so to the same
+  // bits.
   BWGEMM_DEVICE bool add(int split, float& sum) const {
     __syncwarp();                 // which the aligned barrier needs
     ptx::barrier_cluster_wait();  // every peer has begun
@@ -215,9 +218,9 @@ struct SplitsOfCluster {
 template <KernelConfig config>
 BWGEMM_DEVICE void multiply_vectors(const KernelParams& params, std::uint32_t shared) {
   Trace trace(params, TraceRole::team, 0, threadIdx.x == 0);
-  const SplitsOfCluster<config> splits{shared, params.splits};
+  const SplitsOfCluster<config> cluster{shared, params.splits};
   const bool in_cluster = params.reduces_in_cluster;
-  if (in_cluster) splits.begin();
+  if (in_cluster) cluster.begin();
   ptx::griddepcontrol_wait();  // what grids before this one wrote before anything is read
   const Scaling scaling = load_scaling(params);
   // Without a product nothing is loaded, and the partials are zero.
@@ -249,7 +252,7 @@ BWGEMM_DEVICE void multiply_vectors(const KernelParams& params, std::uint32_t sh
     float sum = sum_of_cta<config>(partials, partials_at);
     bool has_all = true;
     if (in_cluster) {
-      has_all = splits.add(unit.split, sum);
+      has_all = cluster.add(unit.split, sum);
     } else if (splits > 1) {
       const OutputTile<config> tile(params, unit, vectors.columns);
       if (column < vectors.columns)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// AccumulatorReader: what the epilogue of a tile starts from: accumulators in tensor memory or, where k is
-// split, the sum of what all splits left in global memory. Every CTA leaves its sums of a split
-// there; the last of a tile's splits to arrive adds all of them in the order of the splits, so that
-// the sum does not depend on who was last. Nobody waits for anybody.
+// AccumulatorReader: what the epilogue of a tile starts from: accumulators in tensor memory or,
+// with split-K, the sum of what all splits left in the workspace. Every CTA leaves its partial sums
+// of a split there. The last of a tile's splits to arrive adds all of them in the order of the
+// splits, so that the result does not depend on who was last. Nobody waits for anybody.
 //
 // A thread owns one row of a block of 128: a lane of tensor memory.
 #pragma once
@@ -36,7 +36,7 @@ template <KernelConfig config>
 class AccumulatorReader {
  public:
   BWGEMM_DEVICE AccumulatorReader(const KernelParams& params, const Cta<config>& cta,
-                     std::uint32_t tensor_memory, int k_blocks)
+                                  std::uint32_t tensor_memory, int k_blocks)
       : cta_(cta),
         ring_(cta.accumulator_ring()),
         released_(group_ctas(config) == 2 ? ptx::mapa(ring_.empty_address, cta.leader())

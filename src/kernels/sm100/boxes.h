@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// RowWriter: the epilogue of Output::rows: output values, box by box, into the staging buffers
-// that the output role stores. A thread owns one row of each buffer. Columns of a tile that are no
-// whole box it stores itself: where TMA can store D, units of 16 bytes lie inside or outside of
-// it.
+// RowWriter: the epilogue where rows of D leave by TMA. Output values go box by box into the
+// staging buffers that the output role stores; a box is what one buffer holds. A thread owns one
+// row of each buffer. The thread itself stores columns of the tile that fill no whole box: where
+// TMA can store D, a unit of 16 bytes lies inside D or outside.
 #pragma once
 
 #include "kernels/ptx/global_memory.h"
@@ -72,7 +72,8 @@ class RowWriter {
   BWGEMM_DEVICE void write_tile(const TileIndex& tile, AccumulatorReader<config>& accumulators) {
 #pragma unroll 1
     for (int row_block = 0; row_block < row_blocks(config); ++row_block) {
-      const int held = holds && accumulators.are_accumulators() ? min(boxed_columns_, held_columns) : 0;
+      const int held =
+          holds && accumulators.are_accumulators() ? min(boxed_columns_, held_columns) : 0;
 #pragma unroll 1
       for (int column = 0; column < boxed_columns_ - held; column += columns) {
         float product[columns];
@@ -97,10 +98,12 @@ class RowWriter {
   static constexpr bool holds = config.choices.accumulators == 1;
   static constexpr int held_columns = 192;  // of f32: as many registers, and few more
 
-  BWGEMM_DEVICE void write_rest(const TileIndex& tile, int row_block, AccumulatorReader<config>& accumulators) const {
+  BWGEMM_DEVICE void write_rest(const TileIndex& tile, int row_block,
+                                AccumulatorReader<config>& accumulators) const {
     float product[tile_n_step];
     accumulators.read(product, row_block, boxed_columns_);
-    const int row = cta_.row(tile) + row_block * cta_rows + static_cast<int>(AccumulatorReader<config>::row());
+    const int row =
+        cta_.row(tile) + row_block * cta_rows + static_cast<int>(AccumulatorReader<config>::row());
     const int column = tile.n * cta_.tile_n + boxed_columns_;
     const std::int64_t left =
         row < params_.m ? size_bytes(type) * (params_.n - column) : std::int64_t{0};
@@ -130,7 +133,8 @@ class RowWriter {
     float products[held_columns / columns][columns];
 #pragma unroll
     for (int i = 0; i < held_columns / columns; ++i)
-      if (i * columns < held) accumulators.load(products[i], row_block, boxed_columns_ - held + i * columns);
+      if (i * columns < held)
+        accumulators.load(products[i], row_block, boxed_columns_ - held + i * columns);
     accumulators.hand_back(row_block);
 #pragma unroll
     for (int i = 0; i < held_columns / columns; ++i)

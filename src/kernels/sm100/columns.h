@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ColumnWriter: the epilogue of Output::columns, for problems of few rows, which are the tile's
-// columns. A line of a staging buffer is 128 bytes of one column of the tile; a thread owns one row
-// and so one element of each line. A box is as many rows as a line holds, and all columns.
+// ColumnWriter: the epilogue of swap-AB, where the few rows of the problem are the tile's columns.
+// A line of a staging buffer is 128 bytes of one column of the tile. A thread owns one row and so
+// one element of each line. A box is as many rows as a line holds, and all columns.
 #pragma once
 
 #include "kernels/sm100/staged.h"
@@ -31,7 +31,8 @@ class ColumnWriter {
   static constexpr int bytes = size_bytes(type);
   static constexpr int box_rows = swizzle_row_bytes / bytes;
 
-  BWGEMM_DEVICE void write_box(std::uint32_t buffer, AccumulatorReader<config>& accumulators) const {
+  BWGEMM_DEVICE void write_box(std::uint32_t buffer,
+                               AccumulatorReader<config>& accumulators) const {
     const std::uint32_t in_line = AccumulatorReader<config>::row() % box_rows * bytes;
 #pragma unroll 1
     for (int first = 0; first < tile_n_; first += step) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cta: one CTA: its shared memory as rings and addresses, its place in the cluster and the part of
-// the cluster's tile that it holds. Every role reads it, none changes it. Equal offsets hold equal
-// things in all CTAs of a cluster.
+// the cluster's tile that the CTA holds. Every role reads the Cta, none changes it. Equal offsets
+// hold equal things in all CTAs of a cluster.
 //
 // A group is the CTAs that multiply together: a pair (cta_group 2), or one CTA. Groups of a cluster
 // lie along m and share columns of B.

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The epilogue role: four warps that turn sums into output values, 32 rows each, by the writer that
-// the config's output asks for.
+// The epilogue role: four warps that turn accumulators into output values, 32 rows each. The config
+// says which writer stores them: RowWriter, ColumnWriter or ScatterWriter, and FusedWriter for more
+// than alpha and beta.
 #pragma once
 
+#include "kernels/sm100/boxes.h"
 #include "kernels/sm100/columns.h"
 #include "kernels/sm100/fused.h"
 #include "kernels/sm100/scatter.h"
-#include "kernels/sm100/boxes.h"
 #include "kernels/trace.h"
 
 namespace bwgemm::sm100 {

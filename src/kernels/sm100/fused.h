@@ -50,7 +50,8 @@ class FusedWriter {
 
   BWGEMM_DEVICE void write_tile(const TileIndex& tile, AccumulatorReader<config>& accumulators) {
     if constexpr (config.swaps_ab) {
-      const int own_box = static_cast<int>(AccumulatorReader<config>::quarter()) * bytes() / swizzle_row_bytes;
+      const int own_box =
+          static_cast<int>(AccumulatorReader<config>::quarter()) * bytes() / swizzle_row_bytes;
 #pragma unroll 1
       for (int box = 0; box < cta_rows * bytes() / swizzle_row_bytes; ++box) {
         const std::uint32_t buffer = staged_.receive();
@@ -120,8 +121,8 @@ class FusedWriter {
     return {2 * d.in_tile + behind, 2 * d.first + behind, 2 * d.end};
   }
   BWGEMM_DEVICE Patch<config> patch(const Piece& piece, const Columns& columns) const {
-    const int row =
-        cta_.row(piece.tile) + piece.row_block * cta_rows + static_cast<int>(AccumulatorReader<config>::row());
+    const int row = cta_.row(piece.tile) + piece.row_block * cta_rows +
+                    static_cast<int>(AccumulatorReader<config>::row());
     return {params_, row, columns.first, piece.tile.batch, columns.end};
   }
   BWGEMM_DEVICE Fused<Patch<config>> fused(const Patch<config>& at) const {
@@ -178,7 +179,8 @@ class FusedWriter {
     for (int i = 0; i < patch_columns / 2; ++i) x[i] = of_x[i];
   }
 
-  BWGEMM_DEVICE void write_elements(const Piece& piece, AccumulatorReader<config>& accumulators) const {
+  BWGEMM_DEVICE void write_elements(const Piece& piece,
+                                    AccumulatorReader<config>& accumulators) const {
     const auto no_staged = [](Values& c) {
       for (Pair& pair : c) pair = {};  // it loads C itself
     };
@@ -194,7 +196,8 @@ class FusedWriter {
     const bool is_rest = may_leave_rest(config) && piece.column >= boxed_columns(cta_.d_tile_n);
     const int box_columns = staging_columns(cta_.d_tile_n, bytes());
     const int in_box = piece.column % box_columns, line_bytes = box_columns * bytes();
-    const std::uint32_t line = is_rest ? 0 : staged_.receive() + AccumulatorReader<config>::row() * line_bytes;
+    const std::uint32_t line =
+        is_rest ? 0 : staged_.receive() + AccumulatorReader<config>::row() * line_bytes;
     auto unit = [&](int index) {
       return swizzled(line + in_box * bytes() + 16 * index, line_bytes);
     };

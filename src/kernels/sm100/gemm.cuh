@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// GEMM for sm_100 by tcgen05: a TMA ring feeds multiplications of 256 rows (Family::pair, by two
-// CTAs) or 128 (Family::single) by tile_n columns; tile_n, stages, majors and types are chosen at
-// launch. README.md explains the family. This file owns roles, start and end.
+// The Blackwell GEMM (sm_100), warp-specialized: TMA fills a ring of operand stages, one thread
+// issues tcgen05.mma of 256 rows (Family::pair, 2-SM) or 128 (Family::single, 1-SM) by tile_n
+// columns into tensor memory, four warps run the epilogue. tile_n, stages, majors and types are
+// chosen at launch. README.md explains the family. This file owns roles, start and end.
 //
 // Roles (256 threads)   warp 0 producer (1 lane) | warp 1 mma (1 lane, leaders only) | warp 2 owns
 //                       tensor memory, scheduler (1 lane, launch control only) | warp 3 output (1
@@ -117,9 +118,9 @@ BWGEMM_DEVICE std::uint32_t set_up(const KernelParams& params, const Cta<config>
   return ptx::ld_shared(cta.tensor_memory_slot());
 }
 
-// Tile by tile where the next one is not known or may be another CTA's: of each split of k the
-// epilogue says first whether it has the tile's sums. C is loaded and D stored only then, so that
-// nobody reads C when another CTA stores D over it.
+// Stores tile by tile where the next tile is not known or may be another CTA's: the epilogue first
+// says of each split of k whether this CTA has the tile's sums. Only then C is loaded and D stored,
+// so that nobody reads C when another CTA stores D over that C.
 template <KernelConfig config>
 BWGEMM_DEVICE void run_output(const KernelParams& params, const Cta<config>& cta, bool reads_c) {
   OutputRole<config.choices.map_rank> output(params, cta.staging(params.d_type),

@@ -23,7 +23,7 @@ constexpr int group_ctas(const KernelConfig& config) {
 constexpr int groups(const KernelConfig& config) {
   return config.cluster.size() / group_ctas(config);
 }
-// Rows with warps that load what TMA cannot address of A and B (loaders.h).
+// Whether warps load what TMA cannot address of A and B (loaders.h).
 constexpr bool has_loaders(const KernelConfig& config) {
   return uses_tensor_memory(config) && config.load == Load::threads;
 }
@@ -217,7 +217,8 @@ constexpr const char* invalid_because(const KernelConfig& config, int tile_n, Ma
            "16";
   if (leaves_rest(config, has_gate ? tile_n / 2 : tile_n) && !may_leave_rest(config))
     return config.store == Store::elements
-               ? "stores by elements: a tile must make a multiple of 32 columns of D: threads store as many "
+               ? "stores by elements: a tile must make a multiple of 32 columns of D: threads "
+                 "store as many "
                  "at a time"
                : "with one accumulator a tile must make a multiple of 32 columns of D: registers "
                  "hold whole boxes of it";

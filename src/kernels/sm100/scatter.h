@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ScatterWriter: the epilogue of Output::scattered: ordinary stores of D, and loads of C, at any
+// ScatterWriter: the epilogue of Store::elements: ordinary stores of D, and loads of C, at any
 // address. A thread owns one row and moves 16 bytes of it at a time where they are aligned and
 // inside of D, else single elements.
 #pragma once
@@ -19,7 +19,8 @@ class ScatterWriter {
 
   BWGEMM_DEVICE void announce(bool) const {}
 
-  BWGEMM_DEVICE void write_tile(const TileIndex& tile, AccumulatorReader<config>& accumulators) const {
+  BWGEMM_DEVICE void write_tile(const TileIndex& tile,
+                                AccumulatorReader<config>& accumulators) const {
 #pragma unroll 1
     for (int row_block = 0; row_block < row_blocks(config); ++row_block) {
       const int row = cta_.row(tile) + row_block * cta_rows + static_cast<int>(accumulators.row());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Staged: what the epilogues that store by TMA share: the turns of an epilogue warp with the output
-// role (kernels/output.h) at the staging buffers.
+// Staged: what the epilogues that store by TMA share: the handover of staging buffers between an
+// epilogue warp and the output role (kernels/output.h).
 #pragma once
 
 #include "kernels/epilogue.h"

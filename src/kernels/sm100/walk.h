@@ -48,9 +48,7 @@ class Walk {
       if (cta_.rank == 0) ptx::mbarrier_arrive(cta_.response_wanted().address);
   }
 
-  BWGEMM_DEVICE bool is_split(const KernelParams& params) const {
-    return tiles_.is_split(params);
-  }
+  BWGEMM_DEVICE bool is_split(const KernelParams& params) const { return tiles_.is_split(params); }
   BWGEMM_DEVICE std::uint32_t number(const KernelParams& params) const {
     return tiles_.number(params);
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// BoxWriter: the epilogue of one consumer warpgroup. It turns accumulators into output values and
-// hands them, box by box, in the staging buffers to the output role (kernels/output.h, or
-// sm90/line_stores.h). How they lie there is sm90/staging.h.
+// BoxWriter: the epilogue of one consumer warpgroup that stores through staging buffers. A box is
+// what one buffer holds and one TMA store moves. The warpgroup writes output values box by box into
+// the buffers, for the output role (kernels/output.h, or line_stores.h). staging.h says where in a
+// buffer each value lies.
 #pragma once
 
 #include "kernels/epilogue.h"
@@ -18,7 +19,7 @@ template <KernelConfig config>
 class BoxWriter {
  public:
   BWGEMM_DEVICE BoxWriter(const KernelParams& params, const Cta<config>& cta, int warpgroup,
-                            const Scaling& scaling)
+                          const Scaling& scaling)
       : params_(params),
         staging_(cta.staging(warpgroup)),
         has_sums_(cta.has_sums(warpgroup)),
@@ -185,8 +186,8 @@ class BoxWriter {
 
   template <class Staged>
   BWGEMM_DEVICE void write_boxes(const Staged& staged, Dtype type,
-                                  const float (&accumulators)[config.tile.n / 2],
-                                  const Scaling& scaling, bool is_half) {
+                                 const float (&accumulators)[config.tile.n / 2],
+                                 const Scaling& scaling, bool is_half) {
 #pragma unroll
     for (int done = 0; done < pairs; done += Staged::pairs) {
       if (gates_columns(config) && is_half && done >= pairs / 2) break;
@@ -209,7 +210,7 @@ class BoxWriter {
 
   template <class Staged>
   BWGEMM_DEVICE void write_box(const Staged& staged, Dtype type, const float* accumulators,
-                                 const Scaling& scaling, std::uint32_t buffer) const {
+                               const Scaling& scaling, std::uint32_t buffer) const {
     Pair values[Staged::pairs];
     if (scaling.reads_c()) {
       staged.read(type, buffer, values);

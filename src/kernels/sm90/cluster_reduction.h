@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of the splits of k of a tile whose splits are the CTAs of one cluster, and the only work of
-// each: all others send theirs to the shared memory of the first, which adds them in the order of
-// the splits, as split.h does, and so to the same bits. They lie in the last slots of its ring.
+// Split-K within a cluster: the splits of a tile are the CTAs of one cluster and have no other
+// work. All but the first send their partial sums to the shared memory of the first CTA, which adds
+// them in the order of the splits, as split.h does, and so to the same bits. The partial sums that
+// arrive lie in the last slots of the first CTA's operand ring.
 //
 // Handover   first -> others   may_send: a lane of each of its warps, behind its last product; not
 //                              needed where k is so short that these slots stay empty

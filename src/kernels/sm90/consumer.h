@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The consumer role of the cooperative kernel: a warpgroup that multiplies its 64 or 128 rows of
-// each tile into registers, sums splits of k (sm90/split.h) and hands the sums to the epilogue
-// (sm90/boxes.h, register_stores.h, scatter.h).
+// The consumer role of the Hopper kernel: a warpgroup that multiplies its 64 or 128 rows of each
+// tile into registers by wgmma, adds up the splits of k (split.h, cluster_reduction.h) and hands
+// the accumulators to the epilogue (boxes.h, register_stores.h, scatter.h). Ping-pong is here too.
 #pragma once
 
 #include "kernels/epilogue.h"
 #include "kernels/ptx/wgmma.h"
 #include "kernels/ptx/wgmma_mma.h"
+#include "kernels/sm90/boxes.h"
 #include "kernels/sm90/cluster_reduction.h"
 #include "kernels/sm90/cta.h"
 #include "kernels/sm90/descriptors.h"
 #include "kernels/sm90/register_epilogue.h"
 #include "kernels/sm90/register_stores.h"
 #include "kernels/sm90/scatter.h"
-#include "kernels/sm90/boxes.h"
 #include "kernels/sm90/split.h"
 #include "kernels/tiles.h"
 #include "kernels/trace.h"
@@ -227,11 +227,10 @@ BWGEMM_DEVICE void run_consumer(const Params<config>& params, const Cta<config>&
       operands.template multiply_tile<Dtype::f16>(accumulators, blocks, trace, met_all);
     ping_pong.pass(operands);
     trace(TraceEvent::epilogue);
-    const bool has_sums =
-        !is_split ||
-        (cta.has_cluster_of_splits(params)
-             ? ClusterReduction<config>(params, cta, warpgroup).sum(tiles.split(params), accumulators)
-             : partials.sum(params, tiles, accumulators));
+    const bool has_sums = !is_split || (cta.has_cluster_of_splits(params)
+                                            ? ClusterReduction<config>(params, cta, warpgroup)
+                                                  .sum(tiles.split(params), accumulators)
+                                            : partials.sum(params, tiles, accumulators));
     if constexpr (config.store == Store::elements) {
       if (has_sums) writer.write_tile(accumulators, cta, tiles.at(params));
     } else {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cta: one CTA of the cooperative kernel: its shared memory as rings and addresses, its place in
-// the cluster and the part of the cluster's tile that it computes. Every role reads it, none
-// changes it.
+// Cta: one CTA of the Hopper kernel: its shared memory as rings and addresses, its place in
+// the cluster and the part of the cluster's tile that the CTA computes. Every role reads the Cta,
+// none changes it.
 #pragma once
 
 #include "kernels/epilogue.h"
@@ -91,7 +91,7 @@ struct Cta {
   }
   BWGEMM_DEVICE std::uint32_t b(std::uint32_t stage) const { return a(stage) + offsets.a_bytes; }
   BWGEMM_DEVICE Ring operands() const { return {shared + offsets.full, shared + offsets.empty}; }
-  // Output::scattered: TMA has filled a slot that is full only after its lines are moved.
+  // Load::tma_shifted: TMA has filled a slot, which is full only after its lines are moved.
   BWGEMM_DEVICE std::uint32_t landed(std::uint32_t stage) const {
     return shared + offsets.landed + 8 * stage;
   }
@@ -117,14 +117,14 @@ struct Cta {
     return shared + offsets.staging_messages + 4 * warpgroup * staging_depth(config);
   }
 
-  // A cluster of splits: the first one has read its operands, and the sums of the others, a split
-  // behind the other where these lay, have arrived.
+  // A cluster of splits: the first CTA has read its operands; the partial sums of the others have
+  // arrived in their place, one split behind the other.
   BWGEMM_DEVICE Barrier may_send() const { return {shared + offsets.may_send}; }
   BWGEMM_DEVICE Barrier received(int warpgroup) const {
     return {shared + offsets.received + 8 * warpgroup};
   }
 
-  // With a gate two columns of the tile, or rows of Output::columns, are one of D.
+  // With a gate two columns of the tile, or two rows where A and B are swapped, are one of D.
   BWGEMM_DEVICE OutputWindow window(int warpgroup, Dtype d_type, bool has_gate) const {
     const int per_line = has_gate ? 2 : 1;
     const int rows = cluster_m() * config.tile.m + first_row(warpgroup);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cooperative persistent GEMM for sm_90a: a TMA ring feeds one to three consumer warpgroups that
-// share one output tile; output leaves through staging buffers, or from registers. This file owns
-// roles, start and end; roles: producer.h, consumer.h with split.h, cluster_reduction.h, boxes.h and
-// register_stores.h, and kernels/output.h.
+// The Hopper GEMM (sm_90a), warp-specialized and persistent: a producer warp fills a ring of
+// operand stages by TMA, one to three consumer warpgroups issue wgmma on one output tile
+// (cooperative) or on a tile each (ping-pong). D leaves through staging buffers by TMA, or from
+// registers. This file owns roles, start and end. The roles are in producer.h, consumer.h (with
+// split.h and cluster_reduction.h for split-K, boxes.h and register_stores.h for epilogues) and
+// kernels/output.h.
 //
 // Roles                warp 0: producer (one lane issues) | warps 1 to 3: output of consumer 0 to 2
 //                      (1 lane; all where D is stored line by line: line_stores.h)
@@ -19,16 +21,18 @@
 //                                boxes: wait staging full -> combine -> write -> fence -> arrive
 //                      output    boxes: offer buffer (load C) ... wait written -> TMA store
 //
-// Where boxes do not divide a line of the tile, its last one begins inside the one before it and
-// stores the same there again, once that has been written (overlaps_boxes()).
+// Where boxes do not divide a line of the tile, the last box of a line begins inside the one
+// before. Overlapping boxes store identical bytes; the second waits for the first
+// (overlaps_boxes()).
 //
-// ping_pong: both consumers have tiles of their own, every second of the CTA's. One multiplies
+// ping_pong: each of two consumers has tiles of its own, every second of the CTA's. One multiplies
 // while the other stores: barriers 1 and 2 pass the tensor cores on. A slot is one consumer's.
 //
-// Stores::from_registers: consumers of narrow tiles in columns store D themselves. The output role
-// has nothing to do then.
+// swaps_ab: the problem's m is the kernel's n, so that few rows of D fill a tile. D is then in
+// column order. Stores::from_registers: consumers of narrow tiles of such kernels store D
+// themselves, and the output role has nothing to do.
 //
-// Output::scattered: operands that start anywhere. All of warpgroup 0 is the producer, and moves
+// Load::tma_shifted: operands that start anywhere. All of warpgroup 0 is the producer, and moves
 // what has landed (residue_producer.h). Consumers store D themselves (scatter.h); no output role.
 #pragma once
 
@@ -45,7 +49,7 @@
 namespace bwgemm::sm90 {
 
 inline constexpr int producer_warp = 0, barrier_warp = 1, prefetching_warp = 2;
-inline constexpr int ring_barrier = 4;  // 1 to 3 are those of turns, or of sums of splits
+inline constexpr int ring_barrier = 4;  // 1 to 3 are those of ping-pong, or of splits
 
 // All barriers, by one lane: each takes 11 clocks, and three times as many where two warps make
 // them at once.
@@ -60,14 +64,15 @@ BWGEMM_DEVICE void init_barriers(const KernelParams& params, const Cta<config>& 
   __syncwarp();  // the elected lane back with its warp, which aligned instructions need
 }
 
-// Peers of splits wait for each other when they need each other, or before they exit.
+// The CTAs of a cluster of splits wait for each other when they need each other, or before they
+// exit.
 template <KernelConfig config>
 BWGEMM_DEVICE void arrive_as_split(const KernelParams& params, const Cta<config>& cta) {
   if (cta.has_cluster_of_splits(params)) ptx::barrier_cluster_arrive_relaxed();
 }
 
-// All but the producer's warp: leaves barriers initialised for every thread that goes on, and for
-// every peer.
+// Run by all but the producer's warp. Barriers are then initialised for every thread that goes on,
+// and for every peer.
 template <KernelConfig config>
 BWGEMM_DEVICE void set_up(const KernelParams& params, const Cta<config>& cta, int warp) {
   if (warp == barrier_warp) init_barriers(params, cta);
@@ -98,7 +103,7 @@ BWGEMM_DEVICE void run_producer_warp(const KernelParams& params, const Cta<confi
   });
 }
 
-// Output::scattered: one of the four producer warps makes all barriers.
+// Load::tma_shifted: one of the four producer warps makes all barriers.
 template <KernelConfig config>
 requires(config.load == Load::tma_shifted) BWGEMM_DEVICE
     void set_up(const ResidueParams& params, const Cta<config>& cta, int warp) {
@@ -118,8 +123,8 @@ requires(config.load == Load::tma_shifted) BWGEMM_DEVICE
   ptx::barrier_sync(0, threads(config));
 }
 
-// Where k is split, the consumer says of each split of k first whether it has the tile's sums. C is
-// loaded and D stored only then, so that nobody reads C when another CTA stores D over it.
+// Where k is split, the consumer first says of each split whether this CTA has the tile's sums.
+// Only then C is loaded and D stored, so that nobody reads C when another CTA stores D over that C.
 template <KernelConfig config, class Role>
 BWGEMM_DEVICE void store_tiles(const KernelParams& params, const Cta<config>& cta, int warpgroup,
                                Role output) {

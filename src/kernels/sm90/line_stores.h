@@ -175,8 +175,9 @@ class LineStores {
     }
   }
 
-  // Copies the 16-bit elements that share a word of D with another line: a line's first element if it
-  // is the second of its word, its last element if that is the first of its word. A lane has a line.
+  // Copies the 16-bit elements that share a word of D with another line: a line's first element if
+  // it is the second of its word, its last element if that is the first of its word. A lane has a
+  // line.
   BWGEMM_DEVICE void copy_lone_elements(const Lines& lines) const {
     const std::uint32_t buffer = staging_.buffer(at_);
 #pragma unroll 1

@@ -42,8 +42,8 @@ struct Patch {
   BWGEMM_DEVICE const StridedMatrix& c() const { return params.c; }
 
  private:
-  // The product's index of what the kernel has 8 * i behind `first`, along D's contiguous dimension:
-  // groups of 16 may be x and y of a gate.
+  // The product's index of what the kernel has 8 * i behind `first`, along D's contiguous
+  // dimension: groups of 16 may be x and y of a gate.
   BWGEMM_DEVICE int of_product(int first, int i) const {
     const GateColumns& columns = params.fused.columns;
     return first / 16 * columns.block + first % 8 * columns.step + i / 2 * columns.block +

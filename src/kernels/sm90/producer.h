@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The producer role of the cooperative kernel: one thread keeps the operand ring full. In a
+// The producer role of the Hopper kernel: one thread keeps the operand ring full. In a
 // cluster each CTA loads its part of the operand that CTAs share and multicasts it to all of them.
 //
 // The producer does not load what lies outside an operand: TMA takes longer for a row of zeros than
@@ -35,9 +35,9 @@ struct OperandTile {
 
   constexpr int part() const { return rows / sharers; }  // of m or n, loaded by one CTA
   constexpr int box() const { return major == Major::k ? part() : 64; }
-  // How many of the `most` rows of the tile from `first` on have to be loaded, where the operand has
-  // `extent` rows. Rows that lie along m or n are loaded in chunks of 64, of which `most` has a whole
-  // number.
+  // How many of the `most` rows of the tile from `first` on have to be loaded, where the operand
+  // has `extent` rows. Rows that lie along m or n are loaded in chunks of 64, of which `most` has a
+  // whole number.
   BWGEMM_DEVICE constexpr int inside(int first, int extent, int most) const {
     const int left = left_of(extent, first);
     const int rows = left < 0 ? 0 : left < most ? left : most;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // RegisterEpilogue: fused operations that read no matrix (scales, biases, activation, gate),
 // applied in place to all accumulators of a consumer thread. The tile is then written like that of
-// a plain product. Operations that read a matrix go part by part (sm90/boxes.h), because
-// accumulators leave enough registers for a part of a matrix only. That takes a few times as many
+// a plain product. Operations that read a matrix go part by part (boxes.h), because accumulators
+// leave enough registers for a part of a matrix only. Going part by part takes a few times as many
 // instructions.
 #pragma once
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The producer role where operands may start anywhere: a warpgroup. One lane of each warp keeps TMA
-// loads under way; then all of it moves the lines of a block that has landed to their places, and
-// hands the block to the consumers. Where nothing is to be moved, TMA hands blocks over itself.
+// The producer role of Load::tma_shifted, where operands may start anywhere: a warpgroup. One lane
+// of each warp keeps TMA loads under way. Then the whole warpgroup moves the lines of a block that
+// has landed to their places, and hands the block to the consumers. Where nothing is to be moved,
+// TMA hands blocks over itself.
 //
 // Pipelines   TMA   -> mover     landed arrives            (none: it hands on what it has)
 //   a slot                       1 lane of 4 warps + bytes

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Split along k: which blocks of k a split has, and how the splits of a tile are summed. Every
-// warpgroup leaves its sums of a split in global memory; the last of a tile's splits to arrive adds
-// all of them in the order of the splits, so that the sum does not depend on who was last. Nobody
-// waits for anybody. (Splits that are the CTAs of a cluster are summed by cluster_reduction.h.)
+// Split-K: which blocks of k a split has, and the reduction through the workspace. Every warpgroup
+// leaves its partial sums of a split in global memory. The last of a tile's splits to arrive adds
+// all of them in the order of the splits, so that the result does not depend on who was last.
+// Nobody waits for anybody. Splits that are the CTAs of a cluster are added by cluster_reduction.h.
 #pragma once
 
 #include "kernels/layout.h"

@@ -229,7 +229,6 @@ class StagedGated {
 };
 
 template <KernelConfig config>
-using Staged32 = std::conditional_t<config.swaps_ab, Staged32Columns<config>,
-                                    Staged32Rows<config>>;
+using Staged32 = std::conditional_t<config.swaps_ab, Staged32Columns<config>, Staged32Rows<config>>;
 
 }  // namespace bwgemm::sm90

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a warp's accumulators to D: each lane stores what it holds, without a way through shared memory.
+// From a warp's accumulators to D: each lane stores what it holds, without a way through shared
+// memory.
 #pragma once
 
 #include "kernels/direct/pointers.h"
@@ -8,8 +9,8 @@
 
 namespace bwgemm::warp {
 
-// Accumulators: blocks of 16 x 8 as mma.sync leaves them: a lane has columns 2 * (lane % 4) and the next,
-// the first two of row lane / 4 and the others of the row 8 below.
+// Accumulators: blocks of 16 x 8 as mma.sync leaves them: a lane has columns 2 * (lane % 4) and the
+// next, the first two of row lane / 4 and the others of the row 8 below.
 template <KernelConfig config>
 struct Accumulators {
   static constexpr int block_rows = config.tile.m / 16, block_columns = config.tile.n / 8;
