@@ -165,9 +165,8 @@ constexpr void add_choices(KernelName& text, const Sm100Choices& choices) {
 
 // bwgemm_<arch>_<input>[_<majors>]_<m>x<n>x<k>[_<cluster>][_s<stages>][_<output>][_o<ctas>]
 // [_pp][_<choices>]_<family>; what is chosen at launch is left out, a run-time n is written N.
-// Majors: k k, k n, m k, m n. Outputs: t (swap-AB), u (stored by
-// elements). o: CTAs per multiprocessor. pp
-// (ping-pong): takes turns.
+// Majors: k k, k n, m k, m n. Outputs: t (swap-AB), u (stored by elements). o: CTAs per
+// multiprocessor. pp: ping-pong.
 constexpr KernelName kernel_name(const KernelConfig& config) {
   KernelName text;
   text.add("bwgemm_").add(name(config.arch)).add("_").add(name(config.input));

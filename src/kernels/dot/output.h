@@ -115,8 +115,7 @@ class OutputTile {
   // True in every thread of the last team to hand in its partials; the tile's counter is zero
   // again.
   BWGEMM_DEVICE bool is_last() const {
-    Team<config>::synchronize();  // orders the partials of every thread before the arrival of
-                                  // thread 0
+    Team<config>::synchronize();  // every thread's partials before the arrival of thread 0
     bool last = false;
     if (Team<config>::thread() == 0) {
       // Releases this team's partials to, and acquires the others' for, the team that is last.

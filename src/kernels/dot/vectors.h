@@ -7,8 +7,7 @@
 // Roles (256 threads)   all load and multiply; thread c adds what warps and splits have of column c
 // Shared memory         partials of each warp; those of the splits of a cluster; their barrier
 // Pipelines             splits of a cluster -> the first   received: bytes of st.async
-// Timeline, per unit    rounds of 8 or 10 loads a thread -> partials of warps -> barrier -> add,
-// then
+// Timeline, per unit    rounds of 8 or 10 loads a thread -> partials of warps -> barrier -> add;
 //                       send to the first split, leave partials in global memory, or write D
 #pragma once
 
