@@ -17,8 +17,8 @@ namespace bwgemm {
 
 // Where the sums of a tile's splits are added.
 enum class SplitReduction : std::uint8_t {
-  memory,   // by the last to have left its own in global memory
-  cluster,  // by the first CTA of the tile's cluster, to which the others send theirs
+  workspace,  // by the last to have left its own in global memory
+  cluster,    // by the first CTA of the tile's cluster, to which the others send theirs
 };
 
 constexpr std::string_view name(SplitReduction reduction) {
