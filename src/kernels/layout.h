@@ -365,7 +365,7 @@ constexpr int warp_positions(const KernelConfig& config) {
   if (is_of_vectors(config)) return 32 * 8;
   return config.b == Major::k ? 128 : 32;
 }
-// In so many stages, each loaded again as soon as it is multiplied.
+// Stages of a round, each loaded again as soon as it is multiplied.
 constexpr int stages(const KernelConfig& config) {
   return config.b == Major::k ? 4 : 2;
 }

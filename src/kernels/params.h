@@ -27,8 +27,8 @@ struct KernelParams {
   // TMA families: maps of three dimensions, the last is the batch; of two where the config says so.
   // c_map equals d_map if C is D.
   TensorMap a_map, b_map, c_map, d_map;
-  // Family::cooperative: with boxes for the last rows of a K-major operand, where those of a_map or
-  // b_map would stick out of it. Else equal to these.
+  // Family::cooperative: maps with boxes for the last rows of a K-major operand, where boxes of
+  // a_map or b_map would stick out of the operand. Else equal to a_map and b_map.
   TensorMap a_rest_map, b_rest_map;
 
   // All families. What a kernel reads before its first load is in two lines of constant memory, of

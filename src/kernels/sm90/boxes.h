@@ -134,7 +134,7 @@ class BoxWriter {
               ptx::mul_rn_here(scaling_.alpha, from[2 * i + 1])};
   }
 
-  // The curve. With a gate x comes first and y, which stays as it is, behind it.
+  // The curve. With a gate x comes first; y comes behind and stays as it is.
   BWGEMM_DEVICE void finish(const Fused<Patch<config>>& fused, std::uint32_t operations,
                             bool has_gate, Pair (&x)[part_pairs]) const {
     if (fused.has(operation::reads_aux)) {
@@ -231,8 +231,8 @@ class BoxWriter {
   BWGEMM_DEVICE void hand_over() {
     __syncwarp();  // all lanes' accesses and fences before the arrival of one
     if (lane_ == 0) ptx::mbarrier_arrive(staging_.ring.empty(at_).address);
-    // Tells the compiler that the warp is whole again. Without it, it may keep the main loop's
-    // descriptors in vector registers, at twice the instructions (bench/log/2026-11-21.md).
+    // Tells the compiler that the warp is whole again. Without this the compiler may keep the main
+    // loop's descriptors in vector registers, at twice the instructions (bench/log/2026-11-21.md).
     __syncwarp();
     at_.advance(staging_.count);
   }

@@ -82,7 +82,8 @@ BWGEMM_DEVICE void load_operand(const TensorMap& map, const OperandPart& part,
                                 std::uint32_t barrier) {
 #pragma unroll
   for (int done = 0; done < tile.part(); done += tile.box()) {
-    // Asked for every load, this takes a third of the main loop's time. Lone CTAs begin inside.
+    // This test takes a third of the main loop's time if made for every load. Lone CTAs begin
+    // inside.
     if ((done > 0 || tile.may_be_empty) && done >= part.rows) break;
     const int offset = part.first + done;
     const int inner = tile.major == Major::k ? k : mn + offset;
@@ -95,7 +96,7 @@ BWGEMM_DEVICE void load_operand(const TensorMap& map, const OperandPart& part,
   }
 }
 
-// The same part of a K-major operand whose columns, or rows, a gate reorders: see
+// Loads the same part of a K-major operand whose columns, or rows, a gate reorders: see
 // FusedParams::columns.
 template <OperandTile tile>
 BWGEMM_DEVICE void load_gated(const TensorMap& map, const OperandPart& part,
@@ -210,8 +211,9 @@ class Slots {
   Cursor at_;
 };
 
-// By the whole warp, of which one lane issues: what all lanes compute alike stays in uniform
-// registers, where loads need it. `await_ring` comes when what the first loads need is computed.
+// Run by the whole warp, of which one lane issues: what all lanes compute alike stays in uniform
+// registers, where loads need it. `await_ring` is called when what the first loads need is
+// computed.
 template <KernelConfig config, class AwaitRing>
 BWGEMM_DEVICE void run_producer(const KernelParams& params, const Cta<config>& cta, int k_blocks,
                                 AwaitRing await_ring) {

@@ -54,7 +54,7 @@ class RegisterEpilogue {
         operation::loads_c | operation::writes_aux | operation::reads_aux;
     if (scaling.reads_c() || (operations & matrices) != 0) return false;
     if ((operations & operation::gate) == 0) return true;
-    // Vectors of x and y lie as the gate has it, and so do rows of x and y.
+    // Vectors, and rows, of x and y lie as the gate has them.
     return gates_columns(config) && (operations & operation::reads_vectors) == 0;
   }
 

@@ -64,7 +64,7 @@ class ResidueLoads {
     if (only_loads && blocks_.starts_split()) trace(TraceEvent::tile, blocks_.tile(params));
     trace(TraceEvent::wait_empty, blocks_.block());
     // The consumers' reads of the slot's last contents before the loads overwrite them. The moves
-    // in it came before those.
+    // in the slot came before those reads.
     ring_.wait_empty(at_);
     trace(TraceEvent::issue, blocks_.block());
     if (ptx::elect_sync()) {
@@ -121,7 +121,7 @@ class ResidueMoves {
   }
 
  private:
-  // What the next block's lines need from global memory; it arrives while its loads do.
+  // Loads what the next block's lines need from global memory, while TMA loads that block.
   BWGEMM_DEVICE void fetch() {
     if (!blocks_.valid()) return;
     a_.fetch(blocks_.row(), blocks_.block(), blocks_.batch(), blocks_.starts_split());

@@ -200,7 +200,7 @@ class Scatter {
       values[i] = {staged(own, part.first + i, patch.column),
                    staged(own, part.first + i, patch.column + 1)};
     fused.add_operands(values, [](Pair(&c)[rows_at_once]) {
-      for (Pair& pair : c) pair = {};  // it loads C itself
+      for (Pair& pair : c) pair = {};  // the fused epilogue loads C itself
     });
     if (fused.has(operation::reads_aux))
       fused.differentiate(values);

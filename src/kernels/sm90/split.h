@@ -74,13 +74,15 @@ class WorkspaceReduction {
   }
 
   BWGEMM_DEVICE bool is_last(std::uint32_t* arrivals) const {
-    // Constant where it can be: with a number that ptxas does not know the kernel takes all 16.
+    // Constant where possible: with a number that ptxas does not know the kernel takes all 16
+    // barriers.
     const int barrier = consumer_warpgroups(config) == 1 ? 1 : 1 + warpgroup_;
     // The sums of every thread before the arrival of one.
     ptx::barrier_sync(barrier, warpgroup_threads);
     bool last = false;
     if (threadIdx.x % warpgroup_threads == 0) {
-      // Releases this split's sums to, and acquires the others' for, the warpgroup that is last.
+      // Releases this split's partial sums to the last warpgroup, which acquires those of the
+      // others.
       last = ptx::atom_add_acq_rel_gpu(arrivals, 1) == splits_ - 1;
       if (last) ptx::st_global(arrivals, 0);  // nobody else arrives in this launch
     }
