@@ -150,7 +150,7 @@ const std::vector<Technique> techniques = {
      {"multicast::cluster", "barrier\\.cluster"}},
     {"HopperStmatrixEpilogue", hopper({128, 256, 64}, {1, 1}), {"stmatrix", store_3d}},
     {"HopperFragmentsStoredByThreads",
-     [](const KernelConfig& row) { return has_residues(row); },
+     [](const KernelConfig& row) { return row.load == Load::tma_shifted; },
      {"st\\.global\\.b32"},
      {store_3d},
      Raster::grouped,
