@@ -166,7 +166,7 @@ TEST_F(Gradient, IsFormedOnceByTuning) {
     if (std::strcmp(fake_cuda().launch(i)->kernel, "bwgemm_sm90_sums") == 0) ++sums;
   EXPECT_EQ(sums, 1);
   EXPECT_STREQ(fake_cuda().launch(launches - 1)->kernel, "bwgemm_sm90_sums");
-  EXPECT_EQ(fake_cuda().launch(launches - 1)->sums.to, call.desc.biasGradient);
+  EXPECT_EQ(fake_cuda().launch(launches - 1)->bias_gradient.to, call.desc.biasGradient);
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ inline Values values_at(const Problem& problem, const TestScratch& scratch = {})
 
 struct Planned {
   Part part;
-  int row, grid, cluster, threads;
+  int variant, grid, cluster, threads;
   std::size_t params_bytes;
   ResidueParams params;
 
