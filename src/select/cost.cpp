@@ -181,7 +181,7 @@ double moving_block_us(const Problem& problem, const KernelConfig& config) {
   if (loads_all_by_class) moves += 0.09 + 0.15 * columns;
   return std::max(products + 0.16, 0.64 + moves);
 }
-constexpr double scattered_elements_per_us = 2.8e3;  // of D, by ordinary stores; fitted likewise
+constexpr double stored_elements_per_us = 2.8e3;  // of D, by ordinary stores; fitted likewise
 
 // One k block of a kernel whose threads load what TMA cannot address, in us: predicted, as all of
 // b200_costs. Loads of 128 rows are under way while those before are shifted and stored: each takes
@@ -288,7 +288,7 @@ Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConf
   const std::int64_t resident = resident_clusters(facts, config);
   // What a CTA's only tile stores from registers costs no more than the way through buffers.
   const bool stores_in_turn = stores == Stores::from_registers && whole > resident;
-  const double epilogue = has_residues(config) ? cta_outputs / scattered_elements_per_us
+  const double epilogue = has_residues(config) ? cta_outputs / stored_elements_per_us
                           : is_by_lines ? output_bytes / line_bytes_per_us(problem, config, costs)
                           : stores_in_turn ? output_bytes / costs.register_bytes_per_us
                                            : staged_us(problem, config, costs, output_bytes);
