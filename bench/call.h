@@ -48,9 +48,9 @@ class Handle {
 
 // Forces a kernel on the handles created and explanations asked for from now on; "": none.
 void force_kernel(const std::string& name);
-// Likewise a number of slices of k; 0: none.
+// Likewise a number of splits of k; 0: none.
 void force_splits(int splits);
-// Likewise where the sums of slices are added, "memory" or "cluster"; "": where it takes less time.
+// Likewise where the sums of splits are added, "memory" or "cluster"; "": where it takes less time.
 void force_sums(const std::string& where);
 // Likewise where kernels find operands that TMA cannot load, "in_place" or "copied"; "": where it
 // takes less time, but with a forced kernel in place.

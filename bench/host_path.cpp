@@ -11,8 +11,8 @@
 #include "call.h"
 #include "code.h"
 #include "kernels/residues.h"
-#include "kernels/rows.h"
 #include "kernels/shape.h"
+#include "kernels/variants.h"
 #include "operands.h"
 #include "regret.h"
 #include "row.h"
@@ -79,7 +79,7 @@ class Contest {
 // Of the kernels that do nothing, the one with as many bytes of parameters.
 const char* empty_kernel(const std::string& like) {
   const bool has_more =
-      std::any_of(kernel_rows.begin(), kernel_rows.end(), [&](const KernelConfig& row) {
+      std::any_of(kernel_variants.begin(), kernel_variants.end(), [&](const KernelConfig& row) {
         return has_residues(row) && kernel_name(row).view() == like;
       });
   return has_more ? "empty_with_residues" : "empty";

@@ -7,7 +7,7 @@
 #include "api/validate.h"
 #include "call.h"
 #include "core/named.h"
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 #include "launch/scratch.h"
 #include "select/cost.h"
 
@@ -64,30 +64,31 @@ Problem library_problem(const BenchProblem& p) {
 }
 
 double ModelInputs::us() const {
-  return source.whole_us(predicted_us(seen(), usable, *config, tile_n, splits, sums));
+  return source.whole_us(predicted_us(seen(), usable, *config, tile_n, splits, reduction));
 }
 
 ModelInputs model_inputs(const Problem& canonical, const DeviceFacts& usable,
                          const Variant& variant) {
   const auto row = std::find_if(
-      kernel_rows.begin(), kernel_rows.end(),
+      kernel_variants.begin(), kernel_variants.end(),
       [&](const KernelConfig& config) { return kernel_name(config).view() == variant.kernel; });
-  if (row == kernel_rows.end()) return {"no such kernel"};
+  if (row == kernel_variants.end()) return {"no such kernel"};
   SelectOptions forced = select_options;
   forced.forced.kernel = variant.kernel;
   forced.forced.operands = named(variant.operands, all_operands);
-  const SliceSums sums = variant.sums_in_cluster ? SliceSums::cluster : SliceSums::memory;
+  const SplitReduction reduction =
+      variant.reduces_in_cluster ? SplitReduction::cluster : SplitReduction::workspace;
   const Source source = *Sources(canonical, usable, forced).begin();
-  ModelInputs inputs{nullptr, &*row, source, usable, variant.tile_n, variant.splits, sums};
+  ModelInputs inputs{nullptr, &*row, source, usable, variant.tile_n, variant.splits, reduction};
   inputs.rejected = row_rejects(source, usable, *row, forced);
   if (inputs.rejected != nullptr) return inputs;
   if (name(source.operands) != variant.operands)
     inputs.rejected = "its operands cannot be copied so";
   else if (source.division.parts > 1 && variant.splits > 1)
     inputs.rejected = "k is split, and the product is divided";
-  else if (variant.sums_in_cluster &&
-           !can_sum_in_cluster(inputs.seen(), usable, *row, variant.tile_n, variant.splits))
-    inputs.rejected = "its slices of k cannot be the CTAs of a cluster";
+  else if (variant.reduces_in_cluster &&
+           !can_reduce_in_cluster(inputs.seen(), usable, *row, variant.tile_n, variant.splits))
+    inputs.rejected = "its splits of k cannot be the CTAs of a cluster";
   return inputs;
 }
 

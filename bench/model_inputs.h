@@ -26,7 +26,7 @@ struct ModelInputs {
   Source source = {};
   DeviceFacts usable = {};
   int tile_n = 0, splits = 0;
-  SliceSums sums = SliceSums::memory;
+  SplitReduction reduction = SplitReduction::workspace;
 
   const Problem& seen() const { return source.seen_by(*config); }
   double us() const;  // predicted

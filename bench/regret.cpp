@@ -26,7 +26,7 @@ std::string label(const Variant& variant) {
   std::string text = variant.kernel;
   if (text.find('N') != std::string::npos) text += " tile_n " + std::to_string(variant.tile_n);
   if (variant.splits > 1) text += " splits " + std::to_string(variant.splits);
-  if (variant.sums_in_cluster) text += " in clusters";
+  if (variant.reduces_in_cluster) text += " in clusters";
   if (variant.operands != "in_place") text += " with operands " + variant.operands;
   return text;
 }
@@ -48,7 +48,7 @@ void find_choice(ProblemRegret& of) {
   for (std::size_t i = 0; i < of.timed.size(); ++i) {
     const Variant& variant = of.timed[i].variant;
     const int distance = 2 * std::abs(variant.splits - wanted.splits) +
-                         (variant.sums_in_cluster != wanted.sums_in_cluster ? 1 : 0);
+                         (variant.reduces_in_cluster != wanted.reduces_in_cluster ? 1 : 0);
     if (variant.kernel != wanted.kernel || variant.tile_n != wanted.tile_n ||
         variant.operands != wanted.operands || distance >= nearest)
       continue;

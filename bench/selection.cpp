@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 #include "core/tiling.h"
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 #include "model_inputs.h"
 #include "select/candidate.h"
 #include "select/cost.h"
@@ -15,14 +15,14 @@ namespace bwgemm::bench {
 
 namespace {
 
-Variant variant_of(const KernelConfig& config, int tile_n, int splits, SliceSums sums,
+Variant variant_of(const KernelConfig& config, int tile_n, int splits, SplitReduction reduction,
                    Operands operands) {
   return {std::string(kernel_name(config).view()),
           config.tile.m,
           tile_n,
           config.tile.k,
           splits,
-          sums == SliceSums::cluster,
+          reduction == SplitReduction::cluster,
           std::string(name(operands))};
 }
 
@@ -31,21 +31,21 @@ void add_predictions(const Source& source, const DeviceFacts& usable, const Kern
                      std::vector<Prediction>& all) {
   const Candidate best = judged(source, usable, config, select_options);
   if (best.rejected != nullptr) {
-    all.push_back({variant_of(config, config.tile.n, 1, SliceSums::memory, source.operands), 0,
-                   best.rejected});
+    all.push_back({variant_of(config, config.tile.n, 1, SplitReduction::workspace, source.operands),
+                   0, best.rejected});
     return;
   }
   const Problem& seen = source.seen_by(config);
   const Splits splits = splits_to_try(seen, usable, config, source.workspace_bytes,
                                       allowed_splits(source, select_options), best.tile_n);
   for (int i = 0; i < splits.count; ++i)
-    for (const SliceSums sums : {SliceSums::memory, SliceSums::cluster}) {
+    for (const SplitReduction reduction : {SplitReduction::workspace, SplitReduction::cluster}) {
       const int number = splits.number[i];
-      if (sums == SliceSums::cluster &&
-          !can_sum_in_cluster(seen, usable, config, best.tile_n, number))
+      if (reduction == SplitReduction::cluster &&
+          !can_reduce_in_cluster(seen, usable, config, best.tile_n, number))
         continue;
-      const double us = predicted_us(seen, usable, config, best.tile_n, number, sums);
-      all.push_back({variant_of(config, best.tile_n, number, sums, source.operands),
+      const double us = predicted_us(seen, usable, config, best.tile_n, number, reduction);
+      all.push_back({variant_of(config, best.tile_n, number, reduction, source.operands),
                      source.whole_us(us), ""});
     }
 }
@@ -77,7 +77,7 @@ std::vector<Prediction> predictions(const BenchProblem& problem, NominalDevice d
   const DeviceFacts usable = usable_facts(device);
   std::vector<Prediction> all;
   const Sources sources(canonical, usable, select_options);
-  for (const KernelConfig& config : kernel_rows)
+  for (const KernelConfig& config : kernel_variants)
     for (const Source& source : sources) add_predictions(source, usable, config, all);
   return all;
 }
@@ -98,8 +98,8 @@ std::vector<Prediction> predictions(const BenchProblem& problem, NominalDevice d
 Prediction chosen(const BenchProblem& problem, NominalDevice device) {
   try {
     const Choice choice =
-        select(library_problem(problem), facts_of(device), kernel_rows, select_options);
-    const KernelConfig& config = kernel_rows[static_cast<std::size_t>(choice.row)];
+        select(library_problem(problem), facts_of(device), kernel_variants, select_options);
+    const KernelConfig& config = kernel_variants[static_cast<std::size_t>(choice.variant)];
     return {variant_of(config, choice.tile_n, choice.splits, *choice.reduction, choice.operands),
             choice.predicted_us, ""};
   } catch (const Error& error) {

@@ -18,8 +18,8 @@ namespace bwgemm::bench {
 struct Variant {
   std::string kernel;
   int tile_m = 0, tile_n = 0, tile_k = 0;
-  int splits = 1;                     // slices of k
-  bool sums_in_cluster = false;       // of the slices; else in memory
+  int splits = 1;                     // splits of k
+  bool reduces_in_cluster = false;    // of the splits; else in memory
   std::string operands = "in_place";  // or which are copied, as BWGEMM_FORCE_OPERANDS names them
 
   bool operator==(const Variant&) const = default;

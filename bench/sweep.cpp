@@ -78,11 +78,11 @@ class Handles {
 
   bwgemmHandle_t of(const BenchProblem& problem, const Variant& variant) {
     std::unique_ptr<Handle>& handle =
-        handles_[{variant.kernel, variant.splits, variant.sums_in_cluster, variant.operands}];
+        handles_[{variant.kernel, variant.splits, variant.reduces_in_cluster, variant.operands}];
     if (handle == nullptr) {
       force_kernel(variant.kernel);
       force_splits(variant.splits);
-      force_sums(variant.sums_in_cluster ? "cluster" : "memory");
+      force_sums(variant.reduces_in_cluster ? "cluster" : "memory");
       force_operands(variant.operands);
       handle = std::make_unique<Handle>(gpu_.stream());
       force_kernel("");

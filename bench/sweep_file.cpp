@@ -20,7 +20,7 @@ std::vector<Cell> cells_of(const SweepRow& row) {
       {"tile_n", std::to_string(variant.tile_n)},
       {"tile_k", std::to_string(variant.tile_k)},
       {"splits", std::to_string(variant.splits)},
-      {"sums", variant.sums_in_cluster ? "cluster" : "memory"},
+      {"sums", variant.reduces_in_cluster ? "cluster" : "memory"},
       {"operands", variant.operands},
       {"device", std::string(name(row.device))},
       {"us", fixed(row.us, 3)},
@@ -45,7 +45,7 @@ std::string sweep_line(const SweepRow& row) {
 
 std::string sweep_key(const BenchProblem& problem, const Variant& variant) {
   return problem.name + "," + variant.kernel + "," + std::to_string(variant.tile_n) + "," +
-         std::to_string(variant.splits) + (variant.sums_in_cluster ? ",cluster" : "") +
+         std::to_string(variant.splits) + (variant.reduces_in_cluster ? ",cluster" : "") +
          (variant.operands == "in_place" ? "" : "," + variant.operands);
 }
 

@@ -30,7 +30,7 @@ const char* name(TraceEvent event) {
   switch (event) {
     case TraceEvent::begin: return "start";
     case TraceEvent::tile: return "begin tile";
-    case TraceEvent::wait_turn: return "wait for the turn";
+    case TraceEvent::wait_turn: return "wait for the other warpgroup";
     case TraceEvent::wait_empty: return "wait for a slot";
     case TraceEvent::issue: return "issue loads";
     case TraceEvent::wait_landed: return "wait for loads";
@@ -42,7 +42,7 @@ const char* name(TraceEvent event) {
     case TraceEvent::wait_sums: return "wait for products";
     case TraceEvent::sum: return "add sums";
     case TraceEvent::epilogue: return "epilogue";
-    case TraceEvent::wait_slice: return "wait for the epilogue";
+    case TraceEvent::wait_box: return "wait for the epilogue";
     case TraceEvent::store: return "store";
     case TraceEvent::finish: return "wait for the others";
     default: return "?";

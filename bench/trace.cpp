@@ -10,8 +10,8 @@
 #include "call.h"
 #include "code.h"
 #include "kernels/layout.h"
-#include "kernels/rows.h"
 #include "kernels/shape.h"
+#include "kernels/variants.h"
 #include "operands.h"
 #include "series.h"
 
@@ -33,7 +33,7 @@ std::string traced_file(const std::string& kernel, Arch arch) {
 }
 
 const KernelConfig& row_of(const std::string& kernel) {
-  for (const KernelConfig& row : kernel_rows)
+  for (const KernelConfig& row : kernel_variants)
     if (kernel_name(row).view() == kernel) return row;
   throw std::runtime_error(kernel + " is no row of the table");
 }
@@ -45,7 +45,7 @@ double product_clocks(const KernelConfig& row, const KernelParams& params) {
   const int tile_n = row.tile.n != 0 ? row.tile.n : params.tile_n;
   const double clocks = 2.0 * row.tile.m * tile_n * row.tile.k / flop_per_clock;
   if (row.family == Family::cooperative)
-    return row.takes_turns ? clocks : clocks / sm90::consumer_warpgroups(row);
+    return row.ping_pong ? clocks : clocks / sm90::consumer_warpgroups(row);
   if (row.family == Family::dot) return dot::is_of_vectors(row) ? 0 : clocks / dot::stages(row);
   return clocks;
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs when the kernels are configured: writes one <name>.cu per row of kernels/rows.h, and those
-// of kernels/sums and kernels/copies, into the folder given, and prints one line for each for
-// CMake: name, source folder, threads, cluster size, compilation targets (separated by commas).
-// Files whose text is unchanged are not touched, so that a new row compiles only itself.
+// Runs when the kernels are configured: writes one <name>.cu per variant of kernels/variants.h, and
+// those of kernels/bias_gradient and kernels/copies, into the folder given, and prints one line for
+// each for CMake: name, source folder, threads, cluster size, compilation targets (separated by
+// commas). Files whose text is unchanged are not touched, so that a new variant compiles only
+// itself.
 #include <array>
 #include <filesystem>
 #include <fstream>
@@ -13,18 +14,20 @@
 
 #include "core/dtype.h"
 #include "core/kernel_config.h"
+#include "kernels/bias_gradient/params.h"
 #include "kernels/copies/params.h"
-#include "kernels/rows.h"
 #include "kernels/shape.h"
-#include "kernels/sums/params.h"
+#include "kernels/variants.h"
 
 namespace {
 
 using bwgemm::Family;
 using bwgemm::Input;
 using bwgemm::KernelConfig;
+using bwgemm::Load;
 using bwgemm::Major;
 using bwgemm::Schedule;
+using bwgemm::Store;
 
 std::string_view folder(Family family) {
   switch (family) {
@@ -66,6 +69,19 @@ std::string_view enumerator(Schedule schedule) {
   return "?";
 }
 
+std::string_view enumerator(Load load) {
+  switch (load) {
+    case Load::tma: return "tma";
+    case Load::tma_shifted: return "tma_shifted";
+    case Load::threads: return "threads";
+  }
+  return "?";
+}
+
+std::string_view enumerator(Store store) {
+  return store == Store::tma ? "tma" : "elements";
+}
+
 std::string_view enumerator(Major major) {
   switch (major) {
     case Major::k: return "k";
@@ -88,14 +104,12 @@ int threads(const KernelConfig& config) {
 
 // The kernel's one argument.
 std::string_view parameters(const KernelConfig& config) {
-  const bool has_residues =
-      config.family == Family::cooperative && config.output == bwgemm::Output::scattered;
-  return has_residues ? "ResidueParams" : "KernelParams";
+  return bwgemm::has_residues(config) ? "ResidueParams" : "KernelParams";
 }
 
 std::string source(const KernelConfig& config) {
   std::ostringstream text;
-  text << "// Written by packaging/list_kernels.cpp from a row of kernels/rows.h.\n"
+  text << "// Written by packaging/list_kernels.cpp from a variant of kernels/variants.h.\n"
        << "#include \"kernels/" << folder(config.family) << "/gemm.cuh\"\n\n"
        << "inline constexpr bwgemm::KernelConfig config{\n"
        << "    bwgemm::Arch::" << name(config.arch)
@@ -104,12 +118,14 @@ std::string source(const KernelConfig& config) {
        << ", bwgemm::Major::" << enumerator(config.a) << ", bwgemm::Major::" << enumerator(config.b)
        << ",\n    {" << config.tile.m << ", " << config.tile.n << ", " << config.tile.k << "}, {"
        << config.cluster.m << ", " << config.cluster.n << "}, " << config.stages
-       << ", bwgemm::Output::" << name(config.output) << ", " << config.ctas_per_sm;
+       << ", bwgemm::Load::" << enumerator(config.load)
+       << ", bwgemm::Store::" << enumerator(config.store) << ", "
+       << (config.swaps_ab ? "true" : "false") << ", " << config.ctas_per_sm;
   if (const bwgemm::Sm100Choices& choices = config.choices; choices != bwgemm::Sm100Choices{})
     text << ",\n    {" << choices.swizzle_bytes << ", " << choices.map_rank
          << ", bwgemm::Schedule::" << enumerator(choices.schedule) << ", " << choices.accumulators
          << ", " << (choices.prefetches_maps ? "true" : "false") << "}";
-  if (config.takes_turns) text << ", {}, true";
+  if (config.ping_pong) text << ", {}, true";
   text << "};\n\n"
        << "extern \"C\" __global__ void __launch_bounds__(" << threads(config) << ", "
        << config.ctas_per_sm << ")";
@@ -120,7 +136,7 @@ std::string source(const KernelConfig& config) {
   return text.str();
 }
 
-// A kernel beside the rows, of which there is one for each architecture.
+// A kernel beside the variants, of which there is one for each architecture.
 struct Helper {
   std::string_view folder, header, params, body;  // body: of namespace bwgemm
   int threads, ctas_per_sm;                       // as many as hide the latency of loads
@@ -128,8 +144,8 @@ struct Helper {
 };
 
 constexpr std::array helpers{
-    Helper{"sums", "sums.cuh", "SumsParams", "sums::add_up", bwgemm::sums::threads, 2,
-           bwgemm::sums::kernel_name},
+    Helper{"bias_gradient", "bias_gradient.cuh", "BiasGradientParams", "bias_gradient::add_up",
+           bwgemm::bias_gradient::threads, 2, bwgemm::bias_gradient::kernel_name},
     Helper{"copies", "copy.cuh", "CopiesParams", "copies::copy", bwgemm::copies::threads,
            bwgemm::copies::ctas_per_sm, bwgemm::copies::kernel_name}};
 
@@ -167,10 +183,11 @@ int main(int argc, char** argv) {
     std::cerr << "usage: list_kernels FOLDER\n";
     return 2;
   }
-  for (const KernelConfig& row : bwgemm::kernel_rows) {
-    if (!write_source(argv[1], kernel_name(row), source(row))) return 1;
-    std::cout << kernel_name(row).view() << ' ' << folder(row.family) << ' ' << threads(row) << ' '
-              << row.cluster.size() << ' ' << targets(row.arch) << '\n';
+  for (const KernelConfig& variant : bwgemm::kernel_variants) {
+    if (!write_source(argv[1], kernel_name(variant), source(variant))) return 1;
+    std::cout << kernel_name(variant).view() << ' ' << folder(variant.family) << ' '
+              << threads(variant) << ' ' << variant.cluster.size() << ' ' << targets(variant.arch)
+              << '\n';
   }
   for (const Helper& helper : helpers)
     for (const bwgemm::Arch arch : {bwgemm::Arch::sm90, bwgemm::Arch::sm100}) {

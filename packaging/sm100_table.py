@@ -15,11 +15,11 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM = r"""
 #include <cstdio>
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 #include "kernels/shape.h"
 using namespace bwgemm;
 int main() {
-  for (const KernelConfig& row : kernel_rows) {
+  for (const KernelConfig& row : kernel_variants) {
     if (!uses_tensor_memory(row)) continue;
     const int widest = sm100::max_tile_n(row), narrowest = sm100::columns_at_once(row);
     const KernelShape wide = kernel_shape(row, widest, Dtype::bf16);

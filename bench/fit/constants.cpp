@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 #include "select/arch_costs.h"
 
 namespace bwgemm::bench {
@@ -48,20 +48,20 @@ const Entry entries[] = {
     {"line_request_us", &costs.line_request_us, 0.5},
     {"block_floor_us", &costs.block_floor_us, 0.2},
     {"epilogue_bytes_per_us", &costs.epilogue_bytes_per_us, 0.2},
-    {"epilogue_slice_us", &costs.epilogue_slice_us, 0.5},
+    {"epilogue_box_us", &costs.epilogue_box_us, 0.5},
     {"register_bytes_per_us", &costs.register_bytes_per_us, 0.3},
     {"lines_per_us", &costs.lines_per_us, 0.3},
     {"crowded_lines_per_us", &costs.crowded_lines_per_us, 0.3},
     {"lines_of_columns", &costs.lines_of_columns, 0.3},
     {"odd_lines", &costs.odd_lines, 0.3},
-    {"without_turns", &costs.without_turns, 0.2},
-    {"wide_without_turns", &costs.wide_without_turns, 0.2},
-    {"in_turn", &costs.in_turn, 0.2},
-    {"later_turns", &costs.later_turns, 0.3},
+    {"one_tile_ping_pong", &costs.one_tile_ping_pong, 0.2},
+    {"wide_one_tile_ping_pong", &costs.wide_one_tile_ping_pong, 0.2},
+    {"ping_pong_overlap", &costs.ping_pong_overlap, 0.2},
+    {"later_ping_pong", &costs.later_ping_pong, 0.3},
     {"tight_fused_us", &costs.tight_fused_us, 0.5},
     {"exposed_epilogue", &costs.exposed_epilogue, 0.2},
     {"merge_us", &costs.merge_us, 0.2},
-    {"merge_slice_us", &costs.merge_slice_us, 0.3},
+    {"merge_split_us", &costs.merge_split_us, 0.3},
     {"merge_bytes_per_us", &costs.merge_bytes_per_us, 0.3},
     {"partials_bytes_per_us", &costs.partials_bytes_per_us, 0.3},
     {"cluster_merge_us", &costs.cluster_merge_us, 0.3},
@@ -95,22 +95,26 @@ const Entry entries[] = {
     {"vector_merge_us", &costs.vector_merge_us, 0.3},
 };
 
-constexpr double pace_width = 0.08;
+constexpr double slowdown_width = 0.08;
 
-std::array<double, sm90_shapes.size()> paces = [] {
+std::array<double, sm90_shapes.size()> slowdowns = [] {
   std::array<double, sm90_shapes.size()> given{};
-  for (std::size_t i = 0; i < given.size(); ++i) given[i] = sm90_shapes[i].pace;
+  for (std::size_t i = 0; i < given.size(); ++i) given[i] = sm90_shapes[i].slowdown;
   return given;
 }();
+
+std::string path_name(const Paths& of) {
+  return of == paths::tma ? "tma" : of == paths::swap_ab ? "swap_ab" : "shifted";
+}
 
 // As a row of sm90_shapes begins.
 std::string name(const Sm90Shape& shape) {
   const auto numbers = [](int first, int second) {
     return std::to_string(first) + "x" + std::to_string(second);
   };
-  return "pace." + std::string(name(shape.output)) + "." + numbers(shape.tile.m, shape.tile.n) +
+  return "slowdown." + path_name(shape.paths) + "." + numbers(shape.tile.m, shape.tile.n) +
          ".cluster" + numbers(shape.cluster.m, shape.cluster.n) + ".ctas" +
-         std::to_string(shape.ctas_per_sm) + (shape.takes_turns ? ".turns" : "");
+         std::to_string(shape.ctas_per_sm) + (shape.ping_pong ? ".ping_pong" : "");
 }
 
 }  // namespace
@@ -119,11 +123,11 @@ double Constant::moved() const {
   return std::log(*value / start) / width;
 }
 
-const double* fitted_pace(const KernelConfig& config) {
+const double* fitted_slowdown(const KernelConfig& config) {
   if (config.family != Family::cooperative) return nullptr;
-  for (std::size_t i = 0; i < paces.size(); ++i)
+  for (std::size_t i = 0; i < slowdowns.size(); ++i)
     for (const std::string_view pair : pairs_of_majors)
-      if (sm90_row(sm90_shapes[i], pair) == config) return &paces[i];
+      if (sm90_variant(sm90_shapes[i], pair) == config) return &slowdowns[i];
   return nullptr;
 }
 
@@ -131,9 +135,9 @@ std::vector<Constant> fitted_constants() {
   std::vector<Constant> all;
   for (const Entry& entry : entries)
     all.push_back({entry.name, entry.value, entry.width, *entry.value});
-  for (std::size_t i = 0; i < paces.size(); ++i)
-    if (paces[i] != 1)  // 1 stays: a fit of it would gain nothing
-      all.push_back({name(sm90_shapes[i]), &paces[i], pace_width, paces[i]});
+  for (std::size_t i = 0; i < slowdowns.size(); ++i)
+    if (slowdowns[i] != 1)  // 1 stays: a fit of it would gain nothing
+      all.push_back({name(sm90_shapes[i]), &slowdowns[i], slowdown_width, slowdowns[i]});
   return all;
 }
 

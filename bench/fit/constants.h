@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Constants: what is fitted of the cost model, in place: the table of Hopper's costs, which this
-// program has changeable, and the paces of shapes, which it has a copy of.
+// program has changeable, and the slowdowns of shapes, which it has a copy of.
 #pragma once
 
 #include <string>
@@ -19,8 +19,8 @@ struct Constant {
   double moved() const;  // widths
 };
 
-// The pace that predictions for a kernel use. Null: the model's own.
-const double* fitted_pace(const KernelConfig& config);
+// The slowdown that predictions for a kernel use. Null: the model's own.
+const double* fitted_slowdown(const KernelConfig& config);
 
 std::vector<Constant> fitted_constants();
 

@@ -21,10 +21,10 @@ TimedVariant timed_variant(const ModelInputs& inputs, double us) {
           inputs.seen(),
           inputs.usable,
           inputs.config,
-          fitted_pace(*inputs.config),
+          fitted_slowdown(*inputs.config),
           inputs.tile_n,
           inputs.splits,
-          inputs.sums,
+          inputs.reduction,
           copies_us,
           inputs.source.whole_us(1) - copies_us};
 }
@@ -50,10 +50,10 @@ Judgement unjudged(const BenchProblem&, NominalDevice, std::span<const Variant> 
 }  // namespace
 
 double TimedVariant::predicted_us() const {
-  WithoutSlices known = without_slices(seen, *config, tile_n);
-  if (pace != nullptr) known.pace = *pace;
+  WithoutSplits known = without_splits(seen, *config, tile_n);
+  if (slowdown != nullptr) known.slowdown = *slowdown;
   return copies_us +
-         parts * bwgemm::predicted_us(seen, usable, *config, tile_n, splits, sums, known);
+         parts * bwgemm::predicted_us(seen, usable, *config, tile_n, splits, reduction, known);
 }
 
 std::vector<TimedProblem> read_problems(const std::string& path) {

@@ -20,9 +20,9 @@ struct TimedVariant {
   Problem seen;
   DeviceFacts usable;
   const KernelConfig* config;
-  const double* pace;  // null: the model's own
+  const double* slowdown;  // null: the model's own
   int tile_n, splits;
-  SliceSums sums;
+  SplitReduction reduction;
   double copies_us, parts;  // the whole takes copies_us + parts * what is predicted of one
 
   double predicted_us() const;

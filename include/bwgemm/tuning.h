@@ -19,7 +19,7 @@ typedef struct bwgemmMatmulAlgo_t {
   double predictedMicroseconds;
   uint64_t workspaceSize;
   int32_t tileColumns;      /* of the kernel's tile, in its own terms */
-  int32_t splits;           /* slices of k whose sums are added up; 1: none */
+  int32_t splits;           /* splits of k whose sums are added up; 1: none */
   int32_t raster;           /* order of tiles: 0 grouped, 1 snake, 2 Hilbert curve */
   int32_t isDeterministic;  /* 1: in the sense of BWGEMM_DETERMINISM_BITWISE; so are all */
   int32_t isBatchInvariant; /* 1: in the sense of BWGEMM_DETERMINISM_BATCH_INVARIANT */
@@ -29,7 +29,7 @@ typedef struct bwgemmMatmulAlgo_t {
 /* Lists the ways to compute the bwgemmMatmul with these arguments under the handle's settings.
  * Writes at most `capacity` of them to algos, best prediction first, and writes to *count how many
  * there are. algos[0].structSize is the distance between elements of algos. algos may be null if
- * capacity is 0. desc's algo is ignored. The list has only those numbers of slices that are worth
+ * capacity is 0. desc's algo is ignored. The list has only those numbers of splits that are worth
  * trying, and leaves out kernels that only show a technique. Launches nothing. *count is 0 where
  * nothing is to be computed.
  * bwgemmMatmul with such an algo uses exactly that algo. If the algo cannot serve the call, its

@@ -8,7 +8,7 @@
 #include "api/multiply.h"
 #include "api/rules.h"
 #include "api/validate.h"
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 #include "select/algos.h"
 
 namespace bwgemm {
@@ -22,7 +22,7 @@ std::int32_t in_c(Operands operands) {
 
 bwgemmMatmulAlgo_t in_c(const Algo& algo) {
   return {.structSize = sizeof(bwgemmMatmulAlgo_t),
-          .kernel = algo.recipe.row,
+          .kernel = algo.recipe.variant,
           .algo = packed(algo.recipe),
           .predictedMicroseconds = algo.predicted_us,
           .workspaceSize = algo.workspace_bytes,
@@ -48,7 +48,7 @@ void list_algos(bwgemmHandle_t c_handle, const Arguments& given, bwgemmMatmulAlg
   check_struct_size("algos[0].structSize", size, first_algo_size, sizeof(bwgemmMatmulAlgo_t));
   std::vector<Algo> all;
   if (!problem.empty())
-    all = algos(problem, handle.facts, kernel_rows,
+    all = algos(problem, handle.facts, kernel_variants,
                 handle.select_options(problem, call_settings(handle, arguments)));
   for (std::size_t i = 0; i < std::min(all.size(), capacity); ++i) {
     std::byte* const element = reinterpret_cast<std::byte*>(to) + i * size;

@@ -13,10 +13,11 @@ Program built(Handle& handle, const ValidProblem& problem, const Choice& choice,
               const CallSettings& call);
 
 // What the kernels of such a program need of the device's memory: copies and product, and then
-// sums.
-ScratchNeed need_of(const Problem& problem, const Choice& choice, const SumsLaunch& sums,
-                    const CallSettings& call);
+// bias_gradient.
+ScratchNeed need_of(const Problem& problem, const Choice& choice,
+                    const BiasGradientLaunch& bias_gradient, const CallSettings& call);
 
-SumsLaunch sums_of(const Handle& handle, const Problem& problem, const CallSettings& call);
+BiasGradientLaunch bias_gradient_of(const Handle& handle, const Problem& problem,
+                                    const CallSettings& call);
 
 }  // namespace bwgemm

@@ -8,7 +8,7 @@
 #include "api/log.h"
 #include "api/options.h"
 #include "core/text.h"
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 #include "launch/clusters.h"
 #include "launch/device.h"
 #include "launch/fork.h"
@@ -136,7 +136,7 @@ SelectOptions Handle::select_options(const Problem& problem, const CallSettings&
     const std::string kind = problem_class(problem, options, facts);
     options.pick = tuning.find(kind);
     // It may be of a call that had more workspace.
-    if (options.pick && !can_serve(problem, facts, kernel_rows, options)) options.pick.reset();
+    if (options.pick && !can_serve(problem, facts, kernel_variants, options)) options.pick.reset();
     options.is_pick_measured = options.pick.has_value() && tuning.is_measured(kind);
   }
   return options;
@@ -144,8 +144,8 @@ SelectOptions Handle::select_options(const Problem& problem, const CallSettings&
 
 Choice Handle::choose(const Problem& problem, const CallSettings& call) const {
   const SelectOptions options = select_options(problem, call);
-  log(Level::debug, [&] { return explain(problem, facts, kernel_rows, options); });
-  return select(problem, facts, kernel_rows, options);
+  log(Level::debug, [&] { return explain(problem, facts, kernel_variants, options); });
+  return select(problem, facts, kernel_variants, options);
 }
 
 Scratch Handle::scratch(const ScratchNeed& need, void* memory) {

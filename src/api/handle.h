@@ -16,7 +16,7 @@
 #include "launch/context.h"
 #include "launch/library.h"
 #include "launch/scratch.h"
-#include "program/sums.h"
+#include "program/bias_gradient.h"
 #include "program/tensor_map_cache.h"
 #include "select/select.h"
 

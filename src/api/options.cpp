@@ -29,7 +29,7 @@ std::string option_value(Option option) {
 
 ForcedRecipe forced_recipe(std::string_view kernel) {
   const auto rasters = {Raster::grouped, Raster::snake, Raster::hilbert};
-  const auto reductions = {SliceSums::memory, SliceSums::cluster};
+  const auto reductions = {SplitReduction::workspace, SplitReduction::cluster};
   return {kernel,
           number_option(Option::force_splits),
           number_option(Option::force_tile_n),

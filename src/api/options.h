@@ -44,7 +44,7 @@ inline constexpr std::array option_rows = {
     OptionRow{Option::force_kernel, "BWGEMM_FORCE_KERNEL", "",
               "the kernel to use, whatever selection would choose; read by bwgemmCreate"},
     OptionRow{Option::force_splits, "BWGEMM_FORCE_SPLITS", "",
-              "the slices of k to use where the kernel can split it; read by bwgemmCreate"},
+              "the splits of k to use where the kernel can split it; read by bwgemmCreate"},
     OptionRow{
         Option::force_tile_n, "BWGEMM_FORCE_TILE_N", "",
         "the tile's columns where the kernel leaves them to the launch; read by bwgemmCreate"},
@@ -52,7 +52,7 @@ inline constexpr std::array option_rows = {
               "grouped, snake or hilbert: the order of tiles where the kernel has several; read by "
               "bwgemmCreate"},
     OptionRow{Option::force_sums, "BWGEMM_FORCE_SUMS", "",
-              "memory or cluster: where slices of k are added, if both are possible; read by "
+              "memory or cluster: where splits of k are added, if both are possible; read by "
               "bwgemmCreate"},
     OptionRow{
         Option::force_operands, "BWGEMM_FORCE_OPERANDS", "",

@@ -6,7 +6,7 @@
 #include "api/build.h"
 #include "api/multiply.h"
 #include "api/rules.h"
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 
 namespace bwgemm {
 namespace {
@@ -19,11 +19,11 @@ ScratchNeed loaded(Handle& handle, const Arguments& arguments) {
   if (problem.empty()) return {};
   const CallSettings call = call_settings(handle, arguments);
   const Choice choice = handle.choose(problem, call);
-  handle.kernels.get(choice.row);
-  const SumsLaunch sums = sums_of(handle, problem, call);
-  if (sums.any()) handle.kernels.get(bias_gradient_kernel);
+  handle.kernels.get(choice.variant);
+  const BiasGradientLaunch bias_gradient = bias_gradient_of(handle, problem, call);
+  if (bias_gradient.any()) handle.kernels.get(bias_gradient_kernel);
   if (choice.operands != Operands::in_place) handle.kernels.get(copy_kernel);
-  return need_of(problem, choice, sums, call);
+  return need_of(problem, choice, bias_gradient, call);
 }
 
 bool may_be_d(const bwgemmMatmulDesc_t& desc) {
@@ -59,10 +59,10 @@ void preload_all(Handle& handle) {
   const ContextScope scope(handle.context);
   handle.kernels.get(bias_gradient_kernel);
   handle.kernels.get(copy_kernel);
-  for (std::size_t row = 0; row < kernel_rows.size(); ++row) {
-    if (kernel_rows[row].arch != handle.facts.arch()) continue;
+  for (std::size_t variant = 0; variant < kernel_variants.size(); ++variant) {
+    if (kernel_variants[variant].arch != handle.facts.arch()) continue;
     try {
-      handle.kernels.get(static_cast<int>(row));
+      handle.kernels.get(static_cast<int>(variant));
     } catch (const Error& error) {
       // One that does not fit the context is never launched.
       if (error.status() != BWGEMM_STATUS_NOT_SUPPORTED) throw;

@@ -9,7 +9,7 @@
 #include "api/multiply.h"
 #include "api/options.h"
 #include "api/rules.h"
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 
 namespace bwgemm {
 namespace {
@@ -19,8 +19,8 @@ std::string nominal_explanation(const Problem& problem) {
   const std::string kernel = option_value(Option::force_kernel);
   const SelectOptions options{.forced = forced_recipe(kernel),
                               .workspace_bytes = ScratchPool::max_partials_bytes};
-  return "Nominal H200\n" + explain(problem, nominal_h200, kernel_rows, options) +
-         "\nNominal B200\n" + explain(problem, nominal_b200, kernel_rows, options);
+  return "Nominal H200\n" + explain(problem, nominal_h200, kernel_variants, options) +
+         "\nNominal B200\n" + explain(problem, nominal_b200, kernel_variants, options);
 }
 
 }  // namespace
@@ -31,11 +31,12 @@ std::size_t workspace_wanted(bwgemmHandle_t c_handle, const Arguments& arguments
   if (problem.empty()) return 0;
   const SelectOptions options =
       handle.select_options(problem, call_settings(handle, arguments), SIZE_MAX);
-  const Choice choice = select(problem, handle.facts, kernel_rows, options);
-  const SumsLaunch sums = sums_launch(problem, {handle.facts, handle.sm_count_target, SIZE_MAX});
+  const Choice choice = select(problem, handle.facts, kernel_variants, options);
+  const BiasGradientLaunch bias_gradient =
+      bias_gradient_launch(problem, {handle.facts, handle.sm_count_target, SIZE_MAX});
   return std::max(
-      workspace_bytes(problem, kernel_rows[static_cast<std::size_t>(choice.row)], choice),
-      sums.any() ? sums.workspace_bytes : 0);
+      workspace_bytes(problem, kernel_variants[static_cast<std::size_t>(choice.variant)], choice),
+      bias_gradient.any() ? bias_gradient.workspace_bytes : 0);
 }
 
 void explain_to(bwgemmHandle_t c_handle, const Arguments& arguments, char* to, std::size_t size) {
@@ -47,7 +48,7 @@ void explain_to(bwgemmHandle_t c_handle, const Arguments& arguments, char* to, s
   const std::string report =
       problem.empty() ? "nothing to launch: m, n or the batch is 0\n"
       : handle != nullptr
-          ? explain(problem, handle->facts, kernel_rows,
+          ? explain(problem, handle->facts, kernel_variants,
                     handle->select_options(problem, call_settings(*handle, arguments)))
           : nominal_explanation(problem);
   const std::size_t kept = std::min(report.size(), size - 1);

@@ -23,7 +23,7 @@ template <class... Parts>
   throw Error(BWGEMM_STATUS_NOT_SUPPORTED, text(parts...));
 }
 
-// Of a matrix or a vector that is one of 1.
+// What errors call a matrix and its members. A vector is a matrix of one column.
 struct OperandNames {
   const char *data, *type, *ld, *stride;
 };
@@ -46,11 +46,11 @@ struct Operand {
 const char* enumerator(Dtype type);
 
 void check_not_negative(const char* name, std::int64_t value);
-// Of an enum whose values are 0..last.
+// Requires an enumerator of 0..last.
 void check_enumerator(const char* name, std::int32_t value, std::int32_t last, const char* type);
 Dtype checked_type(const char* name, std::int32_t value);
-// Of a struct: that of the first version which had it, or at least the one of this version, up to
-// more than any version will have.
+// Requires a struct's size to be that of the first version which had the struct, or at least that
+// of this version, up to more than any version will have.
 inline constexpr std::uint32_t last_struct_size = 4096;
 void check_struct_size(const char* name, std::uint32_t value, std::uint32_t first,
                        std::uint32_t current);

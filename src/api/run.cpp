@@ -74,7 +74,6 @@ void launch_all(Handle& handle, const Launches& launches, const Scratch& scratch
 }
 
 Scratch scratch_for(Handle& handle, const Program& program, void* memory, Values& values) {
-  if (!program.uses_scratch) return {};
   const Scratch scratch = handle.scratch(program.need, memory);
   values.set(Argument::workspace, scratch.partials);
   values.set(Argument::counters, scratch.arrivals);
@@ -85,10 +84,16 @@ Scratch scratch_for(Handle& handle, const Program& program, void* memory, Values
 
 void run(Handle& handle, ProgramCache::Found& found, Values&& values, void* memory) {
   Program& program = **found.program;
-  const Scratch scratch = scratch_for(handle, program, memory, values);
   const std::size_t count = program.parts.size();
-  // A program of several parts may be replaced between their launches.
-  const std::shared_ptr<Program> kept = count > 1 ? *found.program : nullptr;
+  // The program may be replaced while the lock is not held.
+  const std::shared_ptr<Program> kept =
+      program.uses_scratch || count > 1 ? *found.program : nullptr;
+  Scratch scratch;
+  if (program.uses_scratch) {
+    found.lock.unlock();  // scratch may have to be allocated: calls of other kinds do not wait
+    scratch = scratch_for(handle, program, memory, values);
+    found.lock.lock();
+  }
   for (std::size_t i = 0; i < count; ++i) {
     if (i > 0) found.lock.lock();
     Part& part = program.parts[i];
@@ -100,7 +105,8 @@ void run(Handle& handle, ProgramCache::Found& found, Values&& values, void* memo
 }
 
 void run(Handle& handle, Program& program, Values&& values, void* memory) {
-  const Scratch scratch = scratch_for(handle, program, memory, values);
+  const Scratch scratch =
+      program.uses_scratch ? scratch_for(handle, program, memory, values) : Scratch{};
   for (Part& part : program.parts) part.move_to(values, handle.maps);
   for (const Part& part : program.parts) launch_all(handle, Launches(part), scratch);
 }

@@ -50,7 +50,7 @@ Places places(const Problem& problem) {
 }  // namespace
 
 Problem without_sums(Problem problem) {
-  problem.sums = {};
+  problem.bias_gradient = {};
   return problem;
 }
 

@@ -12,7 +12,7 @@
 
 namespace bwgemm {
 
-// Sums beside the product take the same time behind every kernel.
+// A bias gradient beside the product takes the same time behind every kernel.
 Problem without_sums(Problem problem);
 
 class ScratchOutputs {

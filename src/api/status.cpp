@@ -4,7 +4,7 @@
 
 #include "build_info.h"
 #include "bwgemm/bwgemm.h"
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 
 namespace {
 
@@ -51,9 +51,9 @@ const StatusText& text_of(bwgemmStatus_t status) {
 }
 
 constexpr auto kernel_names = [] {
-  std::array<bwgemm::KernelName, bwgemm::kernel_rows.size()> names{};
+  std::array<bwgemm::KernelName, bwgemm::kernel_variants.size()> names{};
   for (std::size_t i = 0; i < names.size(); ++i)
-    names[i] = bwgemm::kernel_name(bwgemm::kernel_rows[i]);
+    names[i] = bwgemm::kernel_name(bwgemm::kernel_variants[i]);
   return names;
 }();
 

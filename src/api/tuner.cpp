@@ -10,7 +10,7 @@
 #include "api/rules.h"
 #include "api/run.h"
 #include "core/text.h"
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 #include "launch/device_buffer.h"
 #include "select/algos.h"
 
@@ -93,11 +93,11 @@ void log_times(const std::vector<TimedRecipe>& candidates) {
     log(Level::debug, [&] {
       const Recipe& recipe = candidate.recipe;
       const auto ns = static_cast<std::int64_t>(1e3 * candidate.median());
-      return text(
-          "autotune: ", kernel_name(kernel_rows[static_cast<std::size_t>(recipe.row)]).view(),
-          ", tile_n ", recipe.tile_n, ", splits ", recipe.splits, ", raster ", name(recipe.raster),
-          ", operands ", name(recipe.operands), ": ", ns, " ns, ", candidate.times.size(),
-          " launches");
+      return text("autotune: ",
+                  kernel_name(kernel_variants[static_cast<std::size_t>(recipe.variant)]).view(),
+                  ", tile_n ", recipe.tile_n, ", splits ", recipe.splits, ", raster ",
+                  name(recipe.raster), ", operands ", name(recipe.operands), ": ", ns, " ns, ",
+                  candidate.times.size(), " launches");
     });
 }
 
@@ -127,13 +127,14 @@ std::size_t Tuner::flush_bytes(const DeviceFacts& facts) {
 
 bool Tuner::has_choice() const {
   const SelectOptions options = handle_.select_options(problem_, call_);
-  const std::vector<Algo> all = worth_timing(algos(problem_, handle_.facts, kernel_rows, options));
+  const std::vector<Algo> all =
+      worth_timing(algos(problem_, handle_.facts, kernel_variants, options));
   return all.size() >= 2 && all[1].predicted_us <= most_over_best_prediction * all[0].predicted_us;
 }
 
 std::vector<TimedRecipe> Tuner::candidates(int most, const std::optional<Recipe>& first) const {
   const SelectOptions options = handle_.select_options(problem_, call_);
-  std::vector<Algo> all = algos(problem_, handle_.facts, kernel_rows, options);
+  std::vector<Algo> all = algos(problem_, handle_.facts, kernel_variants, options);
   std::stable_partition(all.begin(), all.end(),
                         [&](const Algo& algo) { return algo.recipe == first; });
   all = worth_timing(std::move(all));
@@ -153,7 +154,7 @@ std::vector<TimedRecipe> Tuner::candidates(int most, const std::optional<Recipe>
   }
   if (!found.empty()) return found;
   if (refusal) throw Error(*refusal);
-  static_cast<void>(select(problem_, handle_.facts, kernel_rows, options));  // says why
+  static_cast<void>(select(problem_, handle_.facts, kernel_variants, options));  // says why
   unsupported("no kernel to choose from can serve the call");
 }
 

@@ -9,7 +9,7 @@
 #include "bwgemm/bwgemm.h"
 #include "core/named.h"
 #include "core/text.h"
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 #include "launch/scratch.h"
 
 namespace bwgemm {
@@ -22,7 +22,7 @@ std::string word(std::string text) {
   return text;
 }
 
-// Of what the library says of itself: version, revision, compiler.
+// The library's version, revision and compiler, as one word.
 const std::string& build_class() {
   static const std::string build = word(bwgemmGetBuildInfo());
   return build;
@@ -67,21 +67,21 @@ std::string described(const Epilogue& epilogue, const Problem& problem) {
   return all;
 }
 
-using RowsByName = std::unordered_map<std::string, int>;
+using VariantsByName = std::unordered_map<std::string, int>;
 
-RowsByName rows_by_name() {
-  RowsByName rows;
-  for (std::size_t i = 0; i < kernel_rows.size(); ++i)
-    rows.emplace(kernel_name(kernel_rows[i]).view(), static_cast<int>(i));
-  return rows;
+VariantsByName variants_by_name() {
+  VariantsByName variants;
+  for (std::size_t i = 0; i < kernel_variants.size(); ++i)
+    variants.emplace(kernel_name(kernel_variants[i]).view(), static_cast<int>(i));
+  return variants;
 }
 
-std::optional<Recipe> recipe_of(const TuningEntry& entry, const RowsByName& rows) {
-  const auto row = rows.find(entry.kernel);
+std::optional<Recipe> recipe_of(const TuningEntry& entry, const VariantsByName& variants) {
+  const auto variant = variants.find(entry.kernel);
   const auto raster = named(entry.raster, {Raster::grouped, Raster::snake, Raster::hilbert});
   const auto operands = named(entry.operands, all_operands);
-  if (row == rows.end() || !raster || !operands) return std::nullopt;
-  return Recipe{row->second, entry.tile_n, entry.splits, *raster, *operands};
+  if (variant == variants.end() || !raster || !operands) return std::nullopt;
+  return Recipe{variant->second, entry.tile_n, entry.splits, *raster, *operands};
 }
 
 // Parts into which the workspace divides it: what is fastest in two may not be in ten.
@@ -125,7 +125,7 @@ std::string device_class(const std::string& name, const DeviceFacts& facts) {
 void TuningCache::open(const std::string& path) {
   TuningContent content;
   if (!path.empty()) content = read_tuning_file(path);
-  const RowsByName rows = content.entries.empty() ? RowsByName() : rows_by_name();
+  const VariantsByName variants = content.entries.empty() ? VariantsByName() : variants_by_name();
   int used = 0, stale = 0;
   {
     const std::lock_guard lock(mutex_);
@@ -135,7 +135,7 @@ void TuningCache::open(const std::string& path) {
     for (const TuningEntry& entry : content.entries) {
       if (entry.device != device_) continue;
       const std::optional<Recipe> pick =
-          entry.build == build_class() ? recipe_of(entry, rows) : std::nullopt;
+          entry.build == build_class() ? recipe_of(entry, variants) : std::nullopt;
       stale += !pick.has_value();
       if (!pick) continue;
       insert(entry.problem, *pick, Source::file);
@@ -180,7 +180,7 @@ std::optional<Recipe> TuningCache::find_in_file(const std::string& problem) cons
   if (path.empty()) return std::nullopt;
   for (const TuningEntry& entry : read_tuning_file(path).entries)
     if (entry.problem == problem && entry.device == device_ && entry.build == build_class())
-      return recipe_of(entry, rows_by_name());
+      return recipe_of(entry, variants_by_name());
   return std::nullopt;
 }
 
@@ -219,7 +219,7 @@ void TuningCache::insert_known(const std::string& problem, const Recipe& pick, S
 void TuningCache::write(const std::string& problem, const Recipe& pick, SameKey same_key) const {
   const std::string path = this->path();
   if (path.empty()) return;
-  const KernelName kernel = kernel_name(kernel_rows[static_cast<std::size_t>(pick.row)]);
+  const KernelName kernel = kernel_name(kernel_variants[static_cast<std::size_t>(pick.variant)]);
   const TuningEntry entry{build_class(),
                           device_,
                           problem,

@@ -195,7 +195,7 @@ ValidProblem validated(const Arguments& arguments, bwgemmPointerMode_t pointer_m
   if (!arguments.is_gemm) {
     problem.epilogue = validated_epilogue(desc, problem);
     check_workspace(desc);
-    problem.sums = validated_sums(desc, problem);
+    problem.bias_gradient = validated_bias_gradient(desc, problem);
   }
   check_compute_type(desc.computeType);
   check_algo(desc.algo, arguments.is_gemm);

@@ -89,7 +89,7 @@ OutputSize checked_output_size(const bwgemmMatmulDesc_t& desc) {
   return is_column_order ? OutputSize{extent / 2, desc.n} : OutputSize{desc.m, extent / 2};
 }
 
-Sums validated_sums(const bwgemmMatmulDesc_t& desc, const Problem& problem) {
+BiasGradient validated_bias_gradient(const bwgemmMatmulDesc_t& desc, const Problem& problem) {
   check_enumerator("biasGradientOf", desc.biasGradientOf, BWGEMM_BIAS_GRADIENT_B,
                    "bwgemmBiasGradient_t");
   if (desc.biasGradientOf == BWGEMM_BIAS_GRADIENT_NONE) {
@@ -100,13 +100,13 @@ Sums validated_sums(const bwgemmMatmulDesc_t& desc, const Problem& problem) {
     return {};
   }
   const OutputSize d = checked_output_size(desc);
-  Sums sums;
+  BiasGradient bias_gradient;
   std::int64_t count = 0;
   switch (desc.biasGradientOf) {
-    case BWGEMM_BIAS_GRADIENT_A: sums = {Summed::a, true, {}}, count = problem.m; break;
-    case BWGEMM_BIAS_GRADIENT_B: sums = {Summed::b, false, {}}, count = problem.n; break;
-    case BWGEMM_BIAS_GRADIENT_D_ROWS: sums = {Summed::d, true, {}}, count = d.rows; break;
-    default: sums = {Summed::d, false, {}}, count = d.columns; break;
+    case BWGEMM_BIAS_GRADIENT_A: bias_gradient = {Summed::a, true, {}}, count = problem.m; break;
+    case BWGEMM_BIAS_GRADIENT_B: bias_gradient = {Summed::b, false, {}}, count = problem.n; break;
+    case BWGEMM_BIAS_GRADIENT_D_ROWS: bias_gradient = {Summed::d, true, {}}, count = d.rows; break;
+    default: bias_gradient = {Summed::d, false, {}}, count = d.columns; break;
   }
   Operand operand =
       vector_operand({"biasGradient", "biasGradientType", "biasGradient", "strideBiasGradient"},
@@ -116,8 +116,8 @@ Sums validated_sums(const bwgemmMatmulDesc_t& desc, const Problem& problem) {
   const Dtype type = check_operand(operand, problem.batch);
   check_batches_apart(operand, problem.batch);
   if (!operand.is_touched) return {};
-  sums.to = {desc.biasGradient, type, problem.batch > 1 ? desc.strideBiasGradient : 0};
-  return sums;
+  bias_gradient.to = {desc.biasGradient, type, problem.batch > 1 ? desc.strideBiasGradient : 0};
+  return bias_gradient;
 }
 
 Epilogue validated_epilogue(const bwgemmMatmulDesc_t& desc, const Problem& problem) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// validated_epilogue, validated_sums: what bwgemmMatmulDesc_t says is to be fused to a product ->
-// Epilogue, and what is to be added up beside it -> Sums.
+// validated_epilogue, validated_bias_gradient: what bwgemmMatmulDesc_t says is to be fused to a
+// product -> Epilogue, and what is to be added up beside it -> BiasGradient.
 #pragma once
 
 #include "bwgemm/bwgemm.h"
@@ -17,12 +17,12 @@ struct OutputSize {
 // extent is odd.
 OutputSize checked_output_size(const bwgemmMatmulDesc_t& desc);
 
-// Of the problem as far as it is known: m, n, batch, beta, and D in the caller's order. Rows and
-// columns are the caller's too.
+// `problem` as far as it is known: m, n, batch, beta, and D in the caller's order. Rows and columns
+// are the caller's too.
 Epilogue validated_epilogue(const bwgemmMatmulDesc_t& desc, const Problem& problem);
 
 // The same; the matrix itself is judged where matrices are.
-Sums validated_sums(const bwgemmMatmulDesc_t& desc, const Problem& problem);
+BiasGradient validated_bias_gradient(const bwgemmMatmulDesc_t& desc, const Problem& problem);
 
 // NOT_SUPPORTED for what is legal but served by no kernel.
 void check_epilogue_supported(const bwgemmMatmulDesc_t& desc, const Problem& problem,

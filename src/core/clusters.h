@@ -11,7 +11,8 @@ namespace bwgemm {
 
 inline constexpr int h200_sms = 132;
 
-// Of an H200's groups of SMs (the driver's answers, 2026-11-21); those of a cluster lie in one.
+// Clusters that an H200 holds, by its groups of SMs (the driver's answers, 2026-11-21). The CTAs of
+// a cluster lie in one group.
 constexpr ClusterCounts h200_clusters() {
   constexpr int gpcs[] = {18, 18, 16, 16, 16, 16, 16, 8, 2, 2, 2, 2};
   ClusterCounts counts;

@@ -65,9 +65,9 @@ inline std::string epilogue_text(const Problem& problem) {
   if (epilogue.activation != Activation::none)
     add(text(epilogue.differentiates ? "derivative of " : "", name(epilogue.activation)));
   if (epilogue.gate != Gate::none) add(text(name(epilogue.gate), " gate"));
-  if (const Sums& sums = problem.sums; sums.any())
-    add(text("sums ", name(sums.to.type), " of ", sums.of_rows ? "rows" : "columns", " of ",
-             name(sums.of)));
+  if (const BiasGradient& bias_gradient = problem.bias_gradient; bias_gradient.any())
+    add(text("sums ", name(bias_gradient.to.type), " of ",
+             bias_gradient.of_rows ? "rows" : "columns", " of ", name(bias_gradient.of)));
   return all;
 }
 

@@ -14,7 +14,7 @@ constexpr std::uint64_t hash_mask(std::size_t k) {
   return 0x9e3779b97f4a7c15 * (2 * k + 1);
 }
 
-// Sums both halves of products of pairs of words, which do not wait for each other.
+// Adds both halves of products of pairs of words, which do not wait for each other.
 constexpr std::uint64_t mixed(const std::uint64_t* words, std::size_t begin, std::size_t end) {
   __extension__ using Wide = unsigned __int128;
   std::uint64_t sum = 0;

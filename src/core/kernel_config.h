@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// KernelConfig: everything that distinguishes one compiled kernel from another. A row of
-// kernels/rows.h is one of these; the kernel's name, shared-memory layout, threads and tensor-map
-// boxes are computed from it and stand nowhere else.
+// KernelConfig: everything that distinguishes one compiled kernel from another. A variant of
+// kernels/variants.h is one of these; the kernel's name, shared-memory layout, threads and
+// tensor-map boxes are computed from it and stand nowhere else.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@ namespace bwgemm {
 
 enum class Arch : std::uint8_t { sm90, sm100 };
 
-// The kernel source that a row instantiates.
+// The kernel source that a variant instantiates.
 enum class Family : std::uint8_t {
   cooperative,  // sm90: TMA ring, one to three consumer warpgroups share one output tile
   pair,         // sm100: TMA ring, two CTAs share one tcgen05 tile
@@ -29,13 +29,18 @@ enum class Input : std::uint8_t { any16 };
 // Which index of an operand is contiguous in memory; any: chosen at launch.
 enum class Major : std::uint8_t { k, mn, any };
 
-// How a kernel sees its problem and how the output leaves it.
-enum class Output : std::uint8_t {
-  rows,       // D in row order, stored by TMA, or on sm90 line by line where TMA cannot
-              // and C is not read (kernels/fusing.h)
-  columns,    // D in column order, stored alike: what the problem calls m is the kernel's n, so
-              // that a problem of few rows fills a tile
-  scattered,  // D in row order, ordinary stores; A, B and D may start and step at any element
+// How A and B reach the kernel.
+enum class Load : std::uint8_t {
+  tma,          // A and B lie as tensor maps demand
+  tma_shifted,  // sm90: lines may start at any element; threads shift what TMA loaded in units
+  threads,      // ordinary loads take operands as they lie
+};
+
+// How D leaves the kernel.
+enum class Store : std::uint8_t {
+  tma,       // by TMA; on sm90 line by line where TMA cannot and C is not read
+             // (kernels/output_path.h)
+  elements,  // by ordinary stores: D may start and step at any element
 };
 
 struct Tile {
@@ -75,11 +80,14 @@ struct KernelConfig {
   Tile tile;        // output tile of one CTA, or of the CTA pair for Family::pair
   Cluster cluster;  // a pair lies along m
   int stages;       // depth of the operand ring; 0: as many as fit, computed at launch
-  Output output = Output::rows;
+  Load load = Load::tma;
+  Store store = Store::tma;
+  bool swaps_ab = false;  // the problem's m is the kernel's n, so that a problem of few rows fills
+                          // a tile; D is then in column order
   int ctas_per_sm = 1;
   Sm100Choices choices = {};
-  bool takes_turns = false;  // sm90: each consumer warpgroup has tiles of its own, so that one
-                             // multiplies while the other stores
+  bool ping_pong = false;  // sm90: each consumer warpgroup has tiles of its own, so that one
+                           // multiplies while the other stores
   bool operator==(const KernelConfig&) const = default;
 };
 
@@ -92,6 +100,11 @@ constexpr bool uses_tensor_memory(const KernelConfig& config) {
 constexpr bool is_unmapped(const KernelConfig& config) {
   return config.family == Family::direct || config.family == Family::dot ||
          config.family == Family::warp;
+}
+
+// Whether rows of D are rows of the tile and leave by TMA.
+constexpr bool stores_rows_by_tma(const KernelConfig& config) {
+  return config.store == Store::tma && !config.swaps_ab;
 }
 
 // Text of fixed capacity that can be built in constant expressions.
@@ -132,15 +145,6 @@ constexpr std::string_view name(Family family) {
   return "?";
 }
 
-constexpr std::string_view name(Output output) {
-  switch (output) {
-    case Output::rows: return "rows";
-    case Output::columns: return "columns";
-    case Output::scattered: return "scattered";
-  }
-  return "?";
-}
-
 constexpr std::string_view name(Input input) {
   switch (input) {
     case Input::any16: return "b16";
@@ -161,8 +165,8 @@ constexpr void add_choices(KernelName& text, const Sm100Choices& choices) {
 
 // bwgemm_<arch>_<input>[_<majors>]_<m>x<n>x<k>[_<cluster>][_s<stages>][_<output>][_o<ctas>]
 // [_pp][_<choices>]_<family>; what is chosen at launch is left out, a run-time n is written N.
-// Majors: k k, k n, m k, m n. Outputs: t (columns), u (scattered). o: CTAs per multiprocessor. pp
-// (ping-pong): takes turns.
+// Majors: k k, k n, m k, m n. Outputs: t (swap-AB), u (stored by elements). o: CTAs per
+// multiprocessor. pp: ping-pong.
 constexpr KernelName kernel_name(const KernelConfig& config) {
   KernelName text;
   text.add("bwgemm_").add(name(config.arch)).add("_").add(name(config.input));
@@ -177,9 +181,10 @@ constexpr KernelName kernel_name(const KernelConfig& config) {
   if (config.cluster.size() > 1) text.add("_").add(config.cluster.m).add("x").add(config.cluster.n);
   if (config.stages > 0) text.add("_s").add(config.stages);
   if (!is_unmapped(config)) {  // which have but one
-    if (config.output != Output::rows) text.add(config.output == Output::columns ? "_t" : "_u");
+    if (config.swaps_ab) text.add("_t");
+    if (config.store == Store::elements) text.add("_u");
     if (config.ctas_per_sm > 1) text.add("_o").add(config.ctas_per_sm);
-    if (config.takes_turns) text.add("_pp");
+    if (config.ping_pong) text.add("_pp");
   }
   add_choices(text, config.choices);
   return text.add("_").add(name(config.family));

@@ -29,7 +29,8 @@ struct Matrix {
   bool operator==(const Matrix&) const = default;
 };
 
-// Of either sign. Bits decide: a thread that takes denormals for zero would compare them as equal.
+// Zero of either sign. Bits decide: a thread that takes denormals for zero would compare them as
+// equal.
 constexpr bool is_zero(float value) {
   return std::bit_cast<std::uint32_t>(value) << 1 == 0;
 }
@@ -89,12 +90,12 @@ struct Epilogue {
 enum class Summed : std::uint8_t { nothing, d, a, b };
 
 // One sum for each row, or for each column, of that matrix.
-struct Sums {
+struct BiasGradient {
   Summed of = Summed::nothing;
   bool of_rows = false;  // true of A, false of B
   Vector to;
 
-  bool operator==(const Sums&) const = default;
+  bool operator==(const BiasGradient&) const = default;
   constexpr bool any() const { return of != Summed::nothing; }
 };
 
@@ -109,7 +110,7 @@ struct Problem {
   bool is_pointer_array = false;
   Scalar alpha, beta;
   Epilogue epilogue;
-  Sums sums;
+  BiasGradient bias_gradient;
 
   bool operator==(const Problem&) const = default;
 
@@ -128,10 +129,10 @@ constexpr Problem transposed(Problem problem) {
     matrix->order = flipped(matrix->order);
   std::swap(epilogue.row_scale, epilogue.column_scale);
   std::swap(epilogue.row_bias, epilogue.column_bias);
-  Sums& sums = problem.sums;
-  sums.of_rows = sums.any() && !sums.of_rows;
-  if (sums.of == Summed::a || sums.of == Summed::b)
-    sums.of = sums.of == Summed::a ? Summed::b : Summed::a;
+  BiasGradient& bias_gradient = problem.bias_gradient;
+  bias_gradient.of_rows = bias_gradient.any() && !bias_gradient.of_rows;
+  if (bias_gradient.of == Summed::a || bias_gradient.of == Summed::b)
+    bias_gradient.of = bias_gradient.of == Summed::a ? Summed::b : Summed::a;
   return problem;
 }
 

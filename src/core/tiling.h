@@ -12,7 +12,7 @@
 namespace bwgemm {
 
 constexpr bool sees_transposed(const KernelConfig& config, const Problem& problem) {
-  return config.family == Family::dot ? problem.m > problem.n : config.output == Output::columns;
+  return config.family == Family::dot ? problem.m > problem.n : config.swaps_ab;
 }
 
 // The problem as the kernel computes it: whatever follows for that kernel (majors, tiles, maps) is

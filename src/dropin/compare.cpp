@@ -14,7 +14,7 @@ namespace bwgemm::dropin {
 namespace {
 
 constexpr std::size_t most_places = 64;
-constexpr int most_slices = 32;
+constexpr int most_chunks = 32;
 
 template <class Value>
 Value loaded(const std::byte* at) {
@@ -115,7 +115,7 @@ double linear_bound(const Call& call, const Exact& exact, double alpha) {
 // By how much more cuBLAS's may differ in front of the activation.
 double narrow_bound(const Call& call, const Exact& exact, double alpha, const Rounding& rounding) {
   const double narrow = call.has_half_scalars() ? static_cast<double>(call.k) * 0x1p-11
-                                                : most_slices * rounding.relative;
+                                                : most_chunks * rounding.relative;
   return narrow * std::fabs(alpha) * exact.sum_of_sizes;
 }
 

@@ -4,7 +4,7 @@
 // - bwgemm's, as bwgemm.h states it: |alpha| * (k + 16) * (2^-23 * S + 2^-126) and the roundings of
 //   the formula and of the type, where S is the sum over k of |a||b|;
 // - cuBLAS's: the same, and partial sums that are rounded to the type of C, which cuBLAS may do
-//   with up to 32 slices of k: 32 * u * |alpha| * S, u being half a unit in the last place of 1;
+//   with up to 32 splits of k: 32 * u * |alpha| * S, u being half a unit in the last place of 1;
 //   with half accumulation, which COMPUTE_16F stands for, k * 2^-11 * |alpha| * S.
 // An activation passes the bounds on, times its steepness, and adds its own: bwgemm's is that of
 // matmul.h, cuBLASLt's that of a tanh of 2^-11.

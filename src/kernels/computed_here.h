@@ -7,8 +7,8 @@
 
 namespace bwgemm {
 
-// Hides where a value comes from: what follows from it in a loop is computed there. It is itself
-// computed in front of the volatile statements that follow.
+// Hides where a value comes from: what follows from the value in a loop is computed in that loop.
+// The value itself is computed in front of the volatile statements that follow.
 BWGEMM_DEVICE int computed_here(int value) {
   asm volatile("" : "+r"(value));
   return value;

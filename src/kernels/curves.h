@@ -12,11 +12,11 @@
 
 namespace bwgemm {
 
-// Behind it every tail is zero, and nothing below overflows.
+// Beyond curve_end every tail is zero, and nothing below overflows.
 inline constexpr float curve_end = 128;
 
 BWGEMM_DEVICE float distance(float x) {
-  return fminf(fabsf(x), curve_end);  // of NaN: curve_end; max(x, 0) brings it back
+  return fminf(fabsf(x), curve_end);  // of NaN: curve_end; max(x, 0) brings NaN back
 }
 
 // What a tail is made of: e, a power, and for derivatives the density.
@@ -39,8 +39,8 @@ BWGEMM_DEVICE Tail sigmoid_tail(const FusedParams& params, float a) {
   return {q, __fmul_rn(__fmul_rn(q, t), z_slope)};
 }
 
-// P, of t = 1 / (1 + mills_step * a): Mills' ratio over sqrt(2 pi), within 2^-17.7 of it for a up
-// to 13.5, where the tail ends.
+// P, of t = 1 / (1 + mills_step * a): Mills' ratio over sqrt(2 pi), off by less than 2^-17.7 of
+// that for a up to 13.5, where the tail ends.
 inline constexpr float mills_step = 0.31f;
 inline constexpr float mills_0 = 0.12386070f, mills_1 = 0.12044128f, mills_2 = 0.13342979f,
                        mills_3 = 0.015744708f, mills_4 = 0.18045035f, mills_5 = -0.073929143f;

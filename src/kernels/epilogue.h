@@ -26,9 +26,9 @@ struct Scaling {
   }
 };
 
-// Without a product the result is beta * c whatever alpha is, infinite or NaN included. Adding the
-// product of an accumulator of zero and -0 leaves beta * c as it is, -0 included; alone it would be
-// -0, so without C alpha is +0.
+// Without a product the result is beta * c whatever alpha is, infinite or NaN included: alpha is
+// then -0, since adding -0 * 0 leaves beta * c as it is, -0 included. Without C that product alone
+// would be the result, so alpha is +0.
 BWGEMM_DEVICE Scaling load_scaling(const KernelParams& params, float beta) {
   const float alpha = load_scalar(params.alpha);
   const bool multiplies = params.k_blocks != 0 && alpha != 0;

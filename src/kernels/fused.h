@@ -28,7 +28,7 @@ namespace bwgemm {
 
 // The curve, if any. Straight code for `count` pairs of values.
 template <int count>
-BWGEMM_DEVICE void bend(const FusedParams& params, std::uint32_t operations, Pair* x) {
+BWGEMM_DEVICE void apply_activation(const FusedParams& params, std::uint32_t operations, Pair* x) {
   const auto each = [&](auto curve) {
 #pragma unroll
     for (int i = 0; i < count; ++i) x[i] = {curve(x[i].low), curve(x[i].high)};
@@ -54,11 +54,13 @@ class Fused {
   BWGEMM_DEVICE bool has(std::uint32_t operation) const { return (operations_ & operation) != 0; }
 
   // The curve, if any.
-  BWGEMM_DEVICE void bend(Values& x) const { bwgemm::bend<count>(fused_, operations_, x); }
+  BWGEMM_DEVICE void apply_activation(Values& x) const {
+    bwgemm::apply_activation<count>(fused_, operations_, x);
+  }
 
   // What comes before the curve. `x`: alpha * A * B. read_staged_c(c): where the kernel has loaded
-  // C. Every value is loaded where it is used: one that is defined on some paths only takes a
-  // register on all.
+  // C. Every value is loaded where it is used: a value that is defined on some paths only takes a
+  // register on all paths.
   template <class ReadStaged>
   BWGEMM_DEVICE void add_operands(Values& x, const ReadStaged& read_staged_c) const {
     apply_vectors(x);
@@ -76,7 +78,7 @@ class Fused {
     if (has(operation::writes_aux)) store(fused_.aux, has(operation::aux_f32), x);
   }
 
-  // The part of it that loads vectors only.
+  // The part of add_operands() that loads vectors only.
   BWGEMM_DEVICE void apply_vectors(Values& x) const {
     scale(x);
     add_biases(x);
@@ -111,7 +113,7 @@ class Fused {
     if (has(operation::erf)) multiply([](float at) { return erf_slope(at); });
   }
 
-  // Aux, or D where it is stored by elements of the types of aux.
+  // Stores aux, or a D of the types of aux that is stored by elements.
   BWGEMM_DEVICE void store(const StridedMatrix& matrix, bool is_f32, const Values& values) const {
     // Outputs are only ever reached through this pointer; StridedMatrix is const for the inputs'
     // sake.
@@ -258,7 +260,7 @@ class Fused {
       return element(start, bytes, patch_.second(i));
   }
 
-  // Where value i of a matrix lies, and the one that follows it in its pair.
+  // Where value i of a matrix lies, and the value that follows in its pair.
   struct Place {
     const char *first, *second;
     bool has_first, has_second;

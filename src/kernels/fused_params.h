@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// FusedParams: what a kernel does between the product and D besides alpha and beta. program/ fills
-// it, kernels/fused.h does it. The order of operations is that of core/problem.h.
+// FusedParams: the fused epilogue, which is all that a kernel does between the product and D
+// besides alpha and beta. program/ fills the parameters, kernels/fused.h applies the operations in
+// the order of core/problem.h.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +16,13 @@ struct StridedMatrix {
   std::int64_t batch_stride;
 };
 
-// Bits of FusedParams::operations: one word, which a kernel reads anew where it needs it. What were
-// read once and kept would take registers from the main loop.
+// Bits of FusedParams::operations: one word, which a kernel reads anew wherever the kernel needs a
+// bit. A word that was read once and kept would take registers from the main loop.
 namespace operation {
 inline constexpr std::uint32_t row_scale = 1 << 0, column_scale = 1 << 1;
 inline constexpr std::uint32_t row_bias = 1 << 2, row_bias_f32 = 1 << 3;  // else of 16 bits
 inline constexpr std::uint32_t column_bias = 1 << 4, column_bias_f32 = 1 << 5;
-// C by the epilogue itself; else it has D's type and has been loaded.
+// The epilogue itself loads C; else C has D's type and has been loaded.
 inline constexpr std::uint32_t loads_c = 1 << 6, c_f32 = 1 << 7;
 inline constexpr std::uint32_t writes_aux = 1 << 8, reads_aux = 1 << 9, aux_f32 = 1 << 10;
 // The curve, if any; sigmoid: y = x * sigmoid(x * (slope + cubic * x^2)).
@@ -36,7 +37,7 @@ struct FusedVector {
   std::int64_t batch_stride;
 };
 
-// Which of the product's columns, or rows of Output::columns, a cooperative kernel has as its
+// Which of the product's columns (rows, where A and B are swapped) a cooperative kernel has as its
 // column c: block * (c / 16) + half * (c / 8 % 2) + step * (c % 8). With a gate, of 16 columns
 // eight are x and eight the y to them. Family::direct has as its column c step * c and, with a
 // gate, that + to_y, which 32 bits need not hold. Family::pair and Family::single take the columns

@@ -31,16 +31,16 @@ constexpr int largest_divisor(int value, int most) {
 
 namespace sm90 {
 
-// A consumer warpgroup computes 64 rows of the tile, or 128: where tile.m is 256, where warpgroups
-// take turns, and where CTAs share a multiprocessor, so that fewer threads start with more
+// A consumer warpgroup computes 64 rows of the tile, or 128: where tile.m is 256, in ping-pong
+// kernels, and where CTAs share a multiprocessor, so that fewer threads start with more
 // registers (ptxas wants those of one wgmma to fit before any are moved).
 constexpr int consumer_warpgroups(const KernelConfig& config) {
-  if (config.takes_turns) return 2;
+  if (config.ping_pong) return 2;
   const bool rows_of_128 = config.tile.m == 256 || (config.tile.m == 128 && config.ctas_per_sm > 1);
   return config.tile.m / (rows_of_128 ? 128 : 64);
 }
 constexpr int warpgroup_rows(const KernelConfig& config) {
-  return config.takes_turns ? config.tile.m : config.tile.m / consumer_warpgroups(config);
+  return config.ping_pong ? config.tile.m : config.tile.m / consumer_warpgroups(config);
 }
 constexpr int threads(const KernelConfig& config) {
   return 128 * (1 + consumer_warpgroups(config));
@@ -64,7 +64,7 @@ constexpr int launch_registers(const KernelConfig& config) {
 constexpr Registers registers(const KernelConfig& config) {
   const int warpgroups = consumer_warpgroups(config);
   const bool needs_more = accumulators(config) > 160;
-  const int producer = config.output == Output::scattered          ? 104  // it moves lines
+  const int producer = config.load == Load::tma_shifted            ? 104  // it moves lines
                        : needs_more                                ? 24
                        : config.ctas_per_sm > 1 || warpgroups == 3 ? 32
                                                                    : 40;
@@ -77,33 +77,34 @@ constexpr bool moves_registers(const KernelConfig& config) {
   return launch_registers(config) < registers(config).consumer;
 }
 
-// Whether the last slice of each line of the tile begins inside the one before it, because slices
-// do not divide the line. Both store the same there, one behind the other.
-constexpr bool overlaps_slices(const KernelConfig& config) {
-  return config.family == Family::cooperative && config.output == Output::rows &&
+// Whether the last box of each line of the tile begins inside the one before, because boxes do not
+// divide the line. Overlapping boxes store identical bytes, one behind the other.
+constexpr bool overlaps_boxes(const KernelConfig& config) {
+  return config.family == Family::cooperative && stores_rows_by_tma(config) &&
          config.tile.n % 32 != 0;
 }
 
-// Whether the epilogue can read C, and read or write aux. Where slices overlap, the second would
+// Whether the epilogue can read C, and read or write aux. Where boxes overlap, the second would
 // find what the first has stored.
 constexpr bool takes_matrices(const KernelConfig& config) {
-  return !overlaps_slices(config);
+  return !overlaps_boxes(config);
 }
 
-// Whether consumers can store D from their registers: so few values that it takes less than the way
-// through staging buffers.
+// Whether consumers can store D from their registers: they hold so few values that the way through
+// staging buffers would take longer.
 constexpr bool can_store_from_registers(const KernelConfig& config) {
   constexpr int most_columns = 32;
-  return config.family == Family::cooperative && config.output == Output::columns &&
-         config.cluster.size() == 1 && config.tile.n <= most_columns;
+  return config.family == Family::cooperative && config.swaps_ab && config.cluster.size() == 1 &&
+         config.tile.n <= most_columns;
 }
 
-// Whether the output role can store D line by line, where TMA cannot: its warp needs registers, of
-// which places in a cluster take some. Consumers that store themselves do so there, too.
+// Whether the output role can store D line by line, where TMA cannot. The role's warp needs
+// registers, of which places in a cluster take some. Consumers that store themselves do so there,
+// too.
 constexpr bool can_store_lines(const KernelConfig& config) {
-  return config.family == Family::cooperative && config.output != Output::scattered &&
+  return config.family == Family::cooperative && config.store != Store::elements &&
          config.cluster.size() == 1 && registers(config).producer >= 32 &&
-         !overlaps_slices(config) && !can_store_from_registers(config);
+         !overlaps_boxes(config) && !can_store_from_registers(config);
 }
 
 // Rows of memory that an operand's tile takes: whole chunks of 64 where they lie along m or n.
@@ -115,17 +116,16 @@ constexpr int operand_rows(Major major, int extent) {
 // lines in every type and not of those of 128 bytes, and where the buffers of three warpgroups
 // would cost a stage.
 constexpr int staging_line_bytes(const KernelConfig& config) {
-  if (config.output == Output::columns) return swizzle_row_bytes;
-  const bool has_whole_lines = config.tile.n % 64 == 0 || overlaps_slices(config);
+  if (config.swaps_ab) return swizzle_row_bytes;
+  const bool has_whole_lines = config.tile.n % 64 == 0 || overlaps_boxes(config);
   const bool whole = has_whole_lines && consumer_warpgroups(config) < 3;
   return whole ? swizzle_row_bytes : swizzle_row_bytes / 2;
 }
 
-// Columns of the tile that a fused epilogue handles at a time: no more than a slice of f32, nor
+// Columns of the tile that a fused epilogue handles at a time: no more than a box of f32, nor
 // than a thread has registers for.
 constexpr int patch_columns(const KernelConfig& config) {
-  const bool is_half =
-      config.output != Output::columns && staging_line_bytes(config) < swizzle_row_bytes;
+  const bool is_half = !config.swaps_ab && staging_line_bytes(config) < swizzle_row_bytes;
   const int most = is_half || accumulators(config) > 160 ? 16 : 32;
   return config.tile.n < most ? config.tile.n : most;
 }
@@ -133,21 +133,22 @@ constexpr int patch_columns(const KernelConfig& config) {
 // Lines of D in one staging buffer: rows of the tile, or columns, an equal part of them where one
 // buffer of 64 does not hold all; whole patches.
 constexpr int staging_lines(const KernelConfig& config) {
-  if (config.output != Output::columns) return staging_rows;
+  if (!config.swaps_ab) return staging_rows;
   for (int lines = staging_rows; lines > 8; lines -= 8)
     // NOLINTNEXTLINE(clang-analyzer-core.DivideZero): tiles have columns
     if (config.tile.n % lines == 0 && lines % patch_columns(config) == 0) return lines;
   return 8;
 }
 
-// Columns of x and y in turn, 8 each, become half as many of D: slices of whole 128-byte lines. Of
-// Output::columns it is rows, of which each slice has half of a wgmma's height, in any type.
-inline constexpr int gated_slice_rows = staging_rows / 2;
+// A gate makes one column of D of a column of x and one of y, which alternate in groups of 8: boxes
+// are whole 128-byte lines. Where A and B are swapped, rows alternate so, and each box has half the
+// rows of a wgmma, in any type.
+inline constexpr int gated_box_rows = staging_rows / 2;
 constexpr bool gates_rows(const KernelConfig& config) {
-  return config.output == Output::columns && config.a == Major::k;
+  return config.swaps_ab && config.a == Major::k;
 }
 constexpr bool gates_columns(const KernelConfig& config) {
-  return config.output == Output::rows && config.b == Major::k && config.tile.n % 128 == 0 &&
+  return stores_rows_by_tma(config) && config.b == Major::k && config.tile.n % 128 == 0 &&
          patch_columns(config) == 32;
 }
 constexpr bool can_gate(const KernelConfig& config) {
@@ -162,9 +163,9 @@ struct Layout {
   int full, empty;                     // mbarriers, one per stage
   int staging_ready, staging_written;  // mbarriers [warpgroup][buffer]
   int staging_messages;                // 4 bytes [warpgroup][buffer], where k is split
-  int may_send;                        // mbarrier, where slices of k are a cluster
+  int may_send;                        // mbarrier, where splits of k are a cluster
   int received;                        // mbarriers [warpgroup], likewise
-  int landed;                          // mbarriers, one per stage; scattered only
+  int landed;                          // mbarriers, one per stage; tma_shifted only
   int bytes;
 };
 
@@ -189,16 +190,15 @@ constexpr Layout layout(const KernelConfig& config, int staging_depth) {
   at.may_send = (at.staging_messages + 4 * buffers + 7) / 8 * 8;
   at.received = at.may_send + 8;
   at.landed = at.received + 8 * consumer_warpgroups(config);
-  at.bytes = at.landed + (config.output == Output::scattered ? 8 * config.stages : 0);
+  at.bytes = at.landed + (config.load == Load::tma_shifted ? 8 * config.stages : 0);
   return at;
 }
 
-// Slices of a warpgroup's part of the tile, of a 16-bit type.
-constexpr int staged_slices(const KernelConfig& config) {
+// Boxes of a warpgroup's part of the tile, of a 16-bit type.
+constexpr int staged_boxes(const KernelConfig& config) {
   const int line_elements = staging_line_bytes(config) / 2;
-  const int of_64_rows = config.output == Output::columns
-                             ? config.tile.n / staging_lines(config)
-                             : (config.tile.n + line_elements - 1) / line_elements;
+  const int of_64_rows = config.swaps_ab ? config.tile.n / staging_lines(config)
+                                         : (config.tile.n + line_elements - 1) / line_elements;
   return warpgroup_rows(config) / staging_rows * of_64_rows;
 }
 
@@ -208,8 +208,8 @@ constexpr int staged_slices(const KernelConfig& config) {
 constexpr int staging_depth(const KernelConfig& config) {
   if (config.ctas_per_sm > 2) return 1;
   int depth = staging_buffers;
-  if (config.output == Output::scattered) return depth;
-  while (depth < staged_slices(config) && layout(config, depth + 1).bytes <= smem_room(config))
+  if (config.store == Store::elements) return depth;
+  while (depth < staged_boxes(config) && layout(config, depth + 1).bytes <= smem_room(config))
     ++depth;
   return depth;
 }
@@ -218,26 +218,27 @@ constexpr Layout layout(const KernelConfig& config) {
   return layout(config, staging_depth(config));
 }
 
-// Whether the first slice's ring has room for the sums of the others.
-constexpr bool sums_fit(const KernelConfig& config, int splits) {
-  const int slice_bytes = config.tile.m * config.tile.n * 4;
-  return (splits - 1) * slice_bytes <= config.stages * layout(config).stage_bytes;
+// Whether the first split's ring has room for the partial sums of the others.
+constexpr bool partials_fit(const KernelConfig& config, int splits) {
+  const int partial_bytes = config.tile.m * config.tile.n * 4;
+  return (splits - 1) * partial_bytes <= config.stages * layout(config).stage_bytes;
 }
 
-// Whether slices of k can be the CTAs of a cluster: for which the config has no other use, and each
-// of which has an SM of its own, as fewer CTAs than SMs do otherwise. Tiles of more columns gain
-// nothing by it, and a tenth of a microsecond is lost by the code.
-constexpr bool can_sum_in_cluster(const KernelConfig& config) {
+// Whether splits of k can be the CTAs of a cluster. The config must have no other use for a
+// cluster, and each CTA an SM of its own, as fewer CTAs than SMs do otherwise. Tiles of more
+// columns gain nothing by such clusters, and the code costs a tenth of a microsecond.
+constexpr bool can_reduce_in_cluster(const KernelConfig& config) {
   constexpr int most_columns = 32;
-  return config.cluster.size() == 1 && config.ctas_per_sm == 1 && !config.takes_turns &&
-         config.output != Output::scattered && config.tile.n <= most_columns && sums_fit(config, 2);
+  return config.cluster.size() == 1 && config.ctas_per_sm == 1 && !config.ping_pong &&
+         config.store != Store::elements && config.tile.n <= most_columns &&
+         partials_fit(config, 2);
 }
 
-// More slow the kernel down. The A of Output::columns streams by, and the memory answers best if
+// More stages slow the kernel down. Where A and B are swapped, A streams by: memory answers best if
 // all multiprocessors together ask it for 10 MB or a little more (bench/log/2026-11-25.md).
 constexpr int most_stages(const KernelConfig& config) {
   constexpr int any_number = 64;
-  if (config.output != Output::columns) return any_number;
+  if (!config.swaps_ab) return any_number;
   return config.tile.m == 64 ? 13 : 8;
 }
 
@@ -255,16 +256,15 @@ constexpr const char* tile_invalid_because(const KernelConfig& config) {
   if (tile.m != 64 && tile.m != 128 && tile.m != 192 && tile.m != 256)
     return "tile.m must be 64, 128, 192 or 256: 64 or 128 per consumer warpgroup";
   if (tile.k != k_block) return "tile.k must be 64: one 128-byte swizzle row";
-  if (config.takes_turns &&
-      (tile.m != 128 || config.output != Output::rows || config.ctas_per_sm != 1))
-    return "taking turns: tile.m must be 128, output in rows, and one CTA per multiprocessor";
+  if (config.ping_pong && (tile.m != 128 || !stores_rows_by_tma(config) || config.ctas_per_sm != 1))
+    return "ping-pong: tile.m must be 128, rows stored by TMA, and one CTA per multiprocessor";
   if (tile.n < 8 || tile.n > 256) return "tile.n must be 8 to 256, as that of wgmma";
-  if (config.output == Output::columns) {
+  if (config.swaps_ab) {
     if (tile.n % 8 != 0) return "tile.n must be a multiple of 8, as that of wgmma";
     if (warpgroup_rows(config) != 64) return "columns are staged in 64 rows of the tile";
     if (staging_lines(config) % patch_columns(config) != 0)
       return "columns are staged in whole patches: tile.n must be 8, 16 or a multiple of 32";
-  } else if (overlaps_slices(config) && (tile.n % 16 != 0 || tile.n < 64)) {
+  } else if (overlaps_boxes(config) && (tile.n % 16 != 0 || tile.n < 64)) {
     return "tile.n must be a multiple of 32, or of 16 from 64 on: output is staged in 32 or 64 "
            "columns";
   }
@@ -286,13 +286,18 @@ constexpr const char* cluster_invalid_because(const KernelConfig& config) {
   return nullptr;
 }
 
-constexpr const char* scattered_invalid_because(const KernelConfig& config) {
-  if (config.cluster.size() != 1) return "scattered: what one CTA moves no other sees";
-  if (config.ctas_per_sm != 1) return "scattered: threads that move lines need registers";
-  if (config.tile.m != 64 && config.tile.m != 128) return "scattered: tile.m must be 64 or 128";
+constexpr const char* paths_invalid_because(const KernelConfig& config) {
+  if (config.load == Load::threads) return "A and B are loaded by TMA, shifted or not";
+  if (config.swaps_ab && config.store != Store::tma) return "swap-AB: D is stored by TMA";
+  if ((config.load == Load::tma_shifted) != (config.store == Store::elements))
+    return "D is stored by elements where loads are shifted, and only there";
+  if (config.load != Load::tma_shifted) return nullptr;
+  if (config.cluster.size() != 1) return "shifted: what one CTA moves no other sees";
+  if (config.ctas_per_sm != 1) return "shifted: threads that move lines need registers";
+  if (config.tile.m != 64 && config.tile.m != 128) return "shifted: tile.m must be 64 or 128";
   if (config.tile.n != 64 && config.tile.n != 128 && config.tile.n != 256)
-    return "scattered: tile.n must be 64, 128 or 256";
-  return config.stages < 3 ? "scattered: stages must be at least 3" : nullptr;
+    return "shifted: tile.n must be 64, 128 or 256";
+  return config.stages < 3 ? "shifted: stages must be at least 3" : nullptr;
 }
 
 // Null, or the rule that the config breaks.
@@ -301,8 +306,7 @@ constexpr const char* invalid_because(const KernelConfig& config) {
   if (config.ctas_per_sm < 1 || config.ctas_per_sm > 4) return "1 to 4 CTAs per multiprocessor";
   if (const char* reason = tile_invalid_because(config)) return reason;
   if (const char* reason = cluster_invalid_because(config)) return reason;
-  if (config.output == Output::scattered)
-    if (const char* reason = scattered_invalid_because(config)) return reason;
+  if (const char* reason = paths_invalid_because(config)) return reason;
   if (config.stages < 2) return "stages must be at least 2";
   if (layout(config).bytes > smem_room(config)) return "shared memory exceeds 227 KiB";
   return nullptr;
@@ -353,15 +357,15 @@ inline constexpr int warps = 8;
 inline constexpr int threads = 32 * warps;
 inline constexpr int activation_bytes = 8 * (2 * 4224 + 64);  // eight rows, 4096 of k and some more
 
-// CTAs that are the slices of one unit, in a cluster.
-inline constexpr int most_cluster_slices = 16;
+// CTAs that are the splits of one unit, in a cluster.
+inline constexpr int most_cluster_splits = 16;
 
 // Steps of k that a warp reads in one round.
 constexpr int warp_positions(const KernelConfig& config) {
   if (is_of_vectors(config)) return 32 * 8;
   return config.b == Major::k ? 128 : 32;
 }
-// In so many stages, each loaded again as soon as it is multiplied.
+// Stages of a round, each loaded again as soon as it is multiplied.
 constexpr int stages(const KernelConfig& config) {
   return config.b == Major::k ? 4 : 2;
 }
@@ -385,27 +389,27 @@ constexpr int activation_positions(const KernelConfig& config, int rows) {
   return (team_activation_bytes(config) / rows - activation_pad(config)) / 2 / 128 * 128;
 }
 
-// A warp's sums are tile.m rows of f32; of vectors one for each lane.
-constexpr int sums_pitch(const KernelConfig& config) {
+// A warp's partial sums are tile.m rows of f32; of vectors one for each lane.
+constexpr int partials_pitch(const KernelConfig& config) {
   return config.tile.n + 4;
 }
-constexpr int sums_bytes(const KernelConfig& config) {
-  return is_of_vectors(config) ? 32 * 4 : config.tile.m * sums_pitch(config) * 4;
+constexpr int partials_bytes(const KernelConfig& config) {
+  return is_of_vectors(config) ? 32 * 4 : config.tile.m * partials_pitch(config) * 4;
 }
 
 struct Layout {
-  int sums;              // [warp]; activations lie before them
-  int received, slices;  // of vectors: a barrier, and 16 bytes for each sum of a slice
+  int partials;          // [warp]; activations lie before them
+  int received, splits;  // of vectors: a barrier, and 16 bytes for each sum of a split
   int bytes;
 };
 
 constexpr Layout layout(const KernelConfig& config) {
   if (!is_of_vectors(config)) {
-    const int end = activation_bytes + warps * sums_bytes(config);
+    const int end = activation_bytes + warps * partials_bytes(config);
     return {activation_bytes, end, end, end};
   }
-  const int received = warps * sums_bytes(config), slices = received + 16;
-  return {0, received, slices, slices + 16 * config.tile.n * most_cluster_slices};
+  const int received = warps * partials_bytes(config), splits = received + 16;
+  return {0, received, splits, splits + 16 * config.tile.n * most_cluster_splits};
 }
 
 constexpr const char* invalid_because(const KernelConfig& config) {
@@ -423,7 +427,8 @@ constexpr const char* invalid_because(const KernelConfig& config) {
   if (config.cluster.size() != 1) return "cluster must be 1x1";
   if (config.ctas_per_sm != 2) return "2 CTAs per multiprocessor: 128 registers, 112 KiB each";
   if (config.a != Major::any) return "A may have any strides: say any";
-  if (config.output != Output::scattered) return "D may have any strides: say scattered";
+  if (config.load != Load::threads || config.store != Store::elements)
+    return "A and D may have any strides: threads load A and B, and store D by elements";
   return nullptr;
 }
 

@@ -14,19 +14,19 @@ namespace bwgemm {
 struct LoosePlace {
   static constexpr int unit_bytes = 16, unit_elements = 8;
 
-  std::uintptr_t address;  // of its first element
-  int left;                // elements of the line from there on; 0 or less: it is outside
+  std::uintptr_t address;  // of the unit's first element
+  int left;                // elements of the line from there on; 0 or less: the unit is outside
 
-  // Bytes in front of it in the aligned unit that holds its first element.
+  // Bytes in front of the unit in the aligned unit that holds its first element.
   BWGEMM_DEVICE int before() const { return static_cast<int>(address % unit_bytes); }
-  // Whether the line has all of the aligned units that hold it.
+  // Whether the line has all of the aligned units that hold the unit.
   BWGEMM_DEVICE bool is_whole() const {
     const int before = this->before();
     return left >= (before == 0 ? unit_elements : 2 * unit_elements - before / 2);
   }
 };
 
-// Before it is shifted to its place.
+// What was loaded of a unit, before it is shifted to its place.
 class LooseUnit {
  public:
   static constexpr int words = LoosePlace::unit_bytes / 4;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The output role: one thread that moves slices between staging buffers and global memory, for both
+// The output role: one thread that moves boxes between staging buffers and global memory, for both
 // architectures. The epilogue warps only compute.
 //
 // Pipeline, per buffer   producer -> consumer   full arrives          empty arrives
@@ -27,12 +27,12 @@ struct StagingBuffers {
 };
 
 // Run by one thread. `number`: among those of the CTA. Buffers are handed over in turn, whatever
-// the epilogue uses them for. Of maps of two dimensions there is no batch. Slices that overlap
+// the epilogue uses them for. Of maps of two dimensions there is no batch. Boxes that overlap
 // store the same where they do, one behind the other.
 template <int map_rank = 3, bool may_overlap = false>
 class OutputRole {
   template <class Walk>
-  using Slices = OutputSlices<Walk, may_overlap>;
+  using Boxes = OutputBoxes<Walk, may_overlap>;
 
  public:
   BWGEMM_DEVICE OutputRole(const KernelParams& params, const StagingBuffers& staging,
@@ -45,16 +45,16 @@ class OutputRole {
     for (int i = 0; i < staging_.count; ++i) offer_empty();
   }
 
-  // Stores all slices of these tiles.
+  // Stores all boxes of these tiles.
   template <class Walk>
   BWGEMM_DEVICE void store(const KernelParams& params, const Walk& tiles) {
-    Slices<Walk> slice(params, window_, tiles);
+    Boxes<Walk> box(params, window_, tiles);
     if (reads_c_) {
-      store_over_c(params, tiles, slice);
+      store_over_c(params, tiles, box);
       return;
     }
-    for (; slice.valid(); slice.advance(params)) {
-      store_slice(params, slice);
+    for (; box.valid(); box.advance(params)) {
+      store_box(params, box);
       ++owed_;
       if (staging_.count == 1)
         return_buffers<0>();
@@ -63,11 +63,11 @@ class OutputRole {
     }
   }
 
-  // What the epilogue has written, in place of a slice, to the word at `address` (of buffer 0; one
+  // What the epilogue has written, in place of a box, to the word at `address` (of buffer 0; one
   // for each buffer).
   BWGEMM_DEVICE std::uint32_t read_message(std::uint32_t address) {
     if (reads_c_) offer_empty();
-    trace_(TraceEvent::wait_slice);
+    trace_(TraceEvent::wait_box);
     staging_.ring.empty(storing_).wait(storing_.phase);  // the message before its read
     const std::uint32_t message = ptx::ld_shared(address + 4 * storing_.stage);
     storing_.advance(staging_.count);
@@ -84,35 +84,34 @@ class OutputRole {
  private:
   // C takes a while to arrive, so buffers are offered as soon as their stores have left them.
   template <class Walk>
-  BWGEMM_DEVICE void store_over_c(const KernelParams& params, const Walk& tiles,
-                                  Slices<Walk>& slice) {
-    Slices<Walk> offered(params, window_, tiles);
+  BWGEMM_DEVICE void store_over_c(const KernelParams& params, const Walk& tiles, Boxes<Walk>& box) {
+    Boxes<Walk> offered(params, window_, tiles);
     auto offer = [&] {
       if (!offered.valid()) return;
       offer_c(params, offered);
       offered.advance(params);
     };
     for (int i = 0; i < staging_.count; ++i) offer();
-    for (; slice.valid(); slice.advance(params)) {
-      store_slice(params, slice);
+    for (; box.valid(); box.advance(params)) {
+      store_box(params, box);
       ptx::cp_async_bulk_wait_group_read<0>();
       offer();
     }
   }
 
   template <class Walk>
-  BWGEMM_DEVICE void store_slice(const KernelParams& params, const Slices<Walk>& slice) {
-    trace_(TraceEvent::wait_slice);
+  BWGEMM_DEVICE void store_box(const KernelParams& params, const Boxes<Walk>& box) {
+    trace_(TraceEvent::wait_box);
     staging_.ring.empty(storing_).wait(storing_.phase);  // written by the epilogue, this round
     trace_(TraceEvent::store);
     if constexpr (may_overlap)
-      if (slice.is_last_of_line()) ptx::cp_async_bulk_wait_group<0>();
+      if (box.is_last_of_line()) ptx::cp_async_bulk_wait_group<0>();
     const std::uint64_t policy = ptx::l2_policy(params.d_streams_by);
     if constexpr (map_rank == 3)
-      ptx::cp_async_bulk_tensor_3d_store(params.d_map, slice.inner(), slice.outer(), slice.batch(),
+      ptx::cp_async_bulk_tensor_3d_store(params.d_map, box.inner(), box.outer(), box.batch(),
                                          staging_.buffer(storing_), policy);
     else
-      ptx::cp_async_bulk_tensor_2d_store(params.d_map, slice.inner(), slice.outer(),
+      ptx::cp_async_bulk_tensor_2d_store(params.d_map, box.inner(), box.outer(),
                                          staging_.buffer(storing_), policy);
     ptx::cp_async_bulk_commit_group();
     storing_.advance(staging_.count);
@@ -130,15 +129,15 @@ class OutputRole {
     offering_.advance(staging_.count);
   }
   template <class Walk>
-  BWGEMM_DEVICE void offer_c(const KernelParams& params, const Slices<Walk>& slice) {
+  BWGEMM_DEVICE void offer_c(const KernelParams& params, const Boxes<Walk>& box) {
     const std::uint32_t ready = staging_.ring.full(offering_).address;
     ptx::mbarrier_arrive_expect_tx(ready, staging_.bytes);
     if constexpr (map_rank == 3)
-      ptx::cp_async_bulk_tensor_3d(staging_.buffer(offering_), params.c_map, slice.inner(),
-                                   slice.outer(), slice.batch(), ready);
+      ptx::cp_async_bulk_tensor_3d(staging_.buffer(offering_), params.c_map, box.inner(),
+                                   box.outer(), box.batch(), ready);
     else
-      ptx::cp_async_bulk_tensor_2d(staging_.buffer(offering_), params.c_map, slice.inner(),
-                                   slice.outer(), ready);
+      ptx::cp_async_bulk_tensor_2d(staging_.buffer(offering_), params.c_map, box.inner(),
+                                   box.outer(), ready);
     offering_.advance(staging_.count);
   }
 

@@ -45,7 +45,7 @@ constexpr std::uint32_t divided(std::uint32_t value, std::uint32_t by, Reciproca
   return least + (value - least * by >= by ? 1 : 0);
 }
 
-// Of tile_at()'s divisors.
+// Reciprocals of tile_at()'s divisors.
 struct RasterReciprocals {
   Reciprocal batch;      // tiles of one
   Reciprocal band;       // tiles of one

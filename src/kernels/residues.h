@@ -17,7 +17,7 @@ inline constexpr int residue_boxes = 4;  // of a K-major tile whose lines lie in
 inline constexpr int unit_bytes = 16;
 inline constexpr int unit_elements = 8;
 
-// Lines of a tile that are loaded class by class lie so. Which line of `lines` is at a position.
+// Which of a tile's `lines` is at a position, where lines are loaded class by class.
 constexpr int line_at(int position, int lines) {
   const int per_class = lines / residue_classes;
   return position % per_class * residue_classes + position / per_class;
@@ -36,7 +36,7 @@ struct ResidueOperand {
   }
 };
 
-// What Family::cooperative takes where its Output is scattered. a_map to d_map are not used.
+// The argument of kernels with Load::tma_shifted. a_map to d_map are not used.
 struct ResidueParams : KernelParams {
   alignas(64) ResidueOperand residues_a;
   ResidueOperand residues_b;

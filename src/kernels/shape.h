@@ -27,16 +27,15 @@ struct KernelShape {
   int d_box_rows, d_box_columns;
 };
 
-// sm100: of stores by TMA.
+// sm100: the box of stores by TMA.
 constexpr void set_output_box(const KernelConfig& config, Dtype d_type, KernelShape& shape) {
-  if (config.output == Output::scattered) return;
+  if (config.store == Store::elements) return;
   shape.d_box_rows = sm100::staging_lines(config, shape.tile_n);
-  shape.d_box_columns = config.output == Output::columns
-                            ? swizzle_row_bytes / size_bytes(d_type)
-                            : sm100::staging_columns(shape.tile_n, size_bytes(d_type));
+  shape.d_box_columns = config.swaps_ab ? swizzle_row_bytes / size_bytes(d_type)
+                                        : sm100::staging_columns(shape.tile_n, size_bytes(d_type));
 }
 
-// Of D, by a whole cluster.
+// The part of D that a whole cluster computes.
 struct ClusterTile {
   int m = 0, n = 0;
 };
@@ -46,10 +45,10 @@ constexpr ClusterTile cluster_tile(const KernelConfig& config, int tile_n) {
   return {config.tile.m * groups, (config.tile.n != 0 ? config.tile.n : tile_n) * config.cluster.n};
 }
 
-// Whether it moves lines of operands that TMA cannot place: its parameters are ResidueParams
-// (kernels/residues.h).
+// Whether the kernel moves lines of operands that TMA cannot place. Its parameters are then
+// ResidueParams (kernels/residues.h).
 constexpr bool has_residues(const KernelConfig& config) {
-  return config.family == Family::cooperative && config.output == Output::scattered;
+  return config.load == Load::tma_shifted;
 }
 
 // `b`: the major of B, where the config leaves that to the launch.
@@ -94,11 +93,11 @@ constexpr KernelShape kernel_shape(const KernelConfig& config, int tile_n, Dtype
   return shape;
 }
 
-// Output tiles of whole clusters. `problem` as the kernel sees it.
+// Output tiles of whole clusters. `problem` is as the kernel sees it.
 inline TileCounts cluster_tiles(const Problem& problem, const KernelConfig& config, int tile_n) {
   const ClusterTile tile = cluster_tile(config, tile_n);
   TileCounts tiles = tile_counts(problem, tile.m, tile.n);
-  // Its tiles are D's; of the others they are the product's.
+  // Tiles of a direct kernel are D's; those of the others are the product's.
   if (config.family == Family::direct) tiles.n = ceil_div(d_columns(problem), config.tile.n);
   if (config.family == Family::dot)
     tiles.n =
@@ -124,23 +123,22 @@ inline bool is_loaded_by_threads(const KernelConfig& config, const Matrix& matri
 }
 
 // Whether the kernel takes the k of a block by residue classes (kernels/residues.h) instead of one
-// after the other: those that move lines, where lines of one k are not where TMA can place them.
-// The problem as the kernel sees it.
+// after the other: where lines of one k do not start where TMA can place them. `problem` is as the
+// kernel sees it.
 inline bool takes_k_by_class(const Problem& problem, const KernelConfig& config) {
-  return config.family == Family::cooperative && config.output == Output::scattered &&
-         ((config.a == Major::mn && !starts_at_units(problem.a)) ||
-          (config.b == Major::mn && !starts_at_units(problem.b)));
+  return has_residues(config) && ((config.a == Major::mn && !starts_at_units(problem.a)) ||
+                                  (config.b == Major::mn && !starts_at_units(problem.b)));
 }
 
-// The most slices of k of a tile that can be the CTAs of one cluster; 1: none can.
-constexpr int most_cluster_slices(const KernelConfig& config) {
+// The most splits of k of a tile that can be the CTAs of one cluster; 1: none can.
+constexpr int most_cluster_splits(const KernelConfig& config) {
   constexpr int largest_cluster = 16;
   if (config.family == Family::dot)
-    return dot::is_of_vectors(config) ? dot::most_cluster_slices : 1;
-  if (config.family != Family::cooperative || !sm90::can_sum_in_cluster(config)) return 1;
-  int slices = largest_cluster;
-  while (!sm90::sums_fit(config, slices)) --slices;
-  return slices;
+    return dot::is_of_vectors(config) ? dot::most_cluster_splits : 1;
+  if (config.family != Family::cooperative || !sm90::can_reduce_in_cluster(config)) return 1;
+  int splits = largest_cluster;
+  while (!sm90::partials_fit(config, splits)) --splits;
+  return splits;
 }
 
 // Counters with which the CTAs of one split tile find out who is the last.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tiles: the persistent walk of one cluster over the output. Every role of a kernel walks the same
-// sequence, so none needs to be told what the others work on. OutputSlices: the walk of the output
+// sequence, so none needs to be told what the others work on. OutputBoxes: the walk of the output
 // role over the same tiles, box by box.
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace bwgemm {
 
-// First the tiles that are whole, then, where k is split, all others once for every slice of k: so
-// neighbouring CTAs work on neighbouring tiles, and lines that they share leave L2 once.
+// First come the tiles that are whole, then, where k is split, all others once for every split of
+// k. So neighbouring CTAs work on neighbouring tiles, and lines that they share leave L2 once.
 class Tiles {
  public:
   BWGEMM_DEVICE Tiles(const KernelParams& params, int cluster_size)
@@ -23,9 +23,9 @@ class Tiles {
   BWGEMM_DEVICE bool valid() const { return index_ < count_; }
   BWGEMM_DEVICE void advance() { index_ += step_; }
   BWGEMM_DEVICE void go_to(std::uint32_t index) { index_ = index; }
-  // Of tiles that are all sliced.
-  BWGEMM_DEVICE void go_to_slice(std::uint32_t tile, std::uint32_t slice) {
-    index_ = slice * tiles_ + tile;
+  // For walks whose tiles are all split.
+  BWGEMM_DEVICE void go_to_split(std::uint32_t tile, std::uint32_t split) {
+    index_ = split * tiles_ + tile;
   }
   BWGEMM_DEVICE void end() { index_ = count_; }
   BWGEMM_DEVICE void advance_behind(const Tiles& first_ones) {
@@ -34,12 +34,12 @@ class Tiles {
   BWGEMM_DEVICE std::uint32_t split(const KernelParams& params) const {
     if (index_ < tiles_) return 0;  // whole ones are not counted
     return divided(index_ - params.whole_tiles, tiles_ - params.whole_tiles,
-                   params.sliced_tiles_reciprocal);
+                   params.split_tiles_reciprocal);
   }
   BWGEMM_DEVICE std::uint32_t number(const KernelParams& params) const {
     return index_ - split(params) * (tiles_ - params.whole_tiles);
   }
-  BWGEMM_DEVICE bool is_sliced(const KernelParams& params) const {
+  BWGEMM_DEVICE bool is_split(const KernelParams& params) const {
     return index_ >= params.whole_tiles;
   }
   // Every second tile of this walk, from the first or the second one on.
@@ -80,17 +80,17 @@ struct OutputWindow {
   int tile_inner, tile_outer;  // extent of the cluster's tile
   int inner, outer;            // of the window inside the cluster's tile
   int inner_extent, outer_extent;
-  int slice_inner, slice_outer;  // what one staging buffer holds; see OutputSlices
+  int box_inner, box_outer;  // what one staging buffer holds; see OutputBoxes
 };
 
-// The slices of an output stack in the order in which they pass through its staging buffers: along
-// the lines of each window, then line after line, then tile after tile. `may_overlap`: slices need
-// not divide a line, whose last one then begins inside the one before it.
+// The boxes of an output stack in the order in which they pass through its staging buffers: along
+// the lines of each window, then line after line, then tile after tile. `may_overlap`: boxes need
+// not divide a line; the last box of a line then begins inside the one before.
 template <class Walk, bool may_overlap = false>
-class OutputSlices {
+class OutputBoxes {
  public:
-  BWGEMM_DEVICE OutputSlices(const KernelParams& params, const OutputWindow& window,
-                             const Walk& tiles)
+  BWGEMM_DEVICE OutputBoxes(const KernelParams& params, const OutputWindow& window,
+                            const Walk& tiles)
       : window_(window), tiles_(tiles) {
     locate(params);
   }
@@ -100,18 +100,18 @@ class OutputSlices {
   BWGEMM_DEVICE int outer() const { return first_outer_ + done_outer_; }
   BWGEMM_DEVICE int batch() const { return batch_; }
   BWGEMM_DEVICE bool is_last_of_line() const {
-    return done_inner_ + window_.slice_inner == window_.inner_extent;
+    return done_inner_ + window_.box_inner == window_.inner_extent;
   }
 
   BWGEMM_DEVICE void advance(const KernelParams& params) {
-    done_inner_ += window_.slice_inner;
+    done_inner_ += window_.box_inner;
     if (done_inner_ != window_.inner_extent) {
       if constexpr (may_overlap)
-        done_inner_ = min(done_inner_, window_.inner_extent - window_.slice_inner);
+        done_inner_ = min(done_inner_, window_.inner_extent - window_.box_inner);
       return;
     }
     done_inner_ = 0;
-    done_outer_ += window_.slice_outer;
+    done_outer_ += window_.box_outer;
     if (done_outer_ != window_.outer_extent) return;
     done_outer_ = 0;
     tiles_.advance();

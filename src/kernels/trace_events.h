@@ -22,7 +22,7 @@ enum class TraceRole : std::uint32_t {
 enum class TraceEvent : std::uint32_t {
   none,              // the track ends before this one
   begin,             // index: trace_begin()
-  tile,              // where a tile, or a slice of its k, begins; index: its number
+  tile,              // where a tile, or a split of its k, begins; index: its number
   wait_turn,         // consumer: for the other one's products
   wait_empty,        // producer, loader: for a slot; index: k block
   issue,             // loads; index: k block
@@ -33,11 +33,11 @@ enum class TraceEvent : std::uint32_t {
   multiply,          // index: the same
   stage,             // team: activations to shared memory; index: round
   wait_sums,         // epilogue: for products
-  sum,               // team: adds what warps, and slices of k, have
+  sum,               // team: adds what warps, and splits of k, have
   epilogue,
-  wait_slice,  // output: for the epilogue
-  store,       // output
-  finish,      // for the others to be done
+  wait_box,  // output: for the epilogue
+  store,     // output
+  finish,    // for the others to be done
   end,
 };
 

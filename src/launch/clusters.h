@@ -7,8 +7,9 @@
 
 namespace bwgemm {
 
-// Of kernels that take the whole shared memory of an SM. Unknown in a context with part of the
-// device: the driver answers for all of it. Loads a kernel for the question, and unloads it.
+// Clusters of kernels that take the whole shared memory of an SM. Unknown in a context with part of
+// the device: the driver answers for the whole device. Loads a kernel for the question, and unloads
+// that kernel.
 ClusterCounts asked_clusters(const Driver& driver, const DeviceFacts& facts);
 
 }  // namespace bwgemm

@@ -9,11 +9,11 @@
 
 namespace bwgemm {
 
-// Of the current context, which must be `context`. Error(ARCH_MISMATCH) names a GPU that no kernel
-// is made for.
+// Facts of the current context, which must be `context`. Error(ARCH_MISMATCH) names a GPU that no
+// kernel is made for.
 DeviceFacts device_facts(const Driver& driver, CUcontext context);
 
-// Of the current context.
+// The name of the current context's device.
 std::string device_name(const Driver& driver);
 
 }  // namespace bwgemm

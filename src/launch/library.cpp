@@ -2,8 +2,8 @@
 #include "launch/library.h"
 
 #include "core/clusters.h"
+#include "kernels/bias_gradient/params.h"
 #include "kernels/copies/params.h"
-#include "kernels/sums/params.h"
 #include "launch/archive.h"
 #include "launch/context.h"
 #include "launch/launch.h"
@@ -39,9 +39,10 @@ LaunchedKernel kernel_beside(KernelName name, int threads) {
 
 LaunchedKernel kernel_of(int kernel, Arch arch) {
   if (kernel == copy_kernel) return kernel_beside(copies::kernel_name(arch), copies::threads);
-  if (kernel == bias_gradient_kernel) return kernel_beside(sums::kernel_name(arch), sums::threads);
-  const KernelConfig& config = kernel_rows[static_cast<std::size_t>(kernel)];
-  const bool has_large_clusters = most_cluster_slices(config) > 1;
+  if (kernel == bias_gradient_kernel)
+    return kernel_beside(bias_gradient::kernel_name(arch), bias_gradient::threads);
+  const KernelConfig& config = kernel_variants[static_cast<std::size_t>(kernel)];
+  const bool has_large_clusters = most_cluster_splits(config) > 1;
   return {kernel_name(config), largest_shape(config), config.cluster.size(), has_large_clusters};
 }
 

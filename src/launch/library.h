@@ -9,8 +9,8 @@
 #include <mutex>
 
 #include "core/device_facts.h"
-#include "kernels/rows.h"
 #include "kernels/shape.h"
+#include "kernels/variants.h"
 #include "launch/driver.h"
 #include "program/part.h"
 
@@ -65,7 +65,7 @@ class LoadedKernels {
   const DeviceFacts facts_;
   std::mutex loading_;
   std::atomic<bool> is_any_loaded_{false};
-  std::array<Slot, kernel_rows.size() + kernels_beside> slots_;
+  std::array<Slot, kernel_variants.size() + kernels_beside> slots_;
 };
 
 }  // namespace bwgemm

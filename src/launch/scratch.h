@@ -32,7 +32,8 @@ struct StreamCapture {
   CUgraph graph = nullptr;
 };
 
-// Of the stream as the calling thread sees it: the per-thread default stream is one per thread.
+// Identity of a stream as the calling thread sees the stream: the per-thread default stream is one
+// per thread.
 class StreamIdentity {
  public:
   StreamIdentity() = default;

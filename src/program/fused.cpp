@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "core/tiling.h"
-#include "kernels/fusing.h"
+#include "kernels/output_path.h"
 
 namespace bwgemm {
 namespace {
@@ -98,7 +98,7 @@ void fill_fused(const Problem& problem, const KernelConfig& config, bool is_tran
   if (problem.reads_c() && (has_rest || !stages_c(problem, config))) {
     fused.operations |= operation::loads_c | f32_bit(problem.c.type, operation::c_f32);
     // In those kernels it is filled like the operands.
-    if (config.output != Output::scattered && !has_rest) {
+    if (config.store != Store::elements && !has_rest) {
       params.c = strided(problem.c, problem.c.order == Order::row, problem.batch);
       linker.address(params.c.data, from.c);
     }

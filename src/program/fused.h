@@ -11,7 +11,7 @@
 
 namespace bwgemm {
 
-// Whether tiles of so many columns are no whole slices of output. Threads then store some columns
+// Whether tiles of so many columns are no whole boxes of output. Threads then store some columns
 // of them and load those of C, in a fused epilogue all of C. The problem is as the kernel sees it,
 // here and below.
 bool leaves_rest(const Problem& problem, const KernelConfig& config, int tile_n);

@@ -42,7 +42,7 @@ Values values_of(const Problem& problem, bool is_exchanged) {
   values.set(from.column_scale, epilogue.column_scale.data);
   values.set(Argument::bias, bias.data);
   values.set(Argument::aux, epilogue.aux.data);
-  values.set(Argument::bias_gradient, problem.sums.to.data);
+  values.set(Argument::bias_gradient, problem.bias_gradient.to.data);
   values[Argument::workspace] = values[Argument::counters] = nominal_scratch;
   return values;
 }

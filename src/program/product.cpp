@@ -11,8 +11,8 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "core/tiling.h"
-#include "kernels/fusing.h"
 #include "kernels/layout.h"
+#include "kernels/output_path.h"
 #include "program/fused.h"
 #include "program/residue_maps.h"
 
@@ -91,7 +91,7 @@ struct OutputMap {
 
 OutputMap output_map(const Problem& problem, const KernelConfig& config, const KernelShape& shape) {
   const bool has_gate = problem.epilogue.gate != Gate::none;
-  if (config.output != Output::columns) {
+  if (!config.swaps_ab) {
     const bool is_narrower = has_gate && uses_tensor_memory(config);
     const int columns = is_narrower
                             ? sm100::staging_columns(shape.tile_n / 2, size_bytes(problem.d.type))
@@ -99,7 +99,7 @@ OutputMap output_map(const Problem& problem, const KernelConfig& config, const K
     return {{d_columns(problem), problem.m, problem.batch}, {columns, shape.d_box_rows}};
   }
   return {{d_rows(problem), problem.n, problem.batch},
-          {has_gate ? sm90::gated_slice_rows : shape.d_box_columns, shape.d_box_rows}};
+          {has_gate ? sm90::gated_box_rows : shape.d_box_columns, shape.d_box_rows}};
 }
 
 // One CTA alone loads the x and the y of a stacked gate apart.
@@ -132,7 +132,7 @@ void link_maps(const TensorMapKey& key, std::uint32_t rest, Argument argument, T
 // Whether D passes through L2: of half of L2 a reader to come may hope to find much. The kernel
 // that sums D comes at once.
 bool streams_by(const Problem& problem, std::int64_t l2_bytes) {
-  if (problem.sums.of == Summed::d) return false;
+  if (problem.bias_gradient.of == Summed::d) return false;
   const std::int64_t bytes =
       problem.batch * d_rows(problem) * d_columns(problem) * size_bytes(problem.d.type);
   return bytes > l2_bytes / 2;
@@ -150,7 +150,7 @@ void fill_maps(const Problem& problem, const KernelConfig& config, const KernelS
                ? gated_key(problem, matrix, shape, box_rows, promotion)
                : operand_key(matrix, major, lines, problem, shape, box_rows, promotion);
   };
-  const bool in_columns = config.output == Output::columns;
+  const bool in_columns = config.swaps_ab;
   if (!is_loaded_by_threads(config, problem.a, problem.batch)) {
     const TensorMapKey a =
         key(problem.a, a_major(problem), problem.m, shape.a_box_rows, tiles.n, in_columns);
@@ -163,7 +163,7 @@ void fill_maps(const Problem& problem, const KernelConfig& config, const KernelS
     link_maps(b, rest_rows(config, b, b_major(problem), problem.n), from.b, params.b_map,
               params.b_rest_map, linker);
   }
-  if (config.output == Output::scattered) return;
+  if (config.store == Store::elements) return;
   params.stores = stores_of(problem, config);
   if (params.stores != Stores::by_map) {
     params.d = strided(problem.d, true, problem.batch);  // outer: from line to line
@@ -212,8 +212,8 @@ void fill_splits(const Problem& problem, const KernelConfig& config, const Choic
                  std::int64_t tiles, KernelParams& params) {
   constexpr std::int64_t limit = std::numeric_limits<std::int32_t>::max();  // undivided k: any size
   params.splits = choice.splits;
-  params.whole_tiles = static_cast<std::uint32_t>(tiles - choice.sliced_tiles);
-  params.sliced_tiles_reciprocal = reciprocal(static_cast<std::uint32_t>(choice.sliced_tiles));
+  params.whole_tiles = static_cast<std::uint32_t>(tiles - choice.split_tiles);
+  params.split_tiles_reciprocal = reciprocal(static_cast<std::uint32_t>(choice.split_tiles));
   params.k_per_split =
       narrow(std::min(ceil_div(k_steps(problem, config), choice.splits) * config.tile.k, limit));
 }
@@ -259,7 +259,7 @@ void add_product(const Problem& given, const Provenance& given_from, const Value
   fill_common(problem, config, choice, shape, params, linker);
   const TileCounts tiles = cluster_tiles(problem, config, shape.tile_n);
   fill_splits(problem, config, choice, tiles.total(), params);
-  if (config.output == Output::scattered || leaves_rest(problem, config, choice.tile_n))
+  if (config.store == Store::elements || leaves_rest(problem, config, choice.tile_n))
     fill_strided(problem, from, params, linker);
   fill_fused(problem, config, is_transposed, from, params, linker);
   if (has_residues(config))
@@ -268,15 +268,15 @@ void add_product(const Problem& given, const Provenance& given_from, const Value
     fill_maps(problem, config, shape, context.facts.l2_bytes, from, params, linker);
 
   const std::int64_t units = work_units(tiles, choice);
-  Step step{choice.row, static_cast<int>(grid_ctas(config, units, allowed)), config.cluster.size(),
-            shape.threads, shape.smem_bytes};
+  Step step{choice.variant, static_cast<int>(grid_ctas(config, units, allowed)),
+            config.cluster.size(), shape.threads, shape.smem_bytes};
   // Clusters that had to wait for others would take longer than sums in memory.
-  if (choice.reduction == SliceSums::cluster && step.grid == units &&
-      context.resident_slice_clusters >= tiles.total()) {
-    params.sums_in_cluster = true;
+  if (choice.reduction == SplitReduction::cluster && step.grid == units &&
+      context.resident_split_clusters >= tiles.total()) {
+    params.reduces_in_cluster = true;
     step.cluster = choice.splits;
   }
-  if (choice.splits > 1 && !params.sums_in_cluster)
+  if (choice.splits > 1 && !params.reduces_in_cluster)
     link_scratch(base, context.copied_bytes, params, linker);
   step.overlap = Overlap::wherever_it_fits;  // behind copies
   part.add(step, &params, bytes);

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "core/tiling.h"
-#include "kernels/rows.h"
 #include "kernels/shape.h"
+#include "kernels/variants.h"
 #include "select/candidate.h"
 #include "select/cost.h"
 
@@ -13,21 +13,22 @@ namespace bwgemm {
 namespace {
 
 // Bits of an algo value, from the least; above them is the mark that no value of cuBLAS has.
-constexpr int tile_n_bits = 11, operands_bits = 2, splits_bits = 16, raster_bits = 2, row_bits = 11;
+constexpr int tile_n_bits = 11, operands_bits = 2, splits_bits = 16, raster_bits = 2,
+              variant_bits = 11;
 constexpr int table_bits = 20;
 constexpr int operands_at = tile_n_bits, splits_at = operands_at + operands_bits;
 constexpr int raster_at = splits_at + splits_bits;
-constexpr int row_at = raster_at + raster_bits, table_at = row_at + row_bits;
+constexpr int variant_at = raster_at + raster_bits, table_at = variant_at + variant_bits;
 constexpr int mark_at = table_at + table_bits;
 static_assert(mark_at == 62);
-static_assert(kernel_rows.size() <= std::size_t{1} << row_bits);
+static_assert(kernel_variants.size() <= std::size_t{1} << variant_bits);
 
 constexpr std::uint64_t table_mark() {
   std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a over the places of fields and all names
-  for (const int at : {operands_at, splits_at, raster_at, row_at, table_at})
+  for (const int at : {operands_at, splits_at, raster_at, variant_at, table_at})
     hash = (hash ^ static_cast<std::uint64_t>(at)) * 0x100000001b3;
-  for (const KernelConfig& row : kernel_rows) {
-    const KernelName name = kernel_name(row);
+  for (const KernelConfig& variant : kernel_variants) {
+    const KernelName name = kernel_name(variant);
     for (const char c : name.view()) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
     hash = (hash ^ '\n') * 0x100000001b3;
   }
@@ -46,10 +47,11 @@ bool has_several_orders(const Problem& seen, const KernelConfig& config, int til
   return tiles.m > 1 && tiles.n > 1;
 }
 
-// All recipes of one row that can serve.
-void add_row(const Source& source, const DeviceFacts& usable, std::span<const KernelConfig> rows,
-             int row, const SelectOptions& options, std::vector<Algo>& all) {
-  const KernelConfig& config = rows[static_cast<std::size_t>(row)];
+// All recipes of one variant that can serve.
+void add_variant(const Source& source, const DeviceFacts& usable,
+                 std::span<const KernelConfig> variants, int variant, const SelectOptions& options,
+                 std::vector<Algo>& all) {
+  const KernelConfig& config = variants[static_cast<std::size_t>(variant)];
   if (row_rejects(source, usable, config, options) != nullptr) return;
   const Problem& problem = source.seen_by(config);
   const bool adds_alike = batch_invariance_rejects(source.problem, config) == nullptr;
@@ -57,17 +59,18 @@ void add_row(const Source& source, const DeviceFacts& usable, std::span<const Ke
   for_each_tile_n(config, problem, [&](int tile_n) {
     const Splits splits = splits_to_try(problem, usable, config, source.workspace_bytes,
                                         allowed_splits(source, options), tile_n);
-    const WithoutSlices known = without_slices(problem, config, tile_n);
+    const WithoutSplits known = without_splits(problem, config, tile_n);
     for (int i = 0; i < splits.count; ++i) {
       const int number = splits.number[i];
       const double us = source.whole_us(
           with_sums(problem, usable, config, options, tile_n, number, known).predicted_us);
-      const std::int64_t sliced = sliced_tiles(problem, usable, config, tile_n, number);
-      const Choice choice{{row, tile_n, number}, sliced, 0, us, {}};
+      const std::int64_t cut = split_tiles(problem, usable, config, tile_n, number);
+      const Choice choice{{variant, tile_n, number}, cut, 0, us, {}};
       const std::size_t bytes = copied + workspace_bytes(source.problem, config, choice);
       const bool is_invariant = adds_alike && number == 1;
       const auto add = [&](Raster raster) {
-        all.push_back({{row, tile_n, number, raster, source.operands}, us, bytes, is_invariant});
+        all.push_back(
+            {{variant, tile_n, number, raster, source.operands}, us, bytes, is_invariant});
       };
       add(Raster::grouped);
       if (!has_several_orders(problem, config, tile_n)) continue;
@@ -82,7 +85,7 @@ void add_row(const Source& source, const DeviceFacts& usable, std::span<const Ke
 std::int64_t packed(const Recipe& recipe) {
   const auto shifted = [](auto value, int at) { return static_cast<std::uint64_t>(value) << at; };
   return static_cast<std::int64_t>(
-      mark | shifted(recipe.row, row_at) | shifted(recipe.raster, raster_at) |
+      mark | shifted(recipe.variant, variant_at) | shifted(recipe.raster, raster_at) |
       shifted(recipe.splits, splits_at) | shifted(recipe.operands, operands_at) |
       shifted(recipe.tile_n, 0));
 }
@@ -91,25 +94,25 @@ std::optional<Recipe> unpacked(std::int64_t algo) {
   const auto value = static_cast<std::uint64_t>(algo);
   if (value >> table_at != mark >> table_at) return std::nullopt;
   const int raster = field(value, raster_at, raster_bits);
-  const Recipe recipe{field(value, row_at, row_bits), field(value, 0, tile_n_bits),
+  const Recipe recipe{field(value, variant_at, variant_bits), field(value, 0, tile_n_bits),
                       field(value, splits_at, splits_bits), static_cast<Raster>(raster),
                       static_cast<Operands>(field(value, operands_at, operands_bits))};
-  const bool is_known = static_cast<std::size_t>(recipe.row) < kernel_rows.size() &&
+  const bool is_known = static_cast<std::size_t>(recipe.variant) < kernel_variants.size() &&
                         raster <= static_cast<int>(Raster::hilbert) && recipe.splits >= 1;
   return is_known ? std::optional(recipe) : std::nullopt;
 }
 
 std::vector<Algo> algos(const Problem& problem, const DeviceFacts& facts,
-                        std::span<const KernelConfig> rows, const SelectOptions& given) {
+                        std::span<const KernelConfig> variants, const SelectOptions& given) {
   SelectOptions options = given;
   options.pick.reset();
   options.forced = {.reduction = given.forced.reduction};
   const DeviceFacts usable = limited(facts, options);
   std::vector<Algo> all;
   const Sources sources(problem, usable, options);
-  for (std::size_t row = 0; row < rows.size(); ++row)
+  for (std::size_t variant = 0; variant < variants.size(); ++variant)
     for (const Source& source : sources)
-      add_row(source, usable, rows, static_cast<int>(row), options, all);
+      add_variant(source, usable, variants, static_cast<int>(variant), options, all);
   std::stable_sort(all.begin(), all.end(), [](const Algo& one, const Algo& other) {
     return one.predicted_us < other.predicted_us;
   });

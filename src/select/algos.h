@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Algos: everything that could compute a problem, best prediction first, and the number by which a
-// caller names one of them. The number holds row, tile, slices, order of tiles and operands, and a
-// mark of the table of kernels, so that one of another build is known as such.
+// caller names one of them. The number holds variant, tile, splits, order of tiles and operands,
+// and a mark of the table of kernels, so that one of another build is known as such.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ struct Algo {
   bool is_batch_invariant;
 };
 
-// A row is one of kernel_rows. The number is never one of the values that cuBLAS has.
+// A variant is one of kernel_variants. The number is never one of the values that cuBLAS has.
 std::int64_t packed(const Recipe& recipe);
 
 // Nothing if it is no number that packed() of this table made.
@@ -29,9 +29,9 @@ std::optional<Recipe> unpacked(std::int64_t algo);
 
 // Every recipe that can serve the problem with these options, whatever is forced in them; of splits
 // those worth predicting, of orders of tiles the different ones, but no kernels that only show a
-// technique. Equal predictions: in the order of the rows, then of operands,
+// technique. Equal predictions: in the order of the variants, then of operands,
 // then narrow tiles, then few splits.
 std::vector<Algo> algos(const Problem& problem, const DeviceFacts& facts,
-                        std::span<const KernelConfig> rows, const SelectOptions& options);
+                        std::span<const KernelConfig> variants, const SelectOptions& options);
 
 }  // namespace bwgemm

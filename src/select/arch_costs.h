@@ -40,48 +40,48 @@ struct ArchCosts {
   double line_request_us;        // of L2 for one line that all ask for
   double block_floor_us;         // handing one ring slot over and back, whatever it holds
   double epilogue_bytes_per_us;  // output (and C) of one SM through its staging buffers
-  double epilogue_slice_us;      // handing one slice of a tile over to its store
+  double epilogue_box_us;        // handing one box of a tile over to its store
   double register_bytes_per_us;  // the same from registers, in CTAs of several tiles
   double lines_per_us;           // of one warp that stores output line by line
   double crowded_lines_per_us;   // and while its consumers have nothing to do but write more
   double lines_of_columns;       // time of a line that is a column of the tile, over that of a row
   double odd_lines;              // of lines that begin inside of words, over that of others
-  double without_turns;          // of kernels in turn with 96 columns, the pace with one tile over
-                                 // that with more
-  double wide_without_turns;     // and with 192
-  double in_turn;                // of both, the least that each tile takes of products and epilogue
-  double later_turns;            // what waves behind the first take longer where memory is slow
-  double tight_fused_us;         // a fused epilogue that has few registers takes a tile longer
-  double exposed_epilogue;       // part of it that another CTA of the same SM does not hide
-  double merge_us;               // a split tile: partial sums out, arrival, the last one goes on
-  double merge_slice_us;         // each slice that the last one reads back
-  double merge_bytes_per_us;     // partial sums that the last one reads back
-  double partials_bytes_per_us;  // all partial sums, on their way through L2
-  double cluster_merge_us;       // a split tile whose slices are a cluster, its start included
-  double register_stores_us;     // what of it consumers save that store D from registers
-  double cluster_bytes_per_us;   // partial sums that its first CTA receives
-  WorkStep direct_wide;          // both operands copied 16 bytes at a time
-  WorkStep direct_pairs;         // 4 bytes at a time
-  WorkStep direct_narrow;        // and read element by element
-  double direct_tile_us;         // output of a direct CTA
-  double direct_merge_us;        // adding one slice of one tile
-  WorkStep warp_pairs;           // of a warp kernel, both operands read 4 bytes along k at a time
-  WorkStep warp_elements;        // others
-  double warp_unit_us;           // output of a warp's tile, of the SM
-  double warp_fused_us;          // a fused epilogue, or C, until its loads arrive
-  double unmapped_launch_us;     // launch and first loads of kernels without tensor maps
-  double dot_bytes_per_us;       // what dot kernels stream, whole chip
-  double dot_cta_bytes_per_us;   // weights that the loads in flight of one CTA bring
-  double dot_output_us;          // one output of each thread of a team
-  double dot_staging_us;         // activations of as many loads as are in flight
-  double dot_lines_per_us;       // of activations, that the loads of one SM touch
-  double vector_launch_us;       // launch and first loads of the kernel that multiplies vectors
-  double vector_spread_us;       // more of it where all CTAs that fit begin together
-  double vector_unit_us;         // each further unit of a CTA, until its loads arrive
-  double vector_column_us;       // each column of a unit: adding what the threads have
+  // Ping-pong kernels: time of a k block with one tile a CTA over that with more, in tiles of 96
+  // columns and of 192; the least share of products and epilogue that each tile takes.
+  double one_tile_ping_pong, wide_one_tile_ping_pong;
+  double ping_pong_overlap;
+  double later_ping_pong;          // what waves behind the first take longer where memory is slow
+  double tight_fused_us;           // a fused epilogue that has few registers takes a tile longer
+  double exposed_epilogue;         // part of it that another CTA of the same SM does not hide
+  double merge_us;                 // a split tile: partial sums out, arrival, the last one goes on
+  double merge_split_us;           // each split that the last one reads back
+  double merge_bytes_per_us;       // partial sums that the last one reads back
+  double partials_bytes_per_us;    // all partial sums, on their way through L2
+  double cluster_merge_us;         // a split tile whose splits are a cluster, its start included
+  double register_stores_us;       // what of it consumers save that store D from registers
+  double cluster_bytes_per_us;     // partial sums that its first CTA receives
+  WorkStep direct_wide;            // both operands copied 16 bytes at a time
+  WorkStep direct_pairs;           // 4 bytes at a time
+  WorkStep direct_narrow;          // and read element by element
+  double direct_tile_us;           // output of a direct CTA
+  double direct_merge_us;          // adding one split of one tile
+  WorkStep warp_pairs;             // of a warp kernel, both operands read 4 bytes along k at a time
+  WorkStep warp_elements;          // others
+  double warp_unit_us;             // output of a warp's tile, of the SM
+  double warp_fused_us;            // a fused epilogue, or C, until its loads arrive
+  double unmapped_launch_us;       // launch and first loads of kernels without tensor maps
+  double dot_bytes_per_us;         // what dot kernels stream, whole chip
+  double dot_cta_bytes_per_us;     // weights that the loads in flight of one CTA bring
+  double dot_output_us;            // one output of each thread of a team
+  double dot_staging_us;           // activations of as many loads as are in flight
+  double dot_lines_per_us;         // of activations, that the loads of one SM touch
+  double vector_launch_us;         // launch and first loads of the kernel that multiplies vectors
+  double vector_spread_us;         // more of it where all CTAs that fit begin together
+  double vector_unit_us;           // each further unit of a CTA, until its loads arrive
+  double vector_column_us;         // each column of a unit: adding what the threads have
   double vector_cta_bytes_per_us;  // vectors that the loads in flight of one CTA bring
   double loose_vectors;            // more time where they are loaded element by element
-  double vector_merge_us;          // adding the slices of a unit, but in a cluster
+  double vector_merge_us;          // adding the splits of a unit, but in a cluster
   double copying_launch_us;        // a kernel more, in front of the product
   double copied_bytes_per_us;      // of operands, read and written, whole chip
   double sm_copied_bytes_per_us;   // and one SM
@@ -89,9 +89,9 @@ struct ArchCosts {
 
 // clang-format off
 inline constexpr ArchCosts h200_costs = {
-    // Fitted 2026-11-27, with the paces of shapes (kernels/rows.h), to 6008 problems, 3216 of them timed on
-    // an H100 (bench/log/2026-11-27.md), less the dot kernels of the sample of the space; what is about kernels in
-    // turn is of 2026-11-26; to order more than to time. A line says where else a value is from.
+    // Fitted 2026-11-27, with the slowdowns of shapes (kernels/variants.h), to 6008 problems, 3216 of them timed on
+    // an H100 (bench/log/2026-11-27.md), less the dot kernels of the sample of the space; what is about ping-pong
+    // kernels is of 2026-11-26; to order more than to time. A line says where else a value is from.
     .launch_us = 2.1,
     .cluster_us = 0.238,
     .memory_bytes_per_us = 5.68e6,
@@ -115,20 +115,20 @@ inline constexpr ArchCosts h200_costs = {
     .line_request_us = 0.6e-3,     // a clock of L2
     .block_floor_us = 0.0833,
     .epilogue_bytes_per_us = 49.7e3,
-    .epilogue_slice_us = 0.0972,
+    .epilogue_box_us = 0.0972,
     .register_bytes_per_us = 23.8e3,
     .lines_per_us = 95.4,
     .crowded_lines_per_us = 48.5,
     .lines_of_columns = 0.944,
     .odd_lines = 1.14,
-    .without_turns = 1.32,
-    .wide_without_turns = 1.18,
-    .in_turn = 0.733,                // a half if nothing but the turn were waited for
-    .later_turns = 0.19,             // by hand, after the fit: 245 problems of an H100
+    .one_tile_ping_pong = 1.32,
+    .wide_one_tile_ping_pong = 1.18,
+    .ping_pong_overlap = 0.733,      // a half if the tensor cores were all that is waited for
+    .later_ping_pong = 0.19,         // by hand, after the fit: 245 problems of an H100
     .tight_fused_us = 1.36,
     .exposed_epilogue = 1.22,        // two CTAs of an SM do not hide each other's: they are in step
     .merge_us = 1.7,
-    .merge_slice_us = 0.115,
+    .merge_split_us = 0.115,
     .merge_bytes_per_us = 134e3,
     .partials_bytes_per_us = 4.32e6,
     .cluster_merge_us = 0.893,
@@ -188,20 +188,20 @@ inline constexpr ArchCosts b200_costs = {
     .line_request_us = 0,              // not used
     .block_floor_us = 0.06,
     .epilogue_bytes_per_us = 45e3,
-    .epilogue_slice_us = 0,            // not told apart
+    .epilogue_box_us = 0,            // not told apart
     .register_bytes_per_us = 1,        // not used, as the next four
     .lines_per_us = 1,
     .crowded_lines_per_us = 1,
     .lines_of_columns = 1,
     .odd_lines = 1,
-    .without_turns = 1,                // not used, as the next two
-    .wide_without_turns = 1,
-    .in_turn = 1,
-    .later_turns = 0,                // none take turns
+    .one_tile_ping_pong = 1,         // not used, as the next two
+    .wide_one_tile_ping_pong = 1,
+    .ping_pong_overlap = 1,
+    .later_ping_pong = 0,            // none are
     .tight_fused_us = 0,               // not used
     .exposed_epilogue = 0,             // not used: pairs hide theirs
     .merge_us = 1.44,
-    .merge_slice_us = 0.167,
+    .merge_split_us = 0.167,
     .merge_bytes_per_us = 196e3,
     .partials_bytes_per_us = 5.8e6,
     .cluster_merge_us = 0,             // not used, as the next
@@ -255,7 +255,7 @@ constexpr const ArchCosts& costs_of(Arch arch) {
 }
 
 // How fast the memory of a device is, beside that of the chip whose costs stand for it.
-constexpr double memory_pace(const DeviceFacts& facts) {
+constexpr double memory_speed(const DeviceFacts& facts) {
   const DeviceFacts& costed = facts.arch() == Arch::sm90 ? nominal_h200 : nominal_b200;
   if (facts.memory_bytes_per_us == 0) return 1;
   return facts.memory_bytes_per_us / costed.memory_bytes_per_us;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Candidate: one row judged against one problem. What select() compares and explain() prints.
+// Candidate: one variant judged against one problem. What select() compares and explain() prints.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ struct Candidate : Recipe {
 struct Source {
   Operands operands;
   Problem problem;
-  Problem exchanged;            // the same, transposed (swap-AB), which some rows see it as
+  Problem exchanged;            // the same, transposed (swap-AB), which some variants see it as
   std::size_t workspace_bytes;  // less what copies take
   double copying_us = 0;
   Division division = {};
@@ -69,20 +69,20 @@ Candidate judged(const Source& source, const DeviceFacts& usable, const KernelCo
 Candidate judged(const Problem& problem, const DeviceFacts& usable, const KernelConfig& config,
                  const SelectOptions& options);
 
-// options.pick, judged: its row is in `rows`.
+// options.pick, judged: its variant is in `variants`.
 Candidate picked(const Problem& problem, const DeviceFacts& usable,
-                 std::span<const KernelConfig> rows, const SelectOptions& options);
+                 std::span<const KernelConfig> variants, const SelectOptions& options);
 
-// Null, or why the row is no candidate of the call, or of one of its parts; its tiles and splits
-// are not looked at.
+// Null, or why the variant is no candidate of the call, or of one of its parts; its tiles and
+// splits are not looked at.
 const char* row_rejects(const Source& source, const DeviceFacts& usable, const KernelConfig& config,
                         const SelectOptions& options);
 
-// The number of slices judged, whose sums are added where it takes less time. The problem is as the
+// The number of splits judged, whose sums are added where it takes less time. The problem is as the
 // kernel sees it.
 Candidate with_sums(const Problem& seen, const DeviceFacts& usable, const KernelConfig& config,
                     const SelectOptions& options, int tile_n, int splits,
-                    const WithoutSlices& known);
+                    const WithoutSplits& known);
 
 // Null, or why tiles of a kernel that leaves their width to the launch cannot be so wide. The
 // problem is as the kernel sees it.
@@ -90,7 +90,7 @@ inline const char* tile_n_rejects(const KernelConfig& config, const Problem& see
   const bool has_gate = seen.epilogue.gate != Gate::none;
   if (const char* reason = sm100::invalid_because(config, tile_n, b_major(seen), has_gate))
     return reason;
-  // Nothing orders these loads before the stores of whole slices by TMA.
+  // Nothing orders these loads before the stores of whole boxes by TMA.
   const bool is_in_place = seen.reads_c() && seen.c.data == seen.d.data;
   if (is_in_place && seen.epilogue.any() && sm100::leaves_rest(config, tile_n))
     return "tile_n must be a multiple of 32 where a fused epilogue adds a C that is D: threads "
@@ -108,7 +108,7 @@ void for_each_tile_n(const KernelConfig& config, const Problem& seen, const Body
     if (tile_n_rejects(config, seen, tile_n) == nullptr) body(tile_n);
 }
 
-// The row with the forced name. Throws INVALID_VALUE if there is none.
-int forced_row(std::span<const KernelConfig> rows, std::string_view name);
+// The variant with the forced name. Throws INVALID_VALUE if there is none.
+int forced_variant(std::span<const KernelConfig> variants, std::string_view name);
 
 }  // namespace bwgemm

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "core/tiling.h"
-#include "kernels/fusing.h"
+#include "kernels/output_path.h"
 #include "select/arch_costs.h"
 
 namespace bwgemm {
@@ -109,7 +109,7 @@ double copying_us(const Copies& copies, const DeviceFacts& facts) {
   double bytes = 0;
   for (const auto* copied : {&copies.a, &copies.b})
     if (*copied) bytes += moved_bytes(**copied);
-  return costs.copying_launch_us + bytes / std::min(costs.copied_bytes_per_us * memory_pace(facts),
+  return costs.copying_launch_us + bytes / std::min(costs.copied_bytes_per_us * memory_speed(facts),
                                                     facts.sm_count * costs.sm_copied_bytes_per_us);
 }
 

@@ -46,9 +46,9 @@ struct Copies {
   std::size_t bytes() const { return (a ? a->bytes : 0) + (b ? b->bytes : 0); }
 };
 
-// Of every operand that TMA cannot load, or of one of the two. None at all if one of them cannot be
-// copied or is not worth it: arrays of pointers, lines of less than 16 bytes, more than a launch
-// can count.
+// Copies of every operand that TMA cannot load, or of one of the two. None at all if one of those
+// operands cannot be copied or is not worth a copy: arrays of pointers, lines of less than 16
+// bytes, more than a launch can count.
 Copies copies_of(const Problem& problem, Operands operands = Operands::copied);
 
 // Where selection, which knows no addresses, takes the workspace to be.

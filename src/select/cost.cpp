@@ -7,9 +7,9 @@
 #include <limits>
 
 #include "core/tiling.h"
-#include "kernels/fusing.h"
-#include "kernels/rows.h"
+#include "kernels/output_path.h"
 #include "kernels/shape.h"
+#include "kernels/variants.h"
 #include "select/arch_costs.h"
 #include "select/cost_terms.h"
 #include "select/unmapped_cost.h"
@@ -130,19 +130,19 @@ double power_us(const ArchCosts& costs, const Block& block) {
 
 // One k block of every CTA at work; CTAs that share an SM take turns.
 double block_us(const ArchCosts& costs, const KernelConfig& config, const Block& block, int tile_n,
-                double pace_of_shape, int sm_count, std::int64_t active_ctas, SliceSums sums) {
+                double slowdown, int sm_count, std::int64_t active_ctas, SplitReduction reduction) {
   const auto active = static_cast<double>(active_ctas);
   const double sharing = std::max(1.0, active / sm_count);
   const double delivery = std::max(sharing * block.sm_bytes / costs.sm_bytes_per_us,
                                    active * block.l2_bytes / costs.chip_bytes_per_us);
   const double mma = sharing * mma_us(costs, config, block, tile_n);
-  // No pace is beyond the tensor cores' own.
-  const double us =
-      std::max(mma, pace_of_shape * std::max({mma, delivery, active * power_us(costs, block),
-                                              costs.block_floor_us,
-                                              block.line_requests * costs.line_request_us}));
-  // In clusters of slices neighbours are of one tile and share no lines.
-  return sums == SliceSums::memory
+  // No slowdown below 1 makes a block faster than the tensor cores.
+  const double us = std::max(
+      mma,
+      slowdown * std::max({mma, delivery, active * power_us(costs, block), costs.block_floor_us,
+                           block.line_requests * costs.line_request_us}));
+  // In clusters of splits neighbours are of one tile and share no lines.
+  return reduction == SplitReduction::workspace
              ? us
              : std::max(us, active * block.l2_bytes / costs.unshared_bytes_per_us);
 }
@@ -155,7 +155,7 @@ double memory_us(const Problem& problem, const DeviceFacts& facts, const ArchCos
   const double b_batch = problem.b.batch_stride == 0 ? 1 : batch;
   const double bytes = (a_batch * m * k + b_batch * k * n) * size_bytes(problem.a.type) +
                        batch * m * n * output_bytes_per_element(problem);
-  return bytes / (costs.memory_bytes_per_us * memory_pace(facts));
+  return bytes / (costs.memory_bytes_per_us * memory_speed(facts));
 }
 
 // One k block of a kernel that moves the lines of operands that TMA cannot place, in us: fitted to
@@ -181,7 +181,7 @@ double moving_block_us(const Problem& problem, const KernelConfig& config) {
   if (loads_all_by_class) moves += 0.09 + 0.15 * columns;
   return std::max(products + 0.16, 0.64 + moves);
 }
-constexpr double scattered_elements_per_us = 2.8e3;  // of D, by ordinary stores; fitted likewise
+constexpr double stored_elements_per_us = 2.8e3;  // of D, by ordinary stores; fitted likewise
 
 // One k block of a kernel whose threads load what TMA cannot address, in us: predicted, as all of
 // b200_costs. Loads of 128 rows are under way while those before are shifted and stored: each takes
@@ -206,17 +206,17 @@ bool has_odd_rows(const Matrix& d) {
 // line.
 double line_bytes_per_us(const Problem& problem, const KernelConfig& config,
                          const ArchCosts& costs) {
-  const int warps = config.takes_turns ? 1 : sm90::consumer_warpgroups(config);
-  const double slowdown = (config.output == Output::columns ? costs.lines_of_columns : 1) *
+  const int warps = config.ping_pong ? 1 : sm90::consumer_warpgroups(config);
+  const double slowdown = (config.swaps_ab ? costs.lines_of_columns : 1) *
                           (has_odd_rows(problem.d) ? costs.odd_lines : 1);
   return warps * sm90::staging_line_bytes(config) * costs.lines_per_us / slowdown;
 }
 
-// Of the tile; those of slices that overlap count twice.
+// Columns of the tile that are stored; those of boxes that overlap count twice.
 int stored_columns(const Problem& problem, const KernelConfig& config, int tile_n) {
-  if (!sm90::overlaps_slices(config)) return tile_n;
-  const int slice = sm90::staging_line_bytes(config) / size_bytes(problem.d.type);
-  return static_cast<int>(ceil_div(tile_n, slice)) * slice;
+  if (!sm90::overlaps_boxes(config)) return tile_n;
+  const int box = sm90::staging_line_bytes(config) / size_bytes(problem.d.type);
+  return static_cast<int>(ceil_div(tile_n, box)) * box;
 }
 
 // Whether a fused epilogue has few registers beside the accumulators: it then waits for its vectors
@@ -225,22 +225,23 @@ bool is_tight(const KernelConfig& config) {
   return config.family == Family::cooperative && sm90::accumulators(config) > 160;
 }
 
-// Of kernels that take turns, whose one tile has none: products of narrow tiles leave longer gaps.
-double without_turns(const ArchCosts& costs, int tile_n) {
+// Slowdown of a ping-pong kernel where a CTA has one tile: nobody multiplies in the gaps that its
+// products leave, which are longer in narrow tiles.
+double one_tile_ping_pong(const ArchCosts& costs, int tile_n) {
   constexpr double narrow = 96, wide = 192;
-  return costs.without_turns +
-         (costs.wide_without_turns - costs.without_turns) * (tile_n - narrow) / (wide - narrow);
+  return costs.one_tile_ping_pong + (costs.wide_one_tile_ping_pong - costs.one_tile_ping_pong) *
+                                        (tile_n - narrow) / (wide - narrow);
 }
 
-// Of kernels that take turns, the time of a wave behind the first, beside that of the first. On an
-// H200 both take the same. Where memory is slower, later waves take longer: the narrower the tile the
-// more, and more where both operands lie along m and n.
-double later_turns(const ArchCosts& costs, const DeviceFacts& facts, const KernelConfig& config,
+// The time of a ping-pong kernel's wave behind the first, over that of the first: 1 on an H200.
+// Where memory is slower, later waves take longer: the narrower the tile the more, and twice that
+// where both operands lie along m and n.
+double later_waves(const ArchCosts& costs, const DeviceFacts& facts, const KernelConfig& config,
                    int tile_n) {
   constexpr double narrow = 128, none = 288, along_mn = 2;
   const double slowness = std::max(0.0, 1 / memory_pace(facts) - 1);
   const bool both_along_mn = config.a == Major::mn && config.b == Major::mn;
-  return 1 + slowness * costs.later_turns * (none - tile_n) / (none - narrow) *
+  return 1 + slowness * costs.later_ping_pong * (none - tile_n) / (none - narrow) *
                  (both_along_mn ? along_mn : 1);
 }
 
@@ -249,21 +250,23 @@ double staged_us(const Problem& problem, const KernelConfig& config, const ArchC
                  double output_bytes) {
   const double us = output_bytes / costs.epilogue_bytes_per_us;
   if (config.family != Family::cooperative) return us;
-  const int slices = sm90::staged_slices(config) * size_bytes(problem.d.type) / 2;
-  return us + slices * costs.epilogue_slice_us;
+  const int boxes = sm90::staged_boxes(config) * size_bytes(problem.d.type) / 2;
+  return us + boxes * costs.epilogue_box_us;
 }
 
 struct Time {
   double compute_us, merge_us;
 };
 
-double memory_merge_us(const ArchCosts& costs, double slice_bytes, int splits, double slices) {
-  return costs.merge_us + splits * (costs.merge_slice_us + slice_bytes / costs.merge_bytes_per_us) +
-         slices * slice_bytes / costs.partials_bytes_per_us;
+double workspace_merge_us(const ArchCosts& costs, double partial_bytes, int splits,
+                          double partials) {
+  return costs.merge_us +
+         splits * (costs.merge_split_us + partial_bytes / costs.merge_bytes_per_us) +
+         partials * partial_bytes / costs.partials_bytes_per_us;
 }
 
-double cluster_merge_us(const ArchCosts& costs, double slice_bytes, int splits) {
-  return costs.cluster_merge_us + (splits - 1) * slice_bytes / costs.cluster_bytes_per_us;
+double cluster_merge_us(const ArchCosts& costs, double partial_bytes, int splits) {
+  return costs.cluster_merge_us + (splits - 1) * partial_bytes / costs.cluster_bytes_per_us;
 }
 
 // CTAs that share rows or columns begin together and drift apart as they go. What one asks for long
@@ -277,12 +280,12 @@ double drifted_us(const Problem& problem, const DeviceFacts& facts, const ArchCo
   if (fit_l2 || costs.drift_us == 0) return compute_us;
   const double share = std::min(1.0, compute_us / costs.drift_us);
   return std::max(compute_us,
-                  share * delivered_bytes / (costs.memory_bytes_per_us * memory_pace(facts)));
+                  share * delivered_bytes / (costs.memory_bytes_per_us * memory_speed(facts)));
 }
 
 Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
-              int given_tile_n, int splits, SliceSums sums, const ArchCosts& costs,
-              const WithoutSlices& known) {
+              int given_tile_n, int splits, SplitReduction reduction, const ArchCosts& costs,
+              const WithoutSplits& known) {
   const ClusterTile tile = cluster_tile(config, given_tile_n);
   const int tile_n = tile.n / config.cluster.n;
   const double cta_outputs = static_cast<double>(config.tile.m) *
@@ -292,18 +295,18 @@ Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConf
   const Stores stores = stores_of(problem, config);
   const bool is_by_lines = stores == Stores::by_lines;
   const TileCounts tiles = tile_counts(problem, tile.m, tile.n);
-  const std::int64_t sliced = sliced_tiles(problem, facts, config, tile_n, splits);
-  const std::int64_t whole = tiles.total() - sliced, slices = sliced * splits;
+  const std::int64_t cut = split_tiles(problem, facts, config, tile_n, splits);
+  const std::int64_t whole = tiles.total() - cut, partials = cut * splits;
   const std::int64_t resident = resident_clusters(facts, config);
   // What a CTA's only tile stores from registers costs no more than the way through buffers.
   const bool stores_in_turn = stores == Stores::from_registers && whole > resident;
-  const double epilogue = has_residues(config) ? cta_outputs / scattered_elements_per_us
+  const double epilogue = has_residues(config) ? cta_outputs / stored_elements_per_us
                           : is_by_lines ? output_bytes / line_bytes_per_us(problem, config, costs)
                           : stores_in_turn ? output_bytes / costs.register_bytes_per_us
                                            : staged_us(problem, config, costs, output_bytes);
-  // With two accumulators, or two tiles in turn, the next tile is computed during an epilogue.
+  // With two accumulators, or in ping-pong kernels, the next tile is computed during an epilogue.
   const bool hides_epilogue =
-      config.takes_turns || (uses_tensor_memory(config) && config.choices.accumulators == 2);
+      config.ping_pong || (uses_tensor_memory(config) && config.choices.accumulators == 2);
   const double exposed = hides_epilogue           ? 0
                          : config.ctas_per_sm > 1 ? costs.exposed_epilogue * epilogue
                                                   : epilogue;
@@ -312,10 +315,10 @@ Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConf
   // Neighbours share less of lines that rows straddle: lone CTAs then gain nothing by their shape.
   const bool straddles_alone =
       config.cluster.size() == 1 && (straddles(problem.a) || straddles(problem.b));
-  const double pace_of_shape = config.takes_turns && whole <= resident
-                                   ? without_turns(costs, tile_n) * known.pace
-                               : straddles_alone ? std::max(known.pace, 1.0)
-                                                 : known.pace;
+  const double slowdown = config.ping_pong && whole <= resident
+                              ? one_tile_ping_pong(costs, tile_n) * known.slowdown
+                          : straddles_alone ? std::max(known.slowdown, 1.0)
+                                            : known.slowdown;
   const double loading = loading_block_us(problem, config, tile_n);
   const bool ends_inside = problem.k % config.tile.k != 0 && !has_residues(config);
   const double partial_block = ends_inside ? costs.partial_block : 0;
@@ -323,36 +326,36 @@ Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConf
   const auto wave_us = [&](std::int64_t clusters, std::int64_t blocks) {
     if (clusters == 0) return 0.0;
     const double moving = has_residues(config) ? moving_block_us(problem, config) : 0;
-    const double each =
-        std::max({loading, moving,
-                  block_us(costs, config, block, tile_n, pace_of_shape, facts.sm_count,
-                           clusters * config.cluster.size(), sums)});
+    const double each = std::max({loading, moving,
+                                  block_us(costs, config, block, tile_n, slowdown, facts.sm_count,
+                                           clusters * config.cluster.size(), reduction)});
     const double products =
         (static_cast<double>(blocks) + partial_block) * each + costs.fill_us + fused;
-    if (is_by_lines && whole > resident && !config.takes_turns)
+    if (is_by_lines && whole > resident && !config.ping_pong)
       return std::max(products + exposed,
                       epilogue * costs.lines_per_us / costs.crowded_lines_per_us);
-    // Of two tiles in turn each waits for the other's turn, however thin k is.
-    return config.takes_turns && whole > resident
-               ? std::max(products, costs.in_turn * (products + epilogue))
+    // A ping-pong warpgroup waits until the other has multiplied, however thin k is.
+    return config.ping_pong && whole > resident
+               ? std::max(products, costs.ping_pong_overlap * (products + epilogue))
                : products + exposed;
   };
-  const double slice_bytes = cta_outputs * sizeof(float);
+  const double partial_bytes = cta_outputs * sizeof(float);
   const double saved = stores == Stores::from_registers ? costs.register_stores_us : 0;
-  const double merge = splits == 1 ? 0
-                       : sums == SliceSums::cluster
-                           ? cluster_merge_us(costs, slice_bytes, splits) - saved
-                           : memory_merge_us(costs, slice_bytes, splits,
-                                             static_cast<double>(slices * config.cluster.size()));
+  const double merge =
+      splits == 1 ? 0
+      : reduction == SplitReduction::cluster
+          ? cluster_merge_us(costs, partial_bytes, splits) - saved
+          : workspace_merge_us(costs, partial_bytes, splits,
+                               static_cast<double>(partials * config.cluster.size()));
   const std::int64_t full_waves = whole / resident, left = whole % resident;
-  const std::int64_t slice_steps = ceil_div(steps, splits);
-  const double delivered_bytes = static_cast<double>(whole * steps + slices * slice_steps) *
+  const std::int64_t split_steps = ceil_div(steps, splits);
+  const double delivered_bytes = static_cast<double>(whole * steps + partials * split_steps) *
                                  config.cluster.size() * block.l2_delivers;
   const double later =
-      config.takes_turns && full_waves > 0 ? later_turns(costs, facts, config, tile_n) : 1;
+      config.ping_pong && full_waves > 0 ? later_waves(costs, facts, config, tile_n) : 1;
   const double whole_waves = full_waves == 0 ? 0 : 1 + static_cast<double>(full_waves - 1) * later;
   const double compute_us = whole_waves * wave_us(resident, steps) +
-                            later * wave_us(left, steps) + wave_us(slices, slice_steps) +
+                            later * wave_us(left, steps) + wave_us(partials, split_steps) +
                             (hides_epilogue ? epilogue : 0);
   return {drifted_us(problem, facts, costs, compute_us, delivered_bytes), merge};
 }
@@ -379,30 +382,30 @@ int raster_group(const Problem& problem, const DeviceFacts& facts, const KernelC
   return static_cast<int>(ceil_div(tiles.m, bands));
 }
 
-WithoutSlices without_slices(const Problem& problem, const KernelConfig& config, int tile_n) {
+WithoutSplits without_splits(const Problem& problem, const KernelConfig& config, int tile_n) {
   if (is_unmapped(config)) return {};
   const ClusterTile tile = cluster_tile(config, tile_n);
-  const bool has_pace = config.family == Family::cooperative;  // of the others all are 1
-  return {has_pace ? pace(config) : 1,
+  const bool has_slowdown = config.family == Family::cooperative;  // of the others all are 1
+  return {has_slowdown ? slowdown_of(config) : 1,
           block_of(problem, costs_of(config.arch), config, tile.n / config.cluster.n,
                    tile_counts(problem, tile.m, tile.n))};
 }
 
 double predicted_us(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
-                    int tile_n, int splits, SliceSums sums) {
-  return predicted_us(problem, facts, config, tile_n, splits, sums,
-                      without_slices(problem, config, tile_n));
+                    int tile_n, int splits, SplitReduction reduction) {
+  return predicted_us(problem, facts, config, tile_n, splits, reduction,
+                      without_splits(problem, config, tile_n));
 }
 
 double predicted_us(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
-                    int tile_n, int splits, SliceSums sums, const WithoutSlices& known) {
+                    int tile_n, int splits, SplitReduction reduction, const WithoutSplits& known) {
   const ArchCosts& costs = costs_of(config.arch);
-  if (config.family == Family::dot) return dot_us(problem, facts, config, splits, sums, costs);
+  if (config.family == Family::dot) return dot_us(problem, facts, config, splits, reduction, costs);
   const Time time = config.family == Family::direct
                         ? Time{direct_compute_us(problem, facts, config, splits, costs), 0}
                     : config.family == Family::warp
                         ? Time{warp_compute_us(problem, facts, config, costs), 0}
-                        : tma_time(problem, facts, config, tile_n, splits, sums, costs, known);
+                        : tma_time(problem, facts, config, tile_n, splits, reduction, costs, known);
   const double launch = is_unmapped(config) ? costs.unmapped_launch_us : costs.launch_us;
   return launch + (config.cluster.size() > 1 ? costs.cluster_us : 0) +
          together_us(costs, time.compute_us, memory_us(problem, facts, costs)) + time.merge_us;

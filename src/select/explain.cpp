@@ -92,14 +92,14 @@ void add_choice(Report& report, const Problem& problem, const DeviceFacts& usabl
   report.add("kernel     ").add(kernel_name(config).view()).end();
   report.add("launch     grid ")
       .add(grid_ctas(config, work_units(tiles, choice), resident_clusters(usable, config)));
-  const bool is_cluster_of_slices = choice.reduction == SliceSums::cluster;
-  report.add(", cluster ").add(is_cluster_of_slices ? choice.splits : config.cluster.size());
+  const bool is_cluster_of_splits = choice.reduction == SplitReduction::cluster;
+  report.add(", cluster ").add(is_cluster_of_splits ? choice.splits : config.cluster.size());
   report.add(", threads ").add(shape.threads);
   report.add(", shared memory ").add(shape.smem_bytes).add(", tile_n ").add(shape.tile_n);
   report.add(", stages ").add(shape.stages).add(", splits ").add(choice.splits);
-  if (choice.sliced_tiles > 0 && choice.sliced_tiles < tiles.total())
+  if (choice.split_tiles > 0 && choice.split_tiles < tiles.total())
     report.add(" of the last ")
-        .add(choice.sliced_tiles)
+        .add(choice.split_tiles)
         .add(" of ")
         .add(tiles.total())
         .add(" tiles");
@@ -123,7 +123,7 @@ void add_candidate(Report& report, const KernelConfig& config, const Candidate& 
   report.add_us(candidate.predicted_us);
   if (config.tile.n == 0) report.add(" with tile_n ").add(candidate.tile_n);
   if (candidate.splits > 1) report.add(" with splits ").add(candidate.splits);
-  if (candidate.reduction == SliceSums::cluster) report.add(" in clusters");
+  if (candidate.reduction == SplitReduction::cluster) report.add(" in clusters");
   if (candidate.operands != Operands::in_place)
     report.add(" with operands ").add(name(candidate.operands));
   if (candidate.division.parts > 1) report.add(" in ").add(candidate.division.parts).add(" parts");
@@ -134,30 +134,31 @@ void add_candidate(Report& report, const KernelConfig& config, const Candidate& 
 }  // namespace
 
 std::string explain(const Problem& problem, const DeviceFacts& facts,
-                    std::span<const KernelConfig> rows, const SelectOptions& options) {
+                    std::span<const KernelConfig> variants, const SelectOptions& options) {
   Report report;
   add_problem(report, problem);
   if (problem.empty()) return report.add("kernel     none: D has no element").end().take();
   const DeviceFacts usable = limited(facts, options);
   std::optional<Choice> choice;
-  if (can_serve(problem, facts, rows, options)) choice = select(problem, facts, rows, options);
+  if (can_serve(problem, facts, variants, options))
+    choice = select(problem, facts, variants, options);
   add_device(report, facts, usable);
   if (choice.has_value())
-    add_choice(report, problem, usable, rows[static_cast<std::size_t>(choice->row)], *choice,
-               options.is_pick_measured);
+    add_choice(report, problem, usable, variants[static_cast<std::size_t>(choice->variant)],
+               *choice, options.is_pick_measured);
   else if (options.has_pick_for(problem))
     report.add("kernel     ")
-        .add(kernel_name(rows[static_cast<std::size_t>(options.pick->row)]).view())
+        .add(kernel_name(variants[static_cast<std::size_t>(options.pick->variant)]).view())
         .add(" is picked and cannot serve: ")
-        .add(picked(problem, usable, rows, options).rejected)
+        .add(picked(problem, usable, variants, options).rejected)
         .end();
   else if (!options.forced.has_kernel())
     report.add("kernel     none can serve").end();
   else
     report.add("kernel     ").add(options.forced.kernel).add(" is forced and cannot serve").end();
-  for (std::size_t row = 0; row < rows.size(); ++row)
-    if (!choice.has_value() || static_cast<int>(row) != choice->row)
-      add_candidate(report, rows[row], judged(problem, usable, rows[row], options),
+  for (std::size_t variant = 0; variant < variants.size(); ++variant)
+    if (!choice.has_value() || static_cast<int>(variant) != choice->variant)
+      add_candidate(report, variants[variant], judged(problem, usable, variants[variant], options),
                     choice && !options.pick ? choice->predicted_us : 0);
   return report.take();
 }

@@ -13,7 +13,7 @@ constexpr std::int64_t granule = 256;
 
 bool can_be_divided(const Problem& problem, const Copies& copies) {
   return copies.a.has_value() != copies.b.has_value() && problem.batch == 1 &&
-         problem.epilogue.gate == Gate::none && !problem.sums.any();
+         problem.epilogue.gate == Gate::none && !problem.bias_gradient.any();
 }
 
 void advance(const void*& data, Dtype type, std::int64_t elements) {
@@ -53,7 +53,7 @@ std::optional<Division> division_of(const Problem& problem, Operands operands,
     if (division.parts == 1 || lines == before) continue;
     before = lines;
     const Copies first = copies_of(part_of(problem, division, 0), operands);
-    // Of lines along it the last may have too little to be copied.
+    // Lines along the divided dimension may be too short in the last part to be copied.
     const Copies last = copies_of(part_of(problem, division, division.parts - 1), operands);
     if (first.bytes() <= workspace_bytes && last.any()) return division;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "select/pre_filter.h"
 
-#include "kernels/fusing.h"
+#include "kernels/output_path.h"
 
 namespace bwgemm {
 

@@ -34,9 +34,7 @@ class PreFilter {
 
   static bool fits(Major taken, Major major) { return taken == Major::any || taken == major; }
   // Every operand, whatever it is.
-  static bool loads_by_maps(const KernelConfig& config) {
-    return !is_unmapped(config) && config.output != Output::scattered;
-  }
+  static bool loads_by_maps(const KernelConfig& config) { return config.load == Load::tma; }
 
   const Problem& given_;
   Arch arch_;

@@ -13,13 +13,13 @@
 namespace bwgemm {
 
 struct Recipe {
-  int row = 0;     // index into the rows
-  int tile_n = 0;  // the config's, or the run-time value
-  int splits = 1;  // split-K: slices of k; 1: none
+  int variant = 0;  // index into the variants
+  int tile_n = 0;   // the config's, or the run-time value
+  int splits = 1;   // split-K: splits of k; 1: none
   Raster raster = Raster::grouped;
   Operands operands = Operands::in_place;
-  // Where the sums of slices are added. Open in what is picked or kept: the rest decides.
-  std::optional<SliceSums> reduction = std::nullopt;
+  // Where the sums of splits are added. Open in what is picked or kept: the rest decides.
+  std::optional<SplitReduction> reduction = std::nullopt;
 
   bool operator==(const Recipe&) const = default;
 };
@@ -30,13 +30,13 @@ struct ForcedRecipe {
   int splits = 0;
   int tile_n = 0;  // where the config leaves it to the launch
   std::optional<Raster> raster = std::nullopt;
-  std::optional<SliceSums> reduction = std::nullopt;
+  std::optional<SplitReduction> reduction = std::nullopt;
   std::optional<Operands> operands = std::nullopt;  // of a forced kernel else in place
 
   bool operator==(const ForcedRecipe&) const = default;
   bool any() const { return *this != ForcedRecipe{}; }
   bool has_kernel() const { return !kernel.empty(); }
-  bool allows(SliceSums one) const { return reduction.value_or(one) == one; }
+  bool allows(SplitReduction one) const { return reduction.value_or(one) == one; }
   bool allows(Operands one) const { return operands.value_or(one) == one; }
 };
 

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "core/tiling.h"
-#include "kernels/fusing.h"
+#include "kernels/output_path.h"
 #include "kernels/residues.h"
 #include "kernels/shape.h"
 
@@ -119,7 +119,7 @@ const char* type_rejects(const Problem& problem, const KernelConfig& config) {
   return nullptr;
 }
 
-// Of the problem as it is given: most rows go here.
+// Judges the problem as it is given: most variants go here.
 const char* major_rejects(const Problem& given, const KernelConfig& config, const Texts& texts) {
   const bool is_transposed = sees_transposed(config, given);
   const Major a = is_transposed ? b_major(given) : a_major(given);
@@ -156,7 +156,7 @@ struct OutputExtent {
 };
 
 OutputExtent output_extent(const Problem& problem, const KernelConfig& config) {
-  if (config.output == Output::columns) return {Order::column, d_rows(problem), problem.n};
+  if (config.swaps_ab) return {Order::column, d_rows(problem), problem.n};
   return {Order::row, d_columns(problem), problem.m};
 }
 
@@ -186,7 +186,7 @@ const char* matrix_rejects(const Problem& problem, const KernelConfig& config,
   return nullptr;
 }
 
-// The epilogue of Output::rows moves two neighbours at once.
+// An epilogue that stores rows by TMA moves two neighbours at once.
 bool has_pairs(const Matrix& matrix, std::int64_t batch) {
   const std::uintptr_t pair_bytes = 2 * static_cast<std::uintptr_t>(size_bytes(matrix.type));
   return matrix.order == Order::row &&
@@ -209,14 +209,14 @@ const char* gate_rejects(const Problem& problem, const KernelConfig& config) {
   if (problem.epilogue.gate == Gate::none) return nullptr;
   if (uses_tensor_memory(config)) return tensor_memory_gate_rejects(problem, config);
   // Texts name operands and columns as the problem is given: D in rows.
-  const bool in_columns = config.output == Output::columns;
+  const bool in_columns = config.swaps_ab;
   const Matrix& operand = in_columns ? problem.a : problem.b;
-  if (config.output == Output::scattered || (in_columns ? config.a : config.b) != Major::k)
+  if (config.store == Store::elements || (in_columns ? config.a : config.b) != Major::k)
     return "a gate needs columns of B contiguous along k, and D stored by TMA";
   if (contiguous_extent(problem) % group != 0)
     return "with a gate the product must have whole groups of 16 columns";
   if (problem.epilogue.aux.data != nullptr) return "stores no aux of a gate";
-  if (!sm90::can_gate(config)) return "half of its tile is not made of whole slices";
+  if (!sm90::can_gate(config)) return "half of its tile is not made of whole boxes";
   const std::int64_t limit = tma_stride_limit_bytes / size_bytes(operand.type);
   return operand.ld > limit / contiguous_extent(problem) ? "B is too large for the map of a gate"
                                                          : nullptr;
@@ -227,7 +227,7 @@ const char* fused_rejects(const Problem& problem, const KernelConfig& config) {
   if (problem.is_pointer_array) return "takes no arrays of pointers";
   if (!is_fused(problem, config)) return nullptr;
   if (const char* reason = gate_rejects(problem, config)) return reason;
-  if (config.output != Output::rows) return nullptr;
+  if (!stores_rows_by_tma(config)) return nullptr;
   if (problem.reads_c() && !stages_c(problem, config) && !has_pairs(problem.c, problem.batch))
     return "C is neither laid out as D nor in aligned pairs of columns";
   const Matrix& aux = problem.epilogue.aux;
@@ -264,7 +264,7 @@ const char* tma_kernel_rejects(const Problem& problem, const KernelConfig& confi
   if (const char* reason = fused_rejects(problem, config)) return reason;
   if (config.choices.map_rank == 2 && problem.batch > 1)
     return "its tensor maps have two dimensions: no batches";
-  // Of run-time tiles the narrowest makes the most tiles.
+  // The narrowest run-time tile makes the most tiles.
   const bool is_fixed = config.tile.n != 0;
   const int widest = (is_fixed ? config.tile.n : sm100::max_tile_n(config)) * config.cluster.n;
   const int narrowest =
@@ -275,9 +275,9 @@ const char* tma_kernel_rejects(const Problem& problem, const KernelConfig& confi
   if (config.choices.schedule != Schedule::persistent &&
       tile_counts(problem, tile_m, narrowest).total() > index_limit / config.cluster.size())
     return "more CTAs than a grid has";
-  if (config.output != Output::scattered) return matrix_rejects(problem, config, output, texts);
-  return uses_tensor_memory(config) ? operands_reject(problem, config, texts)
-                                    : residues_reject(problem, texts);
+  if (config.store == Store::tma) return matrix_rejects(problem, config, output, texts);
+  return has_residues(config) ? residues_reject(problem, texts)
+                              : operands_reject(problem, config, texts);
 }
 
 const char* direct_rejects(const Problem& problem, const KernelConfig& config) {

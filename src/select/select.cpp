@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judging every row and taking the best.
+// Judging every variant and taking the best.
 #include "select/select.h"
 
 #include <algorithm>
@@ -51,18 +51,18 @@ std::optional<Source> source_of(const Problem& problem, Operands operands,
 }
 
 Choice choice_of(const Problem& given, const DeviceFacts& usable,
-                 std::span<const KernelConfig> rows, const SelectOptions& options, int row,
+                 std::span<const KernelConfig> variants, const SelectOptions& options, int variant,
                  const Candidate& candidate) {
-  const KernelConfig& config = rows[static_cast<std::size_t>(row)];
+  const KernelConfig& config = variants[static_cast<std::size_t>(variant)];
   const Problem part = part_of(given, candidate.division, 0);
   const Problem problem = seen_by(config, with_copies(part, copies_of(part, candidate.operands)));
   Choice choice{candidate};
-  choice.row = row;
+  choice.variant = variant;
   if (options.has_pick_for(given))
     choice.raster = options.pick->raster;
   else if (uses_tensor_memory(config))
     choice.raster = options.forced.raster.value_or(Raster::grouped);
-  choice.sliced_tiles = sliced_tiles(problem, usable, config, candidate.tile_n, candidate.splits);
+  choice.split_tiles = split_tiles(problem, usable, config, candidate.tile_n, candidate.splits);
   choice.raster_group = raster_group(problem, usable, config, candidate.tile_n);
   choice.predicted_us = candidate.predicted_us;
   choice.division = candidate.division;
@@ -74,33 +74,34 @@ constexpr std::string_view row_order_letters =
     " (C is taken in row order: A and B, m and n are those of the call exchanged)";
 
 Choice forced_choice(const Problem& problem, const DeviceFacts& usable,
-                     std::span<const KernelConfig> rows, const SelectOptions& options) {
+                     std::span<const KernelConfig> variants, const SelectOptions& options) {
   const std::string_view name = options.forced.kernel;
-  const int row = forced_row(rows, name);
-  const Candidate candidate = judged(problem, usable, rows[static_cast<std::size_t>(row)], options);
+  const int variant = forced_variant(variants, name);
+  const Candidate candidate =
+      judged(problem, usable, variants[static_cast<std::size_t>(variant)], options);
   if (candidate.rejected != nullptr)
     throw Error(
         BWGEMM_STATUS_NOT_SUPPORTED,
         text("the forced kernel ", name, " cannot serve: ", candidate.rejected, row_order_letters));
-  return choice_of(problem, usable, rows, options, row, candidate);
+  return choice_of(problem, usable, variants, options, variant, candidate);
 }
 
 Choice picked_choice(const Problem& problem, const DeviceFacts& usable,
-                     std::span<const KernelConfig> rows, const SelectOptions& options) {
-  const Candidate candidate = picked(problem, usable, rows, options);
-  const int row = options.pick->row;
+                     std::span<const KernelConfig> variants, const SelectOptions& options) {
+  const Candidate candidate = picked(problem, usable, variants, options);
+  const int variant = options.pick->variant;
   if (candidate.rejected != nullptr)
     throw Error(BWGEMM_STATUS_NOT_SUPPORTED,
-                text("the algo, ", kernel_name(rows[static_cast<std::size_t>(row)]).view(),
+                text("the algo, ", kernel_name(variants[static_cast<std::size_t>(variant)]).view(),
                      ", cannot serve: ", candidate.rejected, row_order_letters));
-  return choice_of(problem, usable, rows, options, row, candidate);
+  return choice_of(problem, usable, variants, options, variant, candidate);
 }
 
 [[noreturn]] void throw_nothing_serves(const Problem& problem, const DeviceFacts& usable,
-                                       std::span<const KernelConfig> rows,
+                                       std::span<const KernelConfig> variants,
                                        const SelectOptions& options) {
   std::string message = text("no kernel can serve the call", row_order_letters);
-  for (const KernelConfig& config : rows)
+  for (const KernelConfig& config : variants)
     if (const char* reason = judged(problem, usable, config, options).rejected; reason != nullptr)
       message += text("; ", kernel_name(config).view(), ": ", reason);
   throw Error(BWGEMM_STATUS_NOT_SUPPORTED, std::move(message));
@@ -121,8 +122,8 @@ const char* target_rejects(const KernelConfig& config, const DeviceFacts& usable
   return "its clusters spread over all multiprocessors, but the call may not";
 }
 
-// Of an earlier row's time that a row of the table may need at most to be chosen instead. Nothing
-// about sm100 was measured: smaller differences say nothing there.
+// The share of an earlier variant's time that a later variant may need at most to be chosen
+// instead. Nothing about sm100 was measured: smaller differences say nothing there.
 double needed_part(Arch arch) {
   return arch == Arch::sm100 ? 0.97 : 1;
 }
@@ -136,7 +137,7 @@ const char* row_rejects(const Problem& given, const Problem& seen, const DeviceF
   return only_when_forced(config, options);
 }
 
-// Whether a tile of no whole slices makes one or two waves, and the next narrower tile one more.
+// Whether a tile of no whole boxes makes one or two waves, and the next narrower tile one more.
 // Else that one is predicted to take less time; of more waves the last, which is not full, takes
 // less than the others, so that one wave less gains nothing (bench/log/2026-11-26.md).
 bool may_be_best(const Problem& problem, const KernelConfig& config, std::int64_t resident,
@@ -150,24 +151,25 @@ bool may_be_best(const Problem& problem, const KernelConfig& config, std::int64_
   return waves(tile_n) <= most_waves && waves(tile_n - sm100::tile_n_step) > waves(tile_n);
 }
 
-struct BestRow {
-  int row;
+struct BestVariant {
+  int variant;
   Candidate candidate;
 };
 
-// The best row for one source.
-std::optional<BestRow> best_row(const Source& source, const DeviceFacts& usable,
-                                std::span<const KernelConfig> rows, const SelectOptions& options) {
+// The best variant for one source.
+std::optional<BestVariant> best_variant(const Source& source, const DeviceFacts& usable,
+                                        std::span<const KernelConfig> variants,
+                                        const SelectOptions& options) {
   const PreFilter filter(source.problem, usable);
-  std::optional<BestRow> best;
-  for (std::size_t row = 0; row < rows.size(); ++row) {
-    if (!filter.may_serve(rows[row])) continue;
-    const Candidate candidate = judged(source, usable, rows[row], options);
+  std::optional<BestVariant> best;
+  for (std::size_t variant = 0; variant < variants.size(); ++variant) {
+    if (!filter.may_serve(variants[variant])) continue;
+    const Candidate candidate = judged(source, usable, variants[variant], options);
     if (candidate.rejected != nullptr) continue;
-    if (best &&
-        candidate.predicted_us >= needed_part(rows[row].arch) * best->candidate.predicted_us)
+    if (best && candidate.predicted_us >=
+                    needed_part(variants[variant].arch) * best->candidate.predicted_us)
       continue;
-    best = {static_cast<int>(row), candidate};
+    best = {static_cast<int>(variant), candidate};
   }
   return best;
 }
@@ -198,20 +200,20 @@ const char* row_rejects(const Source& source, const DeviceFacts& usable, const K
 
 Candidate with_sums(const Problem& seen, const DeviceFacts& usable, const KernelConfig& config,
                     const SelectOptions& options, int tile_n, int splits,
-                    const WithoutSlices& known) {
-  const auto candidate = [&](SliceSums reduction) {
+                    const WithoutSplits& known) {
+  const auto candidate = [&](SplitReduction reduction) {
     Candidate made;
     made.tile_n = tile_n, made.splits = splits, made.reduction = reduction;
     made.predicted_us = predicted_us(seen, usable, config, tile_n, splits, reduction, known);
     return made;
   };
-  const Candidate in_memory = candidate(SliceSums::memory);
-  if (!options.forced.allows(SliceSums::cluster) ||
-      !can_sum_in_cluster(seen, usable, config, tile_n, splits))
+  const Candidate in_memory = candidate(SplitReduction::workspace);
+  if (!options.forced.allows(SplitReduction::cluster) ||
+      !can_reduce_in_cluster(seen, usable, config, tile_n, splits))
     return in_memory;
-  const Candidate in_cluster = candidate(SliceSums::cluster);
+  const Candidate in_cluster = candidate(SplitReduction::cluster);
   const bool is_slower = in_cluster.predicted_us >= in_memory.predicted_us;
-  return is_slower && options.forced.allows(SliceSums::memory) ? in_memory : in_cluster;
+  return is_slower && options.forced.allows(SplitReduction::workspace) ? in_memory : in_cluster;
 }
 
 Sources::Sources(const Problem& problem, const DeviceFacts& usable, const SelectOptions& options) {
@@ -232,16 +234,16 @@ Candidate judged(const Source& source, const DeviceFacts& usable, const KernelCo
   if (best.rejected != nullptr) return best;
   const Problem& problem = source.seen_by(config);
   best.predicted_us = std::numeric_limits<double>::infinity();
-  // Forced slices go before what has none, where a width of tile can have them.
+  // Forced splits go before what has none, where a width of tile can have them.
   const auto is_better = [&](const Candidate& candidate) {
-    const bool is_sliced = candidate.splits > 1;
-    if (options.forced.splits > 1 && is_sliced != (best.splits > 1)) return is_sliced;
+    const bool is_split = candidate.splits > 1;
+    if (options.forced.splits > 1 && is_split != (best.splits > 1)) return is_split;
     return candidate.predicted_us < best.predicted_us;
   };
   const auto consider = [&](int tile_n) {
     const Splits splits = splits_to_try(problem, usable, config, source.workspace_bytes,
                                         allowed_splits(source, options), tile_n);
-    const WithoutSlices known = without_slices(problem, config, tile_n);
+    const WithoutSplits known = without_splits(problem, config, tile_n);
     for (int i = 0; i < splits.count; ++i) {
       const Candidate candidate =
           with_sums(problem, usable, config, options, tile_n, splits.number[i], known);
@@ -281,9 +283,9 @@ Candidate judged(const Problem& problem, const DeviceFacts& usable, const Kernel
 }
 
 Candidate picked(const Problem& given, const DeviceFacts& usable,
-                 std::span<const KernelConfig> rows, const SelectOptions& options) {
+                 std::span<const KernelConfig> variants, const SelectOptions& options) {
   const Recipe& pick = *options.pick;
-  const KernelConfig& config = rows[static_cast<std::size_t>(pick.row)];
+  const KernelConfig& config = variants[static_cast<std::size_t>(pick.variant)];
   Candidate candidate;
   candidate.tile_n = pick.tile_n, candidate.splits = pick.splits;
   const auto source = source_of(given, pick.operands, usable, options);
@@ -312,53 +314,54 @@ Candidate picked(const Problem& given, const DeviceFacts& usable,
   else if (pick.splits != 1 && source->division.parts > 1)
     candidate.rejected = "k is split, and the product is divided";
   else if (!can_split(SIZE_MAX))
-    candidate.rejected = "k cannot be split so: slices would be short, or too many for the device";
+    candidate.rejected = "k cannot be split so: splits would be short, or too many for the device";
   else if (!can_split(source->workspace_bytes))
-    candidate.rejected = "its slices of k need more workspace than the call may use";
+    candidate.rejected = "its splits of k need more workspace than the call may use";
   else
     candidate = with_sums(problem, usable, config, options, pick.tile_n, pick.splits,
-                          without_slices(problem, config, pick.tile_n));
+                          without_splits(problem, config, pick.tile_n));
   candidate.operands = source->operands;
   candidate.division = source->division;
   candidate.predicted_us = source->whole_us(candidate.predicted_us);
   return candidate;
 }
 
-int forced_row(std::span<const KernelConfig> rows, std::string_view name) {
-  for (std::size_t row = 0; row < rows.size(); ++row)
-    if (kernel_name(rows[row]).view() == name) return static_cast<int>(row);
+int forced_variant(std::span<const KernelConfig> variants, std::string_view name) {
+  for (std::size_t variant = 0; variant < variants.size(); ++variant)
+    if (kernel_name(variants[variant]).view() == name) return static_cast<int>(variant);
   throw Error(BWGEMM_STATUS_INVALID_VALUE, text("no kernel has the forced name \"", name, "\""));
 }
 
-Choice select(const Problem& problem, const DeviceFacts& facts, std::span<const KernelConfig> rows,
-              const SelectOptions& options) {
+Choice select(const Problem& problem, const DeviceFacts& facts,
+              std::span<const KernelConfig> variants, const SelectOptions& options) {
   const DeviceFacts usable = limited(facts, options);
-  if (options.has_pick_for(problem)) return picked_choice(problem, usable, rows, options);
-  if (options.forced.has_kernel()) return forced_choice(problem, usable, rows, options);
-  std::optional<BestRow> best;
+  if (options.has_pick_for(problem)) return picked_choice(problem, usable, variants, options);
+  if (options.forced.has_kernel()) return forced_choice(problem, usable, variants, options);
+  std::optional<BestVariant> best;
   for (const Source& source : Sources(problem, usable, options)) {
-    const std::optional<BestRow> of_source = best_row(source, usable, rows, options);
+    const std::optional<BestVariant> of_source = best_variant(source, usable, variants, options);
     if (of_source && (!best || weighed_us(of_source->candidate) < weighed_us(best->candidate)))
       best = of_source;
   }
-  if (!best) throw_nothing_serves(problem, usable, rows, options);
-  return choice_of(problem, usable, rows, options, best->row, best->candidate);
+  if (!best) throw_nothing_serves(problem, usable, variants, options);
+  return choice_of(problem, usable, variants, options, best->variant, best->candidate);
 }
 
-bool can_serve(const Problem& problem, const DeviceFacts& facts, std::span<const KernelConfig> rows,
-               const SelectOptions& options) {
+bool can_serve(const Problem& problem, const DeviceFacts& facts,
+               std::span<const KernelConfig> variants, const SelectOptions& options) {
   const DeviceFacts usable = limited(facts, options);
   const auto serves = [&](const KernelConfig& config) {
     return judged(problem, usable, config, options).rejected == nullptr;
   };
   if (options.has_pick_for(problem))
-    return picked(problem, usable, rows, options).rejected == nullptr;
-  if (!options.forced.has_kernel()) return std::any_of(rows.begin(), rows.end(), serves);
-  return serves(rows[static_cast<std::size_t>(forced_row(rows, options.forced.kernel))]);
+    return picked(problem, usable, variants, options).rejected == nullptr;
+  if (!options.forced.has_kernel()) return std::any_of(variants.begin(), variants.end(), serves);
+  return serves(
+      variants[static_cast<std::size_t>(forced_variant(variants, options.forced.kernel))]);
 }
 
 std::size_t arrival_count(const KernelConfig& config, const Choice& choice) {
-  return static_cast<std::size_t>(choice.sliced_tiles * config.cluster.size() *
+  return static_cast<std::size_t>(choice.split_tiles * config.cluster.size() *
                                   arrivals_per_tile(config));
 }
 
@@ -372,7 +375,7 @@ std::size_t workspace_bytes(const Problem& problem, const KernelConfig& config,
                             const Choice& choice) {
   const ClusterTile tile = cluster_tile(config, choice.tile_n);
   return copies_of(part_of(problem, choice.division, 0), choice.operands).bytes() +
-         static_cast<std::size_t>(choice.sliced_tiles * choice.splits) *
+         static_cast<std::size_t>(choice.split_tiles * choice.splits) *
              static_cast<std::size_t>(tile.m) * static_cast<std::size_t>(tile.n) * sizeof(float);
 }
 

@@ -35,35 +35,36 @@ struct SelectOptions {
 
 // A recipe with all that follows from it for one problem.
 struct Choice : Recipe {
-  std::int64_t sliced_tiles = 0;  // how many tiles are cut along k: the last ones
-  int raster_group = 0;           // see kernels/raster.h
+  std::int64_t split_tiles = 0;  // how many tiles are cut along k: the last ones
+  int raster_group = 0;          // see kernels/raster.h
   double predicted_us = 0;
-  Division division = {};  // sliced_tiles and raster_group are of its first part
+  Division division = {};  // split_tiles and raster_group are of its first part
 
   bool operator==(const Choice&) const = default;
 };
 
-// Tiles that are whole, and slices of the others.
+// Tiles that are whole, and splits of the others.
 inline std::int64_t work_units(const TileCounts& tiles, const Choice& choice) {
-  return tiles.total() + choice.sliced_tiles * (choice.splits - 1);
+  return tiles.total() + choice.split_tiles * (choice.splits - 1);
 }
 
-// The row with the least predicted time among those that can serve (on sm100: the first of those
-// that the model cannot tell apart), with copied operands if that saves enough, or the forced one,
-// or the pick. Throws INVALID_VALUE if no row has the forced name, NOT_SUPPORTED with the reasons
-// if the pick, the forced row, or every row, cannot serve. The problem is not empty().
-Choice select(const Problem& problem, const DeviceFacts& facts, std::span<const KernelConfig> rows,
-              const SelectOptions& options);
+// The variant with the least predicted time among those that can serve (on sm100: the first of
+// those that the model cannot tell apart), with copied operands if that saves enough, or the forced
+// one, or the pick. Throws INVALID_VALUE if no variant has the forced name, NOT_SUPPORTED with the
+// reasons if the pick, the forced variant, or every variant, cannot serve. The problem is not
+// empty().
+Choice select(const Problem& problem, const DeviceFacts& facts,
+              std::span<const KernelConfig> variants, const SelectOptions& options);
 
 // Whether select() would throw nothing.
-bool can_serve(const Problem& problem, const DeviceFacts& facts, std::span<const KernelConfig> rows,
-               const SelectOptions& options);
+bool can_serve(const Problem& problem, const DeviceFacts& facts,
+               std::span<const KernelConfig> variants, const SelectOptions& options);
 
 // A report in lines: the problem, the kernel that select() would return with its launch, and for
-// every other row its predicted time or why it cannot serve. Throws only what a wrong forced name
-// throws; that nothing serves is part of the report.
+// every other variant its predicted time or why it cannot serve. Throws only what a wrong forced
+// name throws; that nothing serves is part of the report.
 std::string explain(const Problem& problem, const DeviceFacts& facts,
-                    std::span<const KernelConfig> rows, const SelectOptions& options);
+                    std::span<const KernelConfig> variants, const SelectOptions& options);
 
 // Null, or why the kernel does not form every element of D by the same additions in the same order
 // as all others that this lets pass, whatever the sizes, the alignment and the device's load are.
@@ -72,7 +73,7 @@ std::string explain(const Problem& problem, const DeviceFacts& facts,
 // cooperative, pair, single, direct and warp kernels for every tile, major and output, and wgmma
 // and mma.sync add alike in every bit (measured on an H200); tcgen05.mma is assumed to. Kernels
 // that move lines take k in another order where operands of one k per line are unaligned; dot
-// kernels always do. Slices of k are summed in another order too, and where they are cut would have
+// kernels always do. Splits of k are summed in another order too, and where they are cut would have
 // to follow from k alone, so that large problems would need workspace as well: k is not split.
 const char* batch_invariance_rejects(const Problem& problem, const KernelConfig& config);
 

@@ -13,16 +13,16 @@ namespace {
 
 constexpr int min_steps_per_split = 4;
 
-// Tiles in turn take equally many slots of the ring; warps of a warp kernel never meet; a gated
-// direct kernel has no room for partial sums of x and y both.
+// Tiles of ping-pong kernels take equally many slots of the ring; warps of a warp kernel never
+// meet; a gated direct kernel has no room for partial sums of x and y both.
 bool can_split(const KernelConfig& config, const Problem& problem) {
-  return !config.takes_turns && config.family != Family::warp &&
+  return !config.ping_pong && config.family != Family::warp &&
          !(config.family == Family::direct && problem.epilogue.gate != Gate::none);
 }
 
-// The most slices of so many tiles that can be the CTAs of clusters; 1: none can.
+// The most splits of so many tiles that can be the CTAs of clusters; 1: none can.
 int most_in_cluster(const KernelConfig& config, const DeviceFacts& facts, std::int64_t tiles) {
-  int ctas = most_cluster_slices(config);
+  int ctas = most_cluster_splits(config);
   while (ctas > 1 && clusters_that_fit(facts, ctas) < tiles) --ctas;
   return ctas;
 }
@@ -36,8 +36,8 @@ std::int64_t resident_clusters(const DeviceFacts& facts, const KernelConfig& con
   return std::max<std::int64_t>(1, clusters);
 }
 
-std::int64_t sliced_tiles(const Problem& problem, const DeviceFacts& facts,
-                          const KernelConfig& config, int tile_n, int splits) {
+std::int64_t split_tiles(const Problem& problem, const DeviceFacts& facts,
+                         const KernelConfig& config, int tile_n, int splits) {
   if (splits == 1) return 0;
   const std::int64_t tiles = cluster_tiles(problem, config, tile_n).total();
   const std::int64_t resident = resident_clusters(facts, config);
@@ -52,21 +52,21 @@ Splits splits_to_try(const Problem& problem, const DeviceFacts& facts, const Ker
   const ClusterTile tile = cluster_tile(config, tile_n);
   const std::int64_t steps = k_steps(problem, config);
   if (steps == 0 || tile.n == 0 || !can_split(config, problem)) return splits;
-  const std::int64_t sliced = sliced_tiles(problem, facts, config, tile_n, 2);
-  if (sliced == 0) return splits;
-  const std::size_t slice_bytes = sizeof(float) * static_cast<std::size_t>(tile.m) *
-                                  static_cast<std::size_t>(tile.n) *
-                                  static_cast<std::size_t>(sliced);
+  const std::int64_t cut = split_tiles(problem, facts, config, tile_n, 2);
+  if (cut == 0) return splits;
+  const std::size_t partial_bytes = sizeof(float) * static_cast<std::size_t>(tile.m) *
+                                    static_cast<std::size_t>(tile.n) *
+                                    static_cast<std::size_t>(cut);
   const std::int64_t most =
-      std::min({resident_clusters(facts, config) / sliced,
+      std::min({resident_clusters(facts, config) / cut,
                 steps / (config.family == Family::dot ? 1 : min_steps_per_split),
-                static_cast<std::int64_t>(workspace_bytes / slice_bytes)});
+                static_cast<std::int64_t>(workspace_bytes / partial_bytes)});
   const auto normalized = [&](std::int64_t wanted) {
     return static_cast<int>(ceil_div(steps, ceil_div(steps, wanted)));  // none is empty
   };
   const std::int64_t most_steps = std::numeric_limits<std::int32_t>::max() / config.tile.k;
   if (forced > 0) {
-    // Slices are counted in 32 bits; what is not split has no such limit.
+    // Splits are counted in 32 bits; what is not split has no such limit.
     const std::int64_t least = ceil_div(steps, most_steps);
     const std::int64_t wanted =
         std::min(std::max<std::int64_t>(forced, least), std::max<std::int64_t>(most, 1));
@@ -81,17 +81,16 @@ Splits splits_to_try(const Problem& problem, const DeviceFacts& facts, const Ker
     if (ceil_div(steps, wanted) > most_steps) break;
     splits.add(normalized(wanted));
   }
-  if (sliced != cluster_tiles(problem, config, tile_n).total()) return splits;
-  const std::int64_t in_cluster =
-      std::min<std::int64_t>(most, most_in_cluster(config, facts, sliced));
+  if (cut != cluster_tiles(problem, config, tile_n).total()) return splits;
+  const std::int64_t in_cluster = std::min<std::int64_t>(most, most_in_cluster(config, facts, cut));
   if (in_cluster > 1 && ceil_div(steps, in_cluster) <= most_steps)
     splits.add(normalized(in_cluster));
   return splits;
 }
 
-bool can_sum_in_cluster(const Problem& problem, const DeviceFacts& facts,
-                        const KernelConfig& config, int tile_n, int splits) {
-  if (splits < 2 || splits > most_cluster_slices(config)) return false;
+bool can_reduce_in_cluster(const Problem& problem, const DeviceFacts& facts,
+                           const KernelConfig& config, int tile_n, int splits) {
+  if (splits < 2 || splits > most_cluster_splits(config)) return false;
   const std::int64_t tiles = cluster_tiles(problem, config, tile_n).total();
   return tiles <= clusters_that_fit(facts, splits);
 }

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "core/tiling.h"
-#include "kernels/fusing.h"
+#include "kernels/output_path.h"
 #include "kernels/shape.h"
 #include "select/cost_terms.h"
 
@@ -51,7 +51,7 @@ double staging_us(const Problem& problem, const KernelConfig& config, int rows, 
          units * lines_of_unit * sharing / costs.dot_lines_per_us;
 }
 
-// How often a team does so. Its next unit has the same activations only if it is of the same slice
+// How often a team does so. Its next unit has the same activations only if it is of the same split
 // of the same batch, and if they all fit.
 double stagings(const Problem& problem, const KernelConfig& config, int rows, std::int64_t unit_k,
                 int splits, std::int64_t units, std::int64_t resident) {
@@ -79,7 +79,7 @@ double dot_compute_us(const Problem& problem, const DeviceFacts& facts, const Ke
   const double staging = stagings(problem, config, rows, unit_k, splits, units, resident) *
                          staging_us(problem, config, rows, unit_k, sharing, costs);
   const auto wave_us = [&](std::int64_t teams) {
-    const double rate = std::min(costs.dot_bytes_per_us * memory_pace(facts),
+    const double rate = std::min(costs.dot_bytes_per_us * memory_speed(facts),
                                  static_cast<double>(teams) * team_bytes_per_us);
     return static_cast<double>(teams) * unit_bytes / rate + unit_us;
   };
@@ -94,7 +94,7 @@ double dot_compute_us(const Problem& problem, const DeviceFacts& facts, const Ke
 // Launch included. Loads of a CTA's first unit are part of that, longer the more CTAs ask at once;
 // each further unit waits for its own.
 double vectors_us(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
-                  int splits, SliceSums sums, const ArchCosts& costs) {
+                  int splits, SplitReduction reduction, const ArchCosts& costs) {
   const std::int64_t units = cluster_tiles(problem, config, config.tile.n).total() * splits;
   const std::int64_t resident = resident_clusters(facts, config);
   const bool is_loose = !is_wide(problem.b) || !is_wide(problem.a) || a_major(problem) != Major::k;
@@ -109,12 +109,12 @@ double vectors_us(const Problem& problem, const DeviceFacts& facts, const Kernel
   const auto waves = static_cast<double>(ceil_div(units, resident));
   const double work_us = waves * unit_us + (waves - 1) * costs.vector_unit_us;
   const double memory_us = static_cast<double>(units) * columns * column_bytes /
-                           (costs.dot_bytes_per_us * memory_pace(facts));
+                           (costs.dot_bytes_per_us * memory_speed(facts));
   const double spread =
       std::sqrt(std::min(1.0, static_cast<double>(units) / static_cast<double>(resident)));
   return costs.vector_launch_us + costs.vector_spread_us * spread +
          together_us(costs, work_us, memory_us) +
-         (splits > 1 && sums == SliceSums::memory ? costs.vector_merge_us : 0);
+         (splits > 1 && reduction == SplitReduction::workspace ? costs.vector_merge_us : 0);
 }
 
 }  // namespace
@@ -163,9 +163,9 @@ double warp_compute_us(const Problem& problem, const DeviceFacts& facts, const K
 }
 
 double dot_us(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
-              int splits, SliceSums sums, const ArchCosts& costs) {
+              int splits, SplitReduction reduction, const ArchCosts& costs) {
   return dot::is_of_vectors(config)
-             ? vectors_us(problem, facts, config, splits, sums, costs)
+             ? vectors_us(problem, facts, config, splits, reduction, costs)
              : costs.unmapped_launch_us + dot_compute_us(problem, facts, config, splits, costs);
 }
 

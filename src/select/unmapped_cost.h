@@ -20,6 +20,6 @@ double warp_compute_us(const Problem& problem, const DeviceFacts& facts, const K
 
 // All of it.
 double dot_us(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
-              int splits, SliceSums sums, const ArchCosts& costs);
+              int splits, SplitReduction reduction, const ArchCosts& costs);
 
 }  // namespace bwgemm

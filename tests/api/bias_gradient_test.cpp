@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 class Gradient : public FakeHandleTest {
  protected:
   // The second launch of the call.
-  FakeLaunch sums_of(const MatmulCall& call) const {
+  FakeLaunch bias_gradient_of(const MatmulCall& call) const {
     fake_cuda().reset();
     EXPECT_EQ(matmul(handle(), call), BWGEMM_STATUS_SUCCESS) << bwgemmGetLastErrorString();
     EXPECT_EQ(fake_cuda().launches(), 2);
@@ -46,7 +46,7 @@ TEST_F(Gradient, TheMatrixReachesTheKernelAlsoOnceThePlanIsKnown) {
       call.desc.Dorder = order;
       call.desc.ldd = 1200;
       for (std::uintptr_t i = 0; i < 3; ++i) {
-        const SumsParams params = sums_of(call).sums;
+        const BiasGradientParams params = bias_gradient_of(call).bias_gradient;
         EXPECT_EQ(params.to, call.desc.biasGradient);
         EXPECT_EQ(params.matrix, of == BWGEMM_BIAS_GRADIENT_A   ? call.a
                                  : of == BWGEMM_BIAS_GRADIENT_B ? call.b
@@ -62,30 +62,30 @@ TEST_F(Gradient, TheMatrixReachesTheKernelAlsoOnceThePlanIsKnown) {
 }
 
 TEST_F(Gradient, SharesTheScratchOfTheCall) {
-  MatmulCall call = MatmulCall::with_gradient();  // 3 slices of 4 units
+  MatmulCall call = MatmulCall::with_gradient();  // 3 chunks of 4 units
   const std::size_t bytes = 3 * 4 * 64 * sizeof(float);
   EXPECT_EQ(workspace_of(call), bytes);
-  const SumsParams own = sums_of(call).sums;
+  const BiasGradientParams own = bias_gradient_of(call).bias_gradient;
   EXPECT_EQ(own.parts, 3u);
   EXPECT_NE(own.partials, nullptr);
   EXPECT_NE(own.arrivals, nullptr);
   call.desc.workspace = device_pointer(0x7f0060000000), call.desc.workspaceSize = bytes;
-  const SumsParams callers = sums_of(call).sums;
+  const BiasGradientParams callers = bias_gradient_of(call).bias_gradient;
   EXPECT_EQ(callers.parts, 3u);
   EXPECT_EQ(callers.partials, call.desc.workspace);
   EXPECT_EQ(callers.arrivals, own.arrivals);
   EXPECT_EQ(fake_cuda().calls("cuMemAlloc"), 0);
   call.desc.workspaceSize = bytes - 1;
-  EXPECT_EQ(sums_of(call).sums.parts, 1u);
+  EXPECT_EQ(bias_gradient_of(call).bias_gradient.parts, 1u);
   call.desc.workspace = nullptr, call.desc.workspaceSize = 1;
-  EXPECT_EQ(sums_of(call).sums.parts, 1u);
-  EXPECT_EQ(sums_of(call).sums.partials, nullptr);
+  EXPECT_EQ(bias_gradient_of(call).bias_gradient.parts, 1u);
+  EXPECT_EQ(bias_gradient_of(call).bias_gradient.partials, nullptr);
 
   // Beside a product that splits k.
   MatmulCall split = MatmulCall::split();
   split.desc.biasGradientOf = BWGEMM_BIAS_GRADIENT_A;
   split.desc.biasGradient = call.desc.biasGradient;
-  const SumsParams sums = sums_of(split).sums;
+  const BiasGradientParams sums = bias_gradient_of(split).bias_gradient;
   const KernelParams& product = fake_cuda().launch(0)->params;
   EXPECT_NE(product.splits, 1);
   EXPECT_EQ(sums.parts, 32u);
@@ -94,26 +94,26 @@ TEST_F(Gradient, SharesTheScratchOfTheCall) {
 }
 
 TEST_F(Gradient, ObeysTheHandlesSettings) {
-  EXPECT_EQ(sums_of(MatmulCall::with_gradient()).grid, 12u);
+  EXPECT_EQ(bias_gradient_of(MatmulCall::with_gradient()).grid, 12u);
   ASSERT_EQ(bwgemmSetSmCountTarget(handle(), 5), BWGEMM_STATUS_SUCCESS);
-  EXPECT_EQ(sums_of(MatmulCall::with_gradient()).grid, 5u);
+  EXPECT_EQ(bias_gradient_of(MatmulCall::with_gradient()).grid, 5u);
   ASSERT_EQ(bwgemmSetWorkspace(handle(), nullptr, 0), BWGEMM_STATUS_SUCCESS);
-  EXPECT_EQ(sums_of(MatmulCall::with_gradient()).grid, 4u);
+  EXPECT_EQ(bias_gradient_of(MatmulCall::with_gradient()).grid, 4u);
 }
 
 TEST_F(Gradient, IsCapturedWithScratchOfTheCapture) {
   MatmulCall call = MatmulCall::with_gradient();
-  const SumsParams outside = sums_of(call).sums;
+  const BiasGradientParams outside = bias_gradient_of(call).bias_gradient;
   Stream stream;
   ASSERT_EQ(bwgemmSetStream(handle(), stream.get()), BWGEMM_STATUS_SUCCESS);
   check(driver().stream_begin_capture(stream.get(), CU_STREAM_CAPTURE_MODE_GLOBAL), "begin");
-  const FakeLaunch first = sums_of(call), second = sums_of(call);
+  const FakeLaunch first = bias_gradient_of(call), second = bias_gradient_of(call);
   CUgraph graph = nullptr;
   check(driver().stream_end_capture(stream.get(), &graph), "end");
   driver().graph_destroy(graph);
   EXPECT_TRUE(first.is_captured && second.is_captured);
-  EXPECT_NE(first.sums.partials, outside.partials);
-  EXPECT_EQ(first.sums.partials, second.sums.partials) << "it follows";
+  EXPECT_NE(first.bias_gradient.partials, outside.partials);
+  EXPECT_EQ(first.bias_gradient.partials, second.bias_gradient.partials) << "it follows";
   EXPECT_EQ(bwgemmSetStream(handle(), nullptr), BWGEMM_STATUS_SUCCESS);
 }
 
@@ -166,7 +166,7 @@ TEST_F(Gradient, IsFormedOnceByTuning) {
     if (std::strcmp(fake_cuda().launch(i)->kernel, "bwgemm_sm90_sums") == 0) ++sums;
   EXPECT_EQ(sums, 1);
   EXPECT_STREQ(fake_cuda().launch(launches - 1)->kernel, "bwgemm_sm90_sums");
-  EXPECT_EQ(fake_cuda().launch(launches - 1)->sums.to, call.desc.biasGradient);
+  EXPECT_EQ(fake_cuda().launch(launches - 1)->bias_gradient.to, call.desc.biasGradient);
 }
 
 }  // namespace

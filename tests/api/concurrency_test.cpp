@@ -3,10 +3,14 @@
 #include <array>
 #include <atomic>
 #include <barrier>
+#include <chrono>
 #include <cstring>
+#include <future>
 #include <gtest/gtest.h>
 #include <set>
+#include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "support/fake_gemm.h"
@@ -169,6 +173,37 @@ TEST_F(Concurrency, ErrorsStayOnTheirThread) {
                 std::string::npos);
     }
   });
+  EXPECT_EQ(bwgemmDestroy(handle), BWGEMM_STATUS_SUCCESS);
+}
+
+// While one call waits for memory, calls of other kinds go on, wherever the programs of both lie.
+TEST_F(Concurrency, AllocationsHoldUpNoOtherProgram) {
+  static bwgemmHandle_t handle;
+  static std::thread others;
+  static std::atomic<bool> has_allocated{false};
+  ASSERT_EQ(bwgemmCreate(&handle), BWGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(gemm_ex(handle, GemmArguments::split()), BWGEMM_STATUS_SUCCESS);
+  const Stream stream;  // which has no scratch yet
+  EXPECT_EQ(bwgemmSetStream(handle, stream.get()), BWGEMM_STATUS_SUCCESS);
+  fake_cuda().on_call([](const char* entry) {
+    if (std::string_view(entry).find("MemAlloc") == std::string_view::npos) return;
+    if (has_allocated.exchange(true)) return;
+    std::promise<void> promise;
+    const std::future<void> made = promise.get_future();
+    others = std::thread([made_all = std::move(promise)]() mutable {
+      for (int i = 0; i < 300; ++i) {  // of all sets of programs
+        GemmArguments plain;
+        plain.n += 8 * i;
+        EXPECT_EQ(gemm_ex(handle, plain), BWGEMM_STATUS_SUCCESS) << bwgemmGetLastErrorString();
+      }
+      made_all.set_value();
+    });
+    EXPECT_EQ(made.wait_for(std::chrono::minutes(1)), std::future_status::ready);
+  });
+  EXPECT_EQ(gemm_ex(handle, GemmArguments::split()), BWGEMM_STATUS_SUCCESS);
+  fake_cuda().on_call(nullptr);
+  ASSERT_TRUE(others.joinable()) << "nothing was allocated";
+  others.join();
   EXPECT_EQ(bwgemmDestroy(handle), BWGEMM_STATUS_SUCCESS);
 }
 

@@ -26,7 +26,7 @@ class CopiesResources : public CapturingTest {
 
 // ---- workspace ----------------------------------------------------------------------------------
 
-// Few tiles of long sums, whose slices are added in memory, behind the copies.
+// Few tiles of long sums, whose splits are added in memory, behind the copies.
 TEST_F(CopiesResources, PartialSumsLieBehindTheCopies) {
   const Variable operands("BWGEMM_FORCE_OPERANDS", "copied"), sums("BWGEMM_FORCE_SUMS", "memory");
   const Variable splits("BWGEMM_FORCE_SPLITS", "4");
@@ -57,7 +57,7 @@ TEST_F(CopiesResources, PartialSumsLieBehindTheCopies) {
               static_cast<char*>(copy.copies.operands[0].to) + copies);
   }
   ASSERT_EQ(bwgemmSetWorkspace(forced, nullptr, copies), BWGEMM_STATUS_SUCCESS);
-  EXPECT_EQ(copied_call(again).product.params.splits, 1) << "copies go before slices";
+  EXPECT_EQ(copied_call(again).product.params.splits, 1) << "copies go before splits";
   EXPECT_EQ(bwgemmDestroy(forced), BWGEMM_STATUS_SUCCESS);
 }
 
@@ -116,7 +116,7 @@ TEST_F(CopiesResources, AKernelThatNeedsBothRefusesACopyOfOne) {
   EXPECT_EQ(bwgemmDestroy(forced), BWGEMM_STATUS_SUCCESS);
 }
 
-// The library's memory of a lower limit is too small for the slices of some that tuning tries, and
+// The library's memory of a lower limit is too small for the splits of some that tuning tries, and
 // replaced for all: those whose copies fitted have them elsewhere then.
 TEST_F(CopiesResources, AreFoundByTuningAfterTheLimitRose) {
   MatmulCall call = MatmulCall::copied();

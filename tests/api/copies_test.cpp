@@ -102,7 +102,8 @@ TEST_F(Copies, ThenTheProductThenTheSums) {
       EXPECT_FALSE(fake_cuda().launch(1)->is_copy() || fake_cuda().launch(1)->is_sums());
       ASSERT_TRUE(fake_cuda().launch(2)->is_sums());
       EXPECT_EQ(fake_cuda().launch(0)->copies.operands[1].from, call.a);
-      EXPECT_EQ(fake_cuda().launch(2)->sums.matrix, of == BWGEMM_BIAS_GRADIENT_A ? call.a : call.d)
+      EXPECT_EQ(fake_cuda().launch(2)->bias_gradient.matrix,
+                of == BWGEMM_BIAS_GRADIENT_A ? call.a : call.d)
           << "the caller's matrix, not its copy";
       call.a = device_pointer(0x7f0100000000 + 4096 * i);
       call.d = device_pointer(0x7f0300000000 + 4096 * i);

@@ -274,7 +274,7 @@ TEST_F(DividedResources, WhatCannotBeDividedIsComputedInPlace) {
 }
 
 // Not even where the workspace has room for some beside the copies.
-TEST_F(DividedResources, HaveNoSlicesOfK) {
+TEST_F(DividedResources, HaveNoSplitsOfK) {
   constexpr std::int64_t m = 600, k = 8191, lines = 512;
   MatmulCall call = DividedCall::of(Loose::a, BWGEMM_OP_T, BWGEMM_OP_N, m, 16);
   call.desc.k = k, call.desc.lda = k, call.desc.ldb = k + 1;

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 #include "support/fake_gemm.h"
 #include "support/subprocess.h"
 #include "support/variable.h"
@@ -130,7 +130,7 @@ using ForcedKernel = FakeTest;
 // A problem that the row can serve: its canonical A is the caller's B.
 GemmArguments problem_of(const KernelConfig& row) {
   GemmArguments gemm;
-  const bool is_exchanged = row.output == Output::columns;
+  const bool is_exchanged = row.swaps_ab;
   const Major a = is_exchanged ? row.b : row.a, b = is_exchanged ? row.a : row.b;
   gemm.transa = b == Major::mn ? BWGEMM_OP_N : BWGEMM_OP_T;
   gemm.transb = a == Major::mn ? BWGEMM_OP_T : BWGEMM_OP_N;
@@ -144,7 +144,7 @@ TEST_F(ForcedKernel, IsTheOneThatIsLaunched) {
   check(driver().device_get_attribute(&cc_major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 0),
         "attribute");
   const Arch arch = cc_major == 9 ? Arch::sm90 : Arch::sm100;
-  for (const KernelConfig& row : kernel_rows) {
+  for (const KernelConfig& row : kernel_variants) {
     const KernelName name = kernel_name(row);
     const Variable variable("BWGEMM_FORCE_KERNEL", name.c_str());
     bwgemmHandle_t handle = nullptr;
@@ -182,7 +182,7 @@ TEST_F(ForcedKernel, ThatDoesNotExistOrDoesNotServe) {
   EXPECT_THAT(bwgemmGetLastErrorString(), HasSubstr("bwgemm_no_such_kernel"));
   EXPECT_EQ(bwgemmDestroy(handle), BWGEMM_STATUS_SUCCESS);
 
-  const KernelName tma = kernel_name(kernel_rows.front());
+  const KernelName tma = kernel_name(kernel_variants.front());
   const Variable forced("BWGEMM_FORCE_KERNEL", tma.c_str());
   ASSERT_EQ(bwgemmCreate(&handle), BWGEMM_STATUS_SUCCESS);
   EXPECT_EQ(gemm_ex(handle, GemmArguments::unaligned()), BWGEMM_STATUS_NOT_SUPPORTED);

@@ -51,8 +51,8 @@ TEST(ExplainWithoutHandle, NeedsNoDriver) {
   EXPECT_TRUE(result.passed()) << result.output;
 }
 
-// One wave of whole tiles, and slices for those that would not fill another.
-TEST(ExplainWithoutHandle, SaysWhichTilesAreSliced) {
+// One wave of whole tiles, and splits for those that would not fill another.
+TEST(ExplainWithoutHandle, SaysWhichTilesAreSplit) {
   const Variable kernel("BWGEMM_FORCE_KERNEL", "bwgemm_sm90_b16_kk_128x128x64_s6_coop");
   const Variable splits("BWGEMM_FORCE_SPLITS", "4");
   GemmArguments gemm;

@@ -104,7 +104,7 @@ std::string launched(long first, long count) {
     const FakeLaunch& launch = *fake_cuda().launch(i);
     all.append(launch.kernel).append(std::to_string(launch.grid));
     all.append(reinterpret_cast<const char*>(&launch.params), sizeof launch.params);
-    all.append(reinterpret_cast<const char*>(&launch.sums), sizeof launch.sums);
+    all.append(reinterpret_cast<const char*>(&launch.bias_gradient), sizeof launch.bias_gradient);
     all.append(reinterpret_cast<const char*>(&launch.copies), sizeof launch.copies);
   }
   return all;

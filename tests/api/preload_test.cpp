@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 #include "support/fake_gemm.h"
 #include "support/matmul_call.h"
 
@@ -179,7 +179,7 @@ TEST_F(Preload, OfEverything) {
   use_stream();
   ASSERT_EQ(bwgemmPreload(handle(), nullptr), BWGEMM_STATUS_SUCCESS) << bwgemmGetLastErrorString();
   long kernels = 0;
-  for (const KernelConfig& config : kernel_rows) kernels += config.arch == Arch::sm90 ? 1 : 0;
+  for (const KernelConfig& config : kernel_variants) kernels += config.arch == Arch::sm90 ? 1 : 0;
   EXPECT_EQ(fake_cuda().live(Live::libraries), kernels + 2) << "an H200: one adds up, one copies";
   EXPECT_EQ(fake_cuda().launches(), 0);
   for (const bwgemmMatmulDesc_t& desc : {MatmulCall().desc, split_desc(), MatmulCall::copied().desc,

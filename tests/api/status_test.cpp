@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "bwgemm/bwgemm.h"
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 
 namespace {
 
@@ -92,16 +92,17 @@ TEST(BuildInfo, IsOneLineThatSaysWhatItMust) {
 }
 
 TEST(Kernels, AreTheRowsOfTheTable) {
-  ASSERT_EQ(bwgemmKernelCount(), static_cast<int>(bwgemm::kernel_rows.size()));
+  ASSERT_EQ(bwgemmKernelCount(), static_cast<int>(bwgemm::kernel_variants.size()));
   std::set<std::string> names;
   for (int i = 0; i < bwgemmKernelCount(); ++i) {
     const char* name = bwgemmKernelName(i);
     ASSERT_NE(name, nullptr) << i;
-    EXPECT_EQ(name, bwgemm::kernel_name(bwgemm::kernel_rows[static_cast<std::size_t>(i)]).view());
+    EXPECT_EQ(name,
+              bwgemm::kernel_name(bwgemm::kernel_variants[static_cast<std::size_t>(i)]).view());
     EXPECT_EQ(name, bwgemmKernelName(i)) << "static storage";
     names.insert(name);
   }
-  EXPECT_EQ(names.size(), bwgemm::kernel_rows.size());
+  EXPECT_EQ(names.size(), bwgemm::kernel_variants.size());
 }
 
 TEST(Kernels, OutOfRangeIsNull) {

@@ -80,7 +80,7 @@ class TuneTest : public FakeHandleTest {
       return std::find(words.begin(), words.end(), reinterpret_cast<std::uintptr_t>(address)) !=
              words.end();
     };
-    return holds(launch.params) || holds(launch.sums) || holds(launch.copies);
+    return holds(launch.params) || holds(launch.bias_gradient) || holds(launch.copies);
   }
 
  private:

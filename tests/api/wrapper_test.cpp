@@ -203,7 +203,7 @@ TEST_F(Wrapper, AMatmulIsTheGemmItIsMadeOf) {
   matmul.desc.biasGradient = device_pointer(0x7f0070000000);
   matmul.desc.strideBiasGradient = matmul.desc.n;
   handle.matmul(matmul);
-  EXPECT_EQ(last_launch().sums.to, matmul.desc.biasGradient);
+  EXPECT_EQ(last_launch().bias_gradient.to, matmul.desc.biasGradient);
   matmul.desc.activation = 99;
   const auto error = error_of<Error>([&] { handle.matmul(matmul); });
   EXPECT_EQ(error.status(), BWGEMM_STATUS_INVALID_VALUE);

@@ -36,10 +36,10 @@ class Fit(unittest.TestCase):
         self.assertLess(after, before)
         constants = re.findall(r"(?m)^(\S+) ([\d.e+-]+) ([\d.e+-]+)$", text)
         self.assertIn("launch_us", {name for name, _, _ in constants})
-        # Of the table and of the copy of paces.
-        for of_paces in (False, True):
+        # Of the table and of the copy of slowdowns.
+        for of_slowdowns in (False, True):
             self.assertTrue(any(old != new for name, old, new in constants
-                                if name.startswith("pace.") == of_paces), of_paces)
+                                if name.startswith("slowdown.") == of_slowdowns), of_slowdowns)
 
     def test_it_starts_from_what_the_library_predicts(self):
         regrets = []

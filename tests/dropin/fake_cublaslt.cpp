@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The double of cuBLASLt: see fake_cublaslt.h. An algorithm of it is its number and its slices of
+// The double of cuBLASLt: see fake_cublaslt.h. An algorithm of it is its number and its splits of
 // k.
 #include "dropin/fake_cublaslt.h"
 

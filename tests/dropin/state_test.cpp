@@ -163,7 +163,7 @@ TEST_F(DropinState, WorkspaceIsTheProgramsOrNone) {
   };
   const long memory = fake_cuda().live(Live::memory);
   launch_of(deep());
-  EXPECT_EQ(only_launch().params.splits > 1 && !only_launch().params.sums_in_cluster, false);
+  EXPECT_EQ(only_launch().params.splits > 1 && !only_launch().params.reduces_in_cluster, false);
   ASSERT_EQ(cublasSetWorkspace_v2(handle(), workspace.as(), size), CUBLAS_STATUS_SUCCESS);
   ASSERT_NE(partials(), nullptr) << "the problem is not split, and the test shows nothing";
   EXPECT_TRUE(partials() >= start && partials() < start + size);

@@ -54,8 +54,8 @@ struct Extras {
 // C is what is written: in bwgemmMatmul, D.
 struct Call {
   std::string kernel;       // forced; empty: the library chooses
-  std::int64_t splits = 0;  // slices of k, forced where a kernel can split; 0: the library chooses
-  std::int64_t sums = 0;    // of slices, forced: 1 in memory, 2 in clusters; 0: it chooses
+  std::int64_t splits = 0;  // splits of k, forced where a kernel can split; 0: the library chooses
+  std::int64_t sums = 0;    // of splits, forced: 1 in memory, 2 in clusters; 0: it chooses
   std::int64_t operands = 0;  // that TMA cannot load, forced: OperandsKind
   std::int64_t entry = 0;
   std::int64_t transa = 0, transb = 0;

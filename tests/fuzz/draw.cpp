@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 
 namespace bwgemm::fuzz {
 namespace {
@@ -25,7 +25,7 @@ const std::vector<std::int64_t>& edges() {
         found.insert({edge - 1, edge, edge + 1});
     };
     for (const std::int64_t tile : {64, 128, 192, 256}) add(tile);
-    for (const KernelConfig& row : kernel_rows)
+    for (const KernelConfig& row : kernel_variants)
       for (const std::int64_t tile : {row.tile.m, row.tile.n}) add(tile);
     found.erase(0);
     return std::vector<std::int64_t>(found.begin(), found.end());

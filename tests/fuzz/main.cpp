@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "draw.h"
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 #include "options.h"
 #include "shrink.h"
 #include "text.h"
@@ -65,7 +65,7 @@ struct Summary {
     const int major = test::device_attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
     const Arch arch = major == 9 ? Arch::sm90 : Arch::sm100;
     std::int64_t rows = 0, covered = 0;
-    for (const KernelConfig& row : kernel_rows) {
+    for (const KernelConfig& row : kernel_variants) {
       if (row.arch != arch) continue;
       ++rows;
       const auto found = kernels.find(std::string(kernel_name(row).view()));

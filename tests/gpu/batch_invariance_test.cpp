@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "gpu/row_problems.h"
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 #include "support/gemm_case.h"
 #include "support/variable.h"
 
@@ -182,11 +182,11 @@ TEST_F(BatchInvariance, EveryKernelOfTheModeGivesTheSameBits) {
       layout.transb = majors & 2 ? BWGEMM_OP_T : BWGEMM_OP_N;
       if (k == 17) layout.input = Dtype::f16;
       const std::vector<std::uint32_t> whole = computed(free.get(), layout, all_of(layout));
-      for (const KernelConfig& row : kernel_rows) {
+      for (const KernelConfig& row : kernel_variants) {
         if (row.arch != arch) continue;
         const std::string name(kernel_name(row).view());
         const Variable kernel("BWGEMM_FORCE_KERNEL", name);
-        // Ignored: slices of k would be summed in another order.
+        // Ignored: splits of k would be summed in another order.
         const Variable splits("BWGEMM_FORCE_SPLITS", "2");
         const Handle forced;
         set_mode(forced.get(), BWGEMM_DETERMINISM_BATCH_INVARIANT);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums of D or of an operand beside the product: against float64, against the order of additions
-// that kernels/sums/params.h states bit by bit, and with guard bands. What the product itself puts
-// into D is asked elsewhere: the sums are of what lies there.
+// that kernels/bias_gradient/params.h states bit by bit, and with guard bands. What the product
+// itself puts into D is asked elsewhere: the sums are of what lies there.
 #include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/sums/params.h"
+#include "kernels/bias_gradient/params.h"
 #include "support/gemm_case.h"
 
 namespace bwgemm::test {
@@ -51,14 +51,14 @@ struct Stored {
 // As the kernels' order says, in float.
 float ordered_sum(const std::vector<float>& terms) {
   const auto count = static_cast<std::int64_t>(terms.size());
-  const std::int64_t slice = sums::slice_terms(count);
+  const std::int64_t chunk = bias_gradient::chunk_terms(count);
   float total = 0;
-  for (std::int64_t begin = 0; begin < count; begin += slice) {
-    std::vector<float> sum(sums::block, 0.0f);
-    for (std::int64_t i = begin; i < std::min(count, begin + slice); ++i)
-      sum[static_cast<std::size_t>(i % sums::block)] += terms[static_cast<std::size_t>(i)];
-    for (std::size_t step = 1; step < sums::block; step *= 2)
-      for (std::size_t i = 0; i < sums::block; i += 2 * step) sum[i] += sum[i + step];
+  for (std::int64_t begin = 0; begin < count; begin += chunk) {
+    std::vector<float> sum(bias_gradient::block, 0.0f);
+    for (std::int64_t i = begin; i < std::min(count, begin + chunk); ++i)
+      sum[static_cast<std::size_t>(i % bias_gradient::block)] += terms[static_cast<std::size_t>(i)];
+    for (std::size_t step = 1; step < bias_gradient::block; step *= 2)
+      for (std::size_t i = 0; i < bias_gradient::block; i += 2 * step) sum[i] += sum[i + step];
     total += sum[0];
   }
   return total;
@@ -323,7 +323,7 @@ TEST_F(BiasGradient, OfDerivativesAndGates) {
     }
 }
 
-// One slice and several, of terms in and between whole blocks; outputs in one unit and in several.
+// One chunk and several, of terms in and between whole blocks; outputs in one unit and in several.
 // Neither workspace nor multiprocessors change a bit.
 TEST_F(BiasGradient, DependsOnNothingButTheTerms) {
   const DeviceMemory workspace(1 << 20);
@@ -338,7 +338,7 @@ TEST_F(BiasGradient, DependsOnNothingButTheTerms) {
         operands.restore();
         EXPECT_TRUE(succeeds(operands.call(handle(), desc))) << c;
         operands.expect_result(where);
-        // Other slices of k may be other bits of D.
+        // Other splits of k may be other bits of D.
         const bool is_of_input = of == BWGEMM_BIAS_GRADIENT_A || of == BWGEMM_BIAS_GRADIENT_B;
         EXPECT_TRUE(!is_of_input || operands.bytes() == bits) << c << where;
       };
@@ -355,8 +355,8 @@ TEST_F(BiasGradient, DependsOnNothingButTheTerms) {
 }
 
 // The last to arrive takes several rounds to add them.
-TEST_F(BiasGradient, OfManySlices) {
-  GradientCase c = with_terms(BWGEMM_BIAS_GRADIENT_A, 20 * sums::least_slice + 5);
+TEST_F(BiasGradient, OfManyChunks) {
+  GradientCase c = with_terms(BWGEMM_BIAS_GRADIENT_A, 20 * bias_gradient::least_chunk + 5);
   c.m = 5, c.n = 3;
   run(c);
 }
@@ -395,7 +395,8 @@ TEST_F(BiasGradient, UsesTheWorkspaceWithinItsBounds) {
     EXPECT_TRUE(
         succeeds(bwgemmMatmulGetWorkspaceSize(handle(), &desc, &c.alpha, operands.a(), operands.b(),
                                               nullptr, nullptr, operands.d(), &wanted)));
-    const std::size_t of_sums = 3 * 2 * sums::unit_outputs * sizeof(float);  // slices, units
+    const std::size_t of_sums =
+        3 * 2 * bias_gradient::unit_outputs * sizeof(float);  // chunks, units
     EXPECT_GE(wanted, of_sums);
     for (const std::size_t size : {of_sums - 4, of_sums, wanted}) {
       const auto floats = static_cast<std::int64_t>(size / sizeof(float));

@@ -9,7 +9,7 @@
 #include "gpu/loose_cases.h"
 #include "gpu/row_classes.h"
 #include "gpu/row_problems.h"
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 #include "support/matmul_call.h"
 #include "support/matmul_case.h"
 #include "support/variable.h"
@@ -138,9 +138,9 @@ TEST_F(Copies, OfOneOfTwo) {
 
 TEST_F(Copies, GiveTheBitsOfAlignedOperands) {
   const bool is_hopper = device_arch() == Arch::sm90;
-  const Variable slices("BWGEMM_FORCE_SPLITS", "1");
+  const Variable splits("BWGEMM_FORCE_SPLITS", "1");
   int served = 0;
-  for (const KernelConfig& row : kernel_rows) {
+  for (const KernelConfig& row : kernel_variants) {
     if ((row.arch == Arch::sm90) != is_hopper || !is_representative(row)) continue;
     const std::string name(kernel_name(row).view());
     const Variable kernel("BWGEMM_FORCE_KERNEL", name);
@@ -226,14 +226,14 @@ TEST_F(Copies, MoveWithCApartFromD) {
   }
 }
 
-// Overlapping or not, at once or replayed, with slices of k, whose sums lie behind the copies, or
+// Overlapping or not, at once or replayed, with splits of k, whose sums lie behind the copies, or
 // without: nothing is copied before it is written, or to where a product still reads.
 TEST_F(Copies, InStreamOrder) {
   const Stream stream;
   GemmCase first = both_loose(1), second = both_loose(2);
   first.k = second.k = 523, first.output = second.output = Dtype::f32;
   for (int i = 0; i < 16; ++i) {
-    const Variable slices("BWGEMM_FORCE_SPLITS", i % 2 == 0 ? "1" : "3");
+    const Variable splits("BWGEMM_FORCE_SPLITS", i % 2 == 0 ? "1" : "3");
     const Variable sums("BWGEMM_FORCE_SUMS", "memory");
     const Handle own;
     ASSERT_TRUE(succeeds(bwgemmSetStream(own.get(), stream.get())));

@@ -11,7 +11,7 @@
 #include "gpu/order_problems.h"
 #include "gpu/row_classes.h"
 #include "gpu/row_problems.h"
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 #include "support/matmul_case.h"
 #include "support/variable.h"
 
@@ -279,7 +279,7 @@ std::vector<std::byte> bits_of(bwgemmHandle_t handle, const GemmCase& gemm, Oper
 TEST_F(DividedCopies, GiveTheBitsOfTheWhole) {
   const bool is_hopper = device_arch() == Arch::sm90;
   int served = 0, i = 0;
-  for (const KernelConfig& row : kernel_rows) {
+  for (const KernelConfig& row : kernel_variants) {
     if ((row.arch == Arch::sm90) != is_hopper || !is_representative(row)) continue;
     const std::string name(kernel_name(row).view());
     const Variable kernel("BWGEMM_FORCE_KERNEL", name);

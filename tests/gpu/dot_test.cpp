@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The dot kernels but those of vectors, forced: few rows of D (or few columns) over every alignment
 // of the weights, both of their majors and both of the activations', several slabs of activations,
-// slices of k, batches. What lies beside the operands is NaN: an element too many would show.
+// splits of k, batches. What lies beside the operands is NaN: an element too many would show.
 #include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 
 #include "gpu/row_problems.h"
 #include "kernels/dot/tiles.h"
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 #include "support/variable.h"
 
 namespace bwgemm::test {
@@ -28,7 +28,7 @@ class Dot : public GpuTest, public ::testing::WithParamInterface<DotKind> {
     GpuTest::SetUp();
     if (IsSkipped() || HasFatalFailure()) return;
     const Arch arch = device_arch();
-    for (const KernelConfig& row : kernel_rows)
+    for (const KernelConfig& row : kernel_variants)
       if (row.arch == arch && row.family == Family::dot && !dot::is_of_vectors(row) &&
           row.b == GetParam().weights && (dot::team_warps(row) == 1) == GetParam().is_of_warps)
         row_ = &row;
@@ -90,7 +90,7 @@ class Dot : public GpuTest, public ::testing::WithParamInterface<DotKind> {
 
   std::unique_ptr<Handle> forced(const char* splits) const {
     const Variable kernel("BWGEMM_FORCE_KERNEL", kernel_name(*row_).c_str());
-    const Variable slices("BWGEMM_FORCE_SPLITS", splits);
+    const Variable forced_splits("BWGEMM_FORCE_SPLITS", splits);
     return std::make_unique<Handle>();
   }
 
@@ -174,7 +174,7 @@ TEST_P(Dot, SlabsOfActivations) {
     }
 }
 
-TEST_P(Dot, SlicesOfK) {
+TEST_P(Dot, SplitsOfK) {
   for (const int extra : {0, 1, 4})
     for (const std::int64_t k : {3072, 4100}) {
       GemmCase gemm = problem(5, 70, k, extra == 4 ? Major::mn : Major::k, {extra, extra, 1});
@@ -186,7 +186,7 @@ TEST_P(Dot, SlicesOfK) {
     }
 }
 
-TEST_P(Dot, SlicesAddUpToTheSameBits) {
+TEST_P(Dot, SplitsAddUpToTheSameBits) {
   GemmCase gemm = problem(3, 200, 4099, Major::k, {1, 0, 1});
   gemm.output = Dtype::f32;
   Operands operands(gemm);
@@ -268,13 +268,13 @@ TEST_P(Dot, NineRowsAreRefused) {
   EXPECT_EQ(call(whole(), gemm, operands), BWGEMM_STATUS_NOT_SUPPORTED);
 }
 
-// For few rows several threads add runs of one output's slices; for many, one adds more of them
+// For few rows several threads add runs of one output's splits; for many, one adds more of them
 // than it has in flight.
-TEST_P(Dot, ManySlices) {
-  constexpr int slices = 61;
-  const auto handle = forced(std::to_string(slices).c_str());
+TEST_P(Dot, ManySplits) {
+  constexpr int splits = 61;
+  const auto handle = forced(std::to_string(splits).c_str());
   for (const int m : {1, 2, 5, 8}) {
-    GemmCase gemm = problem(m, 20, std::int64_t{slices} * row().tile.k - 9, Major::k, {0, 0, 8});
+    GemmCase gemm = problem(m, 20, std::int64_t{splits} * row().tile.k - 9, Major::k, {0, 0, 8});
     gemm.output = Dtype::f32;
     gemm.fill = Fill::integers;
     gemm.seed = m;

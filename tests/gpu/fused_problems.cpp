@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "kernels/rows.h"
 #include "kernels/shape.h"
+#include "kernels/variants.h"
 
 namespace bwgemm::test {
 namespace {
@@ -17,8 +17,7 @@ RowProblem one_tile(const KernelConfig& row, Dtype input, bool to_f32, Major b, 
   const std::int64_t m = std::max(shape.cluster_tile_m, row.tile.m);
   const std::int64_t n = std::max(shape.cluster_tile_n, tile_n);
   // Rows of D end at 16 bytes; columns, of which some tiles have few, may end anywhere.
-  const std::int64_t columns =
-      row.output == Output::columns ? n - 1 : std::max<std::int64_t>(n - unit, unit);
+  const std::int64_t columns = row.swaps_ab ? n - 1 : std::max<std::int64_t>(n - unit, unit);
   RowProblem problem{gemm_of(row, m, columns, row.tile.k - unit, majors(row.a).front(), b)};
   if (row.tile.n == 0) problem.tile_n = tile_n;
   GemmCase& gemm = problem.gemm;
@@ -77,7 +76,7 @@ std::vector<RowProblem> operations(const KernelConfig& row, Dtype input) {
   const auto add_vectors = [&](bool to_f32, bwgemmActivation_t activation, Bias bias,
                                Dtype type) -> RowProblem& {
     RowProblem& problem = add(to_f32, activation);
-    std::int64_t& columns = row.output == Output::columns ? problem.gemm.n : problem.gemm.m;
+    std::int64_t& columns = row.swaps_ab ? problem.gemm.n : problem.gemm.m;
     if (row.family == Family::cooperative) columns += row.tile.n * row.cluster.n;
     add_bias(problem, bias, type);
     return problem;
@@ -116,10 +115,10 @@ int gated_tile(const KernelConfig& row, Major b) {
   return tile_n;
 }
 
-// Tiles of no whole slices, with and without a gate.
-std::vector<RowProblem> rests_of_slices(const KernelConfig& row, Dtype input) {
+// Tiles of no whole boxes, with and without a gate.
+std::vector<RowProblem> rests_of_boxes(const KernelConfig& row, Dtype input) {
   std::vector<RowProblem> problems;
-  if (!uses_tensor_memory(row) || row.output == Output::columns) return problems;
+  if (!uses_tensor_memory(row) || row.swaps_ab) return problems;
   for (const bool to_f32 : {false, true})
     for (const bool has_gate : {false, true}) {
       const int tile_n = 48 * (has_gate ? 2 : 1);
@@ -169,17 +168,17 @@ std::vector<RowProblem> gates(const KernelConfig& row) {
     }
     problem.clusters = 0;  // one has x of the columns that end inside of another's y
     problem.gemm.m += problem.tile_n / 2;
-    if (row.output == Output::scattered && b == Major::k) problem.gemm.m -= 2;
+    if (row.store == Store::elements && b == Major::k) problem.gemm.m -= 2;
     if (!has_vectors) continue;
     fusing.aux = BWGEMM_AUX_STORE;
     fusing.aux_type = to_f32 ? input : Dtype::f32;
   }
-  if (row.family == Family::cooperative && row.output == Output::rows && !row.takes_turns) {
-    // Two whole tiles, whose output may be an odd number of slices, and slices of k of a third.
+  if (row.family == Family::cooperative && stores_rows_by_tma(row) && !row.ping_pong) {
+    // Two whole tiles, whose output may be an odd number of boxes, and splits of k of a third.
     RowProblem tail = problems.front();
     tail.gemm.n = 3 * row.tile.m * row.cluster.m - 8;
     tail.gemm.k = 8 * row.tile.k - 8;
-    tail.slices = Slices::in_memory;
+    tail.splits = Splits::in_memory;
     tail.clusters = 2;
     problems.push_back(tail);
   }
@@ -200,7 +199,7 @@ std::vector<RowProblem> fused_problems(const KernelConfig& row) {
   std::vector<RowProblem> problems;
   for (const Dtype input : inputs(row.input)) {
     for (const RowProblem& problem : operations(row, input)) problems.push_back(problem);
-    for (const RowProblem& problem : rests_of_slices(row, input)) problems.push_back(problem);
+    for (const RowProblem& problem : rests_of_boxes(row, input)) problems.push_back(problem);
     if (row.family != Family::dot) continue;
     RowProblem& tall = problems.emplace_back(one_tile(row, input, false));  // seen transposed
     tall.gemm.m = std::min(3, row.tile.m), tall.gemm.n = 40;

@@ -6,7 +6,7 @@
 #include <set>
 #include <tuple>
 
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 #include "support/gemm_case.h"
 
 namespace bwgemm::test {
@@ -15,7 +15,7 @@ namespace {
 // 1, and the sizes around every tile edge in the table.
 std::vector<std::int64_t> edge_sizes() {
   std::set<std::int64_t> sizes{1, 7, 200, 333};
-  for (const KernelConfig& row : kernel_rows)
+  for (const KernelConfig& row : kernel_variants)
     for (const std::int64_t edge : {row.tile.m, row.tile.n})
       if (edge > 0) sizes.insert({edge - 1, edge, edge + 1});
   return {sizes.begin(), sizes.end()};

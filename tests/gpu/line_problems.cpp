@@ -17,15 +17,15 @@ struct Layout {
   int left;                 // elements of its lines behind the first tile
 };
 
-RowProblem problem_of(const KernelConfig& row, const Layout& layout, bool to_f32, Slices slices) {
+RowProblem problem_of(const KernelConfig& row, const Layout& layout, bool to_f32, Splits splits) {
   constexpr int lines = 13;  // behind the first tile
-  const bool in_columns = row.output == Output::columns;
+  const bool in_columns = row.swaps_ab;
   const std::int64_t k =
-      slices == Slices::none ? row.tile.k : 4 * forced_splits(row, slices) * row.tile.k;
+      splits == Splits::none ? row.tile.k : 4 * forced_splits(row, splits) * row.tile.k;
   RowProblem problem{gemm_of(row, row.tile.m + (in_columns ? layout.left : lines),
                              row.tile.n + (in_columns ? lines : layout.left), k, row.a, row.b)};
   GemmCase& gemm = problem.gemm;
-  gemm.batch = slices == Slices::none ? 2 : 1;
+  gemm.batch = splits == Splits::none ? 2 : 1;
   gemm.input = Dtype::bf16;
   gemm.output = to_f32 ? Dtype::f32 : gemm.input;
   gemm.fill = Fill::integers;
@@ -36,9 +36,9 @@ RowProblem problem_of(const KernelConfig& row, const Layout& layout, bool to_f32
   gemm.ldb_extra = to_unit(gemm.transb == BWGEMM_OP_N ? gemm.k : gemm.n);
   gemm.ldc_extra = to_unit(gemm.m) + layout.extra;
   gemm.c_displacement = layout.displacement;
-  problem.clusters = slices == Slices::none ? 1 : 0;
-  problem.slices = slices;
-  if (slices == Slices::none && layout.left % 2 == 0) {  // what is fused takes pairs
+  problem.clusters = splits == Splits::none ? 1 : 0;
+  problem.splits = splits;
+  if (splits == Splits::none && layout.left % 2 == 0) {  // what is fused takes pairs
     problem.fusing.emplace();
     problem.fusing->activation = BWGEMM_ACTIVATION_RELU;
     problem.fusing->column_scale = true;
@@ -54,12 +54,12 @@ std::vector<RowProblem> line_problems(const KernelConfig& row) {
   constexpr Layout in_turn{1, 1, 5}, alike{2, 1, 14}, ends{0, 0, 1};
   for (const bool to_f32 : {false, true}) {
     for (const Layout& layout : {in_turn, alike, ends})
-      problems.push_back(problem_of(row, layout, to_f32, Slices::none));
-    // Slices hand over the same lines.
-    if (!row.takes_turns)
-      problems.push_back(problem_of(row, to_f32 ? in_turn : alike, to_f32, Slices::in_memory));
-    if (sm90::can_sum_in_cluster(row))
-      problems.push_back(problem_of(row, to_f32 ? alike : in_turn, to_f32, Slices::in_cluster));
+      problems.push_back(problem_of(row, layout, to_f32, Splits::none));
+    // Splits hand over the same lines.
+    if (!row.ping_pong)
+      problems.push_back(problem_of(row, to_f32 ? in_turn : alike, to_f32, Splits::in_memory));
+    if (sm90::can_reduce_in_cluster(row))
+      problems.push_back(problem_of(row, to_f32 ? alike : in_turn, to_f32, Splits::in_cluster));
   }
   return problems;
 }

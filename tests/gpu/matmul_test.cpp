@@ -8,7 +8,7 @@
 
 #include "gpu/fused_problems.h"
 #include "gpu/row_problems.h"
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 #include "support/matmul_case.h"
 #include "support/variable.h"
 
@@ -200,7 +200,7 @@ class Matmul : public GpuTest {
 
   std::vector<std::string> all_of(Family family) const {
     std::vector<std::string> names;
-    for (const KernelConfig& row : kernel_rows)
+    for (const KernelConfig& row : kernel_variants)
       if (row.arch == arch_ && row.family == family) names.emplace_back(kernel_name(row).view());
     return names;
   }
@@ -209,7 +209,7 @@ class Matmul : public GpuTest {
   // What the code of an epilogue depends on.
   static auto kind(const KernelConfig& row) {
     const bool is_sm90 = row.family == Family::cooperative;
-    return std::tuple(row.family, row.output, row.cluster.m, row.cluster.n,
+    return std::tuple(row.family, row.store, row.swaps_ab, row.cluster.m, row.cluster.n,
                       is_sm90 ? sm90::warpgroup_rows(row) : row.tile.m,
                       is_sm90 ? sm90::patch_columns(row) : 0, can_gate(row),
                       is_sm90 ? sm90::staging_lines(row) : 0, sm90::takes_matrices(row));
@@ -218,7 +218,7 @@ class Matmul : public GpuTest {
   // One row for each kind of epilogue, with operands as the cases have them.
   std::vector<KernelConfig> kinds() const {
     std::vector<KernelConfig> rows;
-    for (const KernelConfig& row : kernel_rows) {
+    for (const KernelConfig& row : kernel_variants) {
       const bool is_other = row.family == Family::direct || row.family == Family::dot;
       if (row.arch != arch_ || is_other || row.choices != Sm100Choices{} || row.a == Major::mn ||
           row.b == Major::mn)
@@ -328,10 +328,10 @@ TEST_F(Matmul, LargeGatesRunOnTheTensorCoresOfTheArchitecture) {
     }
 }
 
-// Sums of all slices, then the gate.
+// Sums of all splits, then the gate.
 TEST_F(Matmul, GatesOfSplitSumsGiveTheSameBits) {
   for (const KernelConfig& row : kinds()) {
-    if (!can_gate(row) || row.takes_turns) continue;
+    if (!can_gate(row) || row.ping_pong) continue;
     const std::string name(kernel_name(row).view());
     SCOPED_TRACE(name);
     const Variable kernel("BWGEMM_FORCE_KERNEL", name);

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <tuple>
 
-#include "kernels/rows.h"
 #include "kernels/shape.h"
+#include "kernels/variants.h"
 
 namespace bwgemm::test {
 namespace {
@@ -17,15 +17,14 @@ auto code_of_sizes(const KernelConfig& row) {
   const bool half_a_matrix = sm90::staging_lines(row) == 8;
   return std::tuple(sm90::warpgroup_rows(row), one_warpgroup, sm90::moves_registers(row),
                     sm90::staging_depth(row) > 1, sm90::staging_line_bytes(row), half_a_matrix,
-                    sm90::can_store_from_registers(row), sm90::overlaps_slices(row),
+                    sm90::can_store_from_registers(row), sm90::overlaps_boxes(row),
                     moves_lines(row) ? row.tile.n : 0);
 }
 
 }  // namespace
 
 bool moves_lines(const KernelConfig& row) {
-  if (row.output != Output::scattered) return false;
-  return row.family == Family::cooperative || (uses_tensor_memory(row) && sm100::has_loaders(row));
+  return has_residues(row) || (uses_tensor_memory(row) && sm100::has_loaders(row));
 }
 
 bool same_class(const KernelConfig& row, const KernelConfig& other) {
@@ -49,9 +48,9 @@ bool is_representative(const KernelConfig& row) {
     return std::int64_t{of.tile.m} * of.tile.n * of.cluster.size() * (of.stages + 4);
   };
   const KernelConfig* least = &row;
-  for (const KernelConfig& other : kernel_rows)
+  for (const KernelConfig& other : kernel_variants)
     if (same_class(row, other) && work(other) < work(*least)) least = &other;
-  for (const KernelConfig& other : kernel_rows)  // the first of equals
+  for (const KernelConfig& other : kernel_variants)  // the first of equals
     if (same_class(row, other) && work(other) == work(*least)) return other == row;
   return false;
 }

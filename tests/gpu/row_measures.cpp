@@ -29,8 +29,7 @@ std::int64_t widest(const KernelConfig& row) {
 
 std::vector<std::int64_t> runtime_tiles(const KernelConfig& row) {
   if (row.tile.n != 0) return {row.tile.n};
-  return row.output == Output::columns ? std::vector<std::int64_t>{16, 48}
-                                       : std::vector<std::int64_t>{32, 64};
+  return row.swaps_ab ? std::vector<std::int64_t>{16, 48} : std::vector<std::int64_t>{32, 64};
 }
 
 int forced_tile(const KernelConfig& row, std::int64_t tile_n, Major b) {

@@ -83,7 +83,7 @@ void lay_out(GemmCase& gemm, Memory memory, const Widths& width) {
 // Fused epilogues ask anew where their tile lies, but in rows that store by elements; and kernels
 // that prefetch scales ask before the products.
 void fuse(const KernelConfig& row, RowProblem& problem) {
-  if (row.output == Output::scattered && !uses_tensor_memory(row)) return;
+  if (row.store == Store::elements && !uses_tensor_memory(row)) return;
   problem.fusing.emplace();
   problem.fusing->activation = BWGEMM_ACTIVATION_RELU;
   problem.fusing->column_scale = true;
@@ -131,11 +131,11 @@ GemmCase several_tiles(const KernelConfig& row, Memory memory, const Measures& o
 // and on so few that every cluster offers buffers of later tiles after it has stored the first one.
 RowProblem in_batches(const KernelConfig& row, int rows, std::int64_t columns, int clusters) {
   const Measures of = measures(row, widest(row));
-  const bool has_few_slices = of.n <= 64 || row.output == Output::columns;
+  const bool has_few_boxes = of.n <= 64 || row.swaps_ab;
   const auto [a, b] = direction(row, 3);
   // Less a unit: what is unaligned becomes wider than said.
   const std::int64_t over_n = columns * of.cluster_n - (moves_lines(row) ? unit : 0);
-  const int batch = has_few_slices ? 3 : 2;
+  const int batch = has_few_boxes ? 3 : 2;
   const bool has_batches = row.choices.map_rank != 2;  // else as many tiles in one
   GemmCase gemm =
       gemm_of(row, rows * of.cluster_m, has_batches ? over_n : batch * over_n, of.k, a, b);
@@ -168,10 +168,10 @@ int wave_of_two_rows(const KernelConfig& row, std::int64_t tile_n) {
   return static_cast<int>(of.cluster_m * 9 / 4 / of.cluster_n);
 }
 
-// A row of tensor memory has code of its own for each width of a tile's slices of output, with and
-// without C, where k is split, and for each order of tiles. Tiles as narrow as one slice are cheap;
+// A row of tensor memory has code of its own for each width of a tile's boxes of output, with and
+// without C, where k is split, and for each order of tiles. Tiles as narrow as one box are cheap;
 // among those of four, buffers are offered again within a tile. Of other rows: nothing.
-std::vector<RowProblem> orders_and_slices(const KernelConfig& row) {
+std::vector<RowProblem> orders_and_splits(const KernelConfig& row) {
   std::vector<RowProblem> problems;
   if (!uses_tensor_memory(row)) return problems;
   const std::int64_t narrow = runtime_tiles(row).front(), wide = runtime_tiles(row).back();
@@ -186,7 +186,7 @@ std::vector<RowProblem> orders_and_slices(const KernelConfig& row) {
         problem.gemm.input = input;
         problem.gemm.output = to_f32 ? Dtype::f32 : input;
         problem.tile_n = forced_tile(row, tile_n, b);
-        if (k_blocks > 1) problem.slices = Slices::in_memory;
+        if (k_blocks > 1) problem.splits = Splits::in_memory;
         add_scalars(problem, 2, to_f32 && input == inputs(row.input).front() ? 0.0f : -0.5f);
         return problem;
       };
@@ -194,11 +194,11 @@ std::vector<RowProblem> orders_and_slices(const KernelConfig& row) {
       RowProblem& curve = add(narrow, 3, 12, 1);
       curve.raster = Raster::hilbert;
       curve.clusters = 9;
-      // Tiles of no whole slices, whose last columns threads store, some of them outside of D:
-      // each width with a type of C, with and without C, one of them with as many slices of k as
+      // Tiles of no whole boxes, whose last columns threads store, some of them outside of D:
+      // each width with a type of C, with and without C, one of them with as many splits of k as
       // are added at a time, and once more where the kernel finds out that there is no product.
       const std::int64_t first = narrow + sm100::tile_n_step + (to_f32 ? narrow : 0);
-      if (forced_tile(row, first, Major::k) != 0 && row.output == Output::rows) {
+      if (forced_tile(row, first, Major::k) != 0 && stores_rows_by_tma(row)) {
         for (std::int64_t tile_n = first; tile_n < widest(row); tile_n += 2 * narrow) {
           RowProblem& problem = add(tile_n, 1, 2, tile_n == first ? 16 : 1);
           problem.gemm.m -= unit;
@@ -208,12 +208,12 @@ std::vector<RowProblem> orders_and_slices(const KernelConfig& row) {
         add_scalars(no_product, 0, 2);
         no_product.device_scalars = true;
       }
-      // Whole tiles, and the last wave's in two slices: of two clusters, or of a B200's 74.
+      // Whole tiles, and the last wave's in two splits: of two clusters, or of a B200's 74.
       const int columns = row.choices.schedule == Schedule::persistent ? 1 : 15;
       add(narrow, 5, columns, 8).clusters = 2;
       add(narrow, 1, 1,
-          4 * forced_splits(row, Slices::in_memory));  // a tile in so many, each as short as may be
-      // As many columns as a thread holds of the only accumulators, in slices of each width.
+          4 * forced_splits(row, Splits::in_memory));  // a tile in so many, each as short as may be
+      // As many columns as a thread holds of the only accumulators, in boxes of each width.
       for (const std::int64_t tile_n : {widest(row), widest(row) - narrow})
         for (const float beta : {0.0f, -0.5f})
           if (row.choices.accumulators == 1) add_scalars(add(tile_n, 1, 1, 1), 2, beta);
@@ -224,7 +224,7 @@ std::vector<RowProblem> orders_and_slices(const KernelConfig& row) {
       }
       // Several boxes of an N-major B, the last of which is used in part.
       if (const int tile_n = forced_tile(row, widest(row) - narrow, Major::mn); tile_n != 0)
-        add(tile_n, 1, 2, 2, Major::mn).slices = Slices::none;
+        add(tile_n, 1, 2, 2, Major::mn).splits = Splits::none;
       const int wave = wave_of_two_rows(row, narrow);
       add(narrow, 2, wave + 2, 1).clusters = wave;
       add(narrow, 3, 3, 8).raster = Raster::hilbert;
@@ -247,14 +247,14 @@ std::vector<Dtype> inputs(Input declared) {
   return {};
 }
 
-int forced_splits(const KernelConfig& row, Slices slices) {
-  constexpr int several_slices = 9, in_flight = 96;  // sums of one thread, see sm90/split.h
-  if (slices == Slices::none) return 0;
-  if (slices == Slices::in_cluster) return std::min(most_cluster_slices(row), 3);
+int forced_splits(const KernelConfig& row, Splits splits) {
+  constexpr int several_splits = 9, in_flight = 96;  // sums of one thread, see sm90/split.h
+  if (splits == Splits::none) return 0;
+  if (splits == Splits::in_cluster) return std::min(most_cluster_splits(row), 3);
   if (row.family == Family::dot)
     return 25;  // one more than in flight of a lone thread, see dot/output.h
-  if (row.family != Family::cooperative) return several_slices;
-  return std::max(several_slices, in_flight / sm90::accumulators(row) + 1);
+  if (row.family != Family::cooperative) return several_splits;
+  return std::max(several_splits, in_flight / sm90::accumulators(row) + 1);
 }
 
 GemmCase gemm_of(const KernelConfig& row, std::int64_t m, std::int64_t n, std::int64_t k, Major a,
@@ -263,7 +263,7 @@ GemmCase gemm_of(const KernelConfig& row, std::int64_t m, std::int64_t n, std::i
   gemm.k = k;
   m = std::max<std::int64_t>(m, 1), n = std::max<std::int64_t>(n, 1);
   if (row.family == Family::dot) m = std::min({m, n, std::int64_t{row.tile.m}});
-  if (row.output == Output::columns) {  // C as the caller has it
+  if (row.swaps_ab) {  // C as the caller has it
     gemm.m = m, gemm.n = n;
     gemm.transa = a == Major::k ? BWGEMM_OP_T : BWGEMM_OP_N;
     gemm.transb = b == Major::k ? BWGEMM_OP_N : BWGEMM_OP_T;
@@ -321,27 +321,27 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
 
       if (uses_tensor_memory(row)) continue;
       RowProblem& split = add(gemm_of(row, of.m - unit, of.n,
-                                      4 * forced_splits(row, Slices::in_memory) * of.k - 8, a, b),
+                                      4 * forced_splits(row, Splits::in_memory) * of.k - 8, a, b),
                               input, to_f32, width);
-      split.slices = Slices::in_memory;
+      split.splits = Splits::in_memory;
       add_scalars(split, 2, beta);
       if (to_f32) fuse(row, split);
-      if (row.family == Family::cooperative && !row.takes_turns) {
-        // Whole tiles, the last wave's in slices.
+      if (row.family == Family::cooperative && !row.ping_pong) {
+        // Whole tiles, the last wave's in splits.
         const std::int64_t one_tile = of.n - (moves_lines(row) ? unit : 0);  // as it becomes wider
         const auto of_tail = gemm_of(row, 3 * of.cluster_m - unit, one_tile, 8 * of.k - unit, a, b);
         RowProblem& tail = add(of_tail, input, to_f32, width);
-        tail.slices = Slices::in_memory;
+        tail.splits = Splits::in_memory;
         tail.clusters = 2;
         add_scalars(tail, 2, beta);
       }
-      if (most_cluster_slices(row) == 1) continue;
-      // Slices that leave the ring's last slots empty, and longer ones.
-      const int slices = forced_splits(row, Slices::in_cluster);
-      const int depth = slices * (to_f32 ? row.stages + 1 : 4);
+      if (most_cluster_splits(row) == 1) continue;
+      // Splits that leave the ring's last slots empty, and longer ones.
+      const int splits = forced_splits(row, Splits::in_cluster);
+      const int depth = splits * (to_f32 ? row.stages + 1 : 4);
       RowProblem& clusters = add(gemm_of(row, of.cluster_m + unit, of.n, depth * of.k - unit, a, b),
                                  input, to_f32, width);
-      clusters.slices = Slices::in_cluster;
+      clusters.splits = Splits::in_cluster;
       add_scalars(clusters, 2, beta);
     }
   for (RowProblem& problem : problems)
@@ -361,13 +361,13 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
         if (beta == 0 && sm90::can_store_lines(row)) {  // another walk over the tiles
           ++other.gemm.ldc_extra;
           problems.push_back(other);
-        } else if (beta != 0 && row.takes_turns) {  // scales are prefetched in each main loop
+        } else if (beta != 0 && row.ping_pong) {  // scales are prefetched in each main loop
           other.gemm.input = inputs(row.input).front();
           problems.push_back(other);
         }
       }
     }
-  for (const RowProblem& wanted : orders_and_slices(row)) {
+  for (const RowProblem& wanted : orders_and_splits(row)) {
     const bool to_f32 = wanted.gemm.output == Dtype::f32;
     RowProblem& problem =
         add(wanted.gemm, wanted.gemm.input, to_f32, moves_lines(row) && to_f32 ? moved : aligned);
@@ -393,7 +393,7 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
   // So many tiles for a cluster that it moves one while it loads another, or that both of its
   // warpgroups have several.
   for (const float beta : {0.0f, -0.5f}) {
-    if (!row.takes_turns && (!moves_lines(row) || beta != 0)) continue;
+    if (!row.ping_pong && (!moves_lines(row) || beta != 0)) continue;
     GemmCase gemm = several_batches(row).gemm;
     gemm.batch = 3;
     RowProblem& problem =

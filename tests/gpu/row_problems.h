@@ -22,17 +22,17 @@ enum class Memory {
   units,          // the columns of C also end there
 };
 
-// Whether k is cut into slices, where the row can do that, and where their sums are added.
-enum class Slices { none, in_memory, in_cluster };
+// Whether k is cut into splits, where the row can do that, and where their sums are added.
+enum class Splits { none, in_memory, in_cluster };
 
 // How many: more than are added up at a time, or than two whose CTAs are a cluster. 0: none.
-int forced_splits(const KernelConfig& row, Slices slices);
+int forced_splits(const KernelConfig& row, Splits splits);
 
 struct RowProblem {
   GemmCase gemm;
   int clusters = 0;  // on as many multiprocessors as these need; 0: on all
   bool device_scalars = false;
-  Slices slices = Slices::none;
+  Splits splits = Splits::none;
   int tile_n = 0;  // where the row leaves it to the launch; 0: what selection finds best
   Raster raster = Raster::grouped;
   std::optional<Fusing> fusing = std::nullopt;

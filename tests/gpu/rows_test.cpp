@@ -5,8 +5,6 @@
 // differ from others in their type alone under one), and the edges of those under four
 // (BWGEMM_TEST_SCALE=small), or the edges of every row under eight (product, for the nightly).
 // Memcheck.* is two small problems per row, for compute-sanitizer.
-#include "kernels/rows.h"
-
 #include <cstdlib>
 #include <gtest/gtest.h>
 #include <map>
@@ -18,6 +16,7 @@
 #include "gpu/line_problems.h"
 #include "gpu/row_classes.h"
 #include "gpu/row_problems.h"
+#include "kernels/variants.h"
 #include "support/variable.h"
 
 namespace bwgemm::test {
@@ -33,11 +32,11 @@ Scale scale() {
 
 constexpr int covering_schedules = 2, edge_schedules = 4;  // of representatives
 constexpr int product_schedules = 8;
-// Whether the last slice of a tile to arrive is the first one, which takes another way, is chance.
-constexpr int last_slice_schedules = 7;
+// Whether the last split of a tile to arrive is the first one, which takes another way, is chance.
+constexpr int last_split_schedules = 7;
 
 const KernelConfig* row_named(std::string_view kernel) {
-  for (const KernelConfig& row : kernel_rows)
+  for (const KernelConfig& row : kernel_variants)
     if (kernel_name(row).view() == kernel) return &row;
   return nullptr;
 }
@@ -50,7 +49,7 @@ class RowTest : public GpuTest, public ::testing::WithParamInterface<int> {
     const char* kernel = bwgemmKernelName(GetParam());
     ASSERT_NE(kernel, nullptr);
     row_ = row_named(kernel);
-    ASSERT_NE(row_, nullptr) << kernel << " is not in kernel_rows";
+    ASSERT_NE(row_, nullptr) << kernel << " is not in kernel_variants";
     const Arch arch = device_arch();
     if (row_->arch != arch) GTEST_SKIP() << kernel << " is for another architecture";
     scalars_ = std::make_unique<DeviceMemory>(2 * sizeof(float));
@@ -131,13 +130,13 @@ class RowTest : public GpuTest, public ::testing::WithParamInterface<int> {
 
   // A handle forces the same of all its calls.
   bwgemmHandle_t handle_for(const RowProblem& problem) {
-    std::unique_ptr<Handle>& handle = handles_[{problem.slices, problem.tile_n, problem.raster}];
+    std::unique_ptr<Handle>& handle = handles_[{problem.splits, problem.tile_n, problem.raster}];
     if (handle == nullptr) {
       const auto number = [](int value) { return value > 0 ? std::to_string(value) : ""; };
       const Variable kernel("BWGEMM_FORCE_KERNEL", name());
-      const Variable splits("BWGEMM_FORCE_SPLITS", number(forced_splits(*row_, problem.slices)));
+      const Variable splits("BWGEMM_FORCE_SPLITS", number(forced_splits(*row_, problem.splits)));
       const Variable sums("BWGEMM_FORCE_SUMS",
-                          problem.slices == Slices::in_cluster ? "cluster" : "memory");
+                          problem.splits == Splits::in_cluster ? "cluster" : "memory");
       const Variable tile_n("BWGEMM_FORCE_TILE_N", number(problem.tile_n));
       const Variable raster("BWGEMM_FORCE_RASTER", std::string(bwgemm::name(problem.raster)));
       handle = std::make_unique<Handle>();
@@ -189,14 +188,14 @@ class RowTest : public GpuTest, public ::testing::WithParamInterface<int> {
 
   void cut_to_one_tile(GemmCase& gemm) const {
     const std::int64_t tile_n = row_->tile.n != 0 ? row_->tile.n : gemm.m;
-    const bool is_by_columns = row_->output == Output::columns;
+    const bool is_by_columns = row_->swaps_ab;
     gemm.m = std::min<std::int64_t>(gemm.m, is_by_columns ? row_->tile.m : tile_n);
     gemm.n = std::min<std::int64_t>(gemm.n, is_by_columns ? tile_n : row_->tile.m);
   }
 
   const KernelConfig* row_ = nullptr;
   Memory memory_ = Memory::any;
-  std::map<std::tuple<Slices, int, Raster>, std::unique_ptr<Handle>> handles_;
+  std::map<std::tuple<Splits, int, Raster>, std::unique_ptr<Handle>> handles_;
   std::unique_ptr<DeviceMemory> scalars_;
 };
 
@@ -212,7 +211,7 @@ TEST_P(Rows, CoveringSet) {
   const bool stands_for_others = is_representative(row());
   const auto schedules = [&](const RowProblem& problem) {
     if (scale() != Scale::small) return 1;
-    if (problem.slices != Slices::none && problem.fusing) return last_slice_schedules;
+    if (problem.splits != Splits::none && problem.fusing) return last_split_schedules;
     return stands_for_others && !problem.is_retyped ? covering_schedules : 1;
   };
   for (const RowProblem& problem : covering_problems(row(), memory()))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The same call gives the same bits: on whatever stream, replayed from a graph, from another thread
 // and handle, and beside other work that takes the same multiprocessors and scratch memory. Of
-// every kind of kernel and every way to add slices of k, on numbers whose sums depend on the order
+// every kind of kernel and every way to add splits of k, on numbers whose sums depend on the order
 // of additions, which is asked too. (Of integers they do not.)
 #include <algorithm>
 #include <functional>
@@ -13,7 +13,7 @@
 
 #include "gpu/loose_cases.h"
 #include "gpu/row_problems.h"
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 #include "support/variable.h"
 
 namespace bwgemm::test {
@@ -21,7 +21,7 @@ namespace {
 
 // What is forced beside the kernel.
 struct How {
-  int splits = 1;  // two slices would have the same sum in any order
+  int splits = 1;  // two splits would have the same sum in any order
   const char* sums = "memory";
   int target = 0;             // of multiprocessors
   bool is_loose = false;      // operands start where TMA cannot load them
@@ -38,28 +38,29 @@ struct Kind {
   How how = {};
 };
 
-bool is_plain(const KernelConfig& row, const Tile& tile, const Cluster& cluster, Output output) {
+bool is_plain(const KernelConfig& row, const Tile& tile, const Cluster& cluster,
+              const Paths& paths) {
   return row.family == Family::cooperative && row.tile == tile && row.cluster == cluster &&
-         row.output == output && row.ctas_per_sm == 1 && !row.takes_turns;
+         paths_of(row) == paths && row.ctas_per_sm == 1 && !row.ping_pong;
 }
 bool is_small(const KernelConfig& row) {
-  return is_plain(row, {64, 64, 64}, {1, 1}, Output::rows);
+  return is_plain(row, {64, 64, 64}, {1, 1}, paths::tma);
 }
 bool is_in_clusters(const KernelConfig& row) {
-  return is_plain(row, {64, 64, 64}, {2, 2}, Output::rows);
+  return is_plain(row, {64, 64, 64}, {2, 2}, paths::tma);
 }
 bool is_narrow(const KernelConfig& row) {
-  return is_plain(row, {64, 16, 64}, {1, 1}, Output::columns);
+  return is_plain(row, {64, 16, 64}, {1, 1}, paths::swap_ab);
 }
 bool is_of_lines(const KernelConfig& row) {
-  return is_plain(row, {128, 128, 64}, {1, 1}, Output::scattered);
+  return is_plain(row, {128, 128, 64}, {1, 1}, paths::shifted);
 }
 bool is_pair(const KernelConfig& row) {
-  return row.family == Family::pair && row.output == Output::rows && row.tile.m == 256 &&
+  return row.family == Family::pair && stores_rows_by_tma(row) && row.tile.m == 256 &&
          row.cluster == Cluster{2, 1} && row.choices == Sm100Choices{};
 }
-std::function<bool(const KernelConfig&)> any_of(Family family, Output output) {
-  return [=](const KernelConfig& row) { return row.family == family && row.output == output; };
+std::function<bool(const KernelConfig&)> any_of(Family family, const Paths& paths) {
+  return [=](const KernelConfig& row) { return row.family == family && paths_of(row) == paths; };
 }
 bool is_direct(const KernelConfig& row) {
   return row.family == Family::direct;
@@ -81,19 +82,19 @@ bool is_usual(const KernelConfig& row) {
 const std::vector<Kind> kinds = {
     {"Cooperative", is_small, 72, 72, 600, "splits 1,"},
     {"InClusters", is_in_clusters, 136, 136, 600, "cluster 4,"},
-    {"InTurn", [](const KernelConfig& row) { return row.takes_turns; }, 136, 104, 600, "splits 1,"},
-    {"SlicesInMemory", is_small, 72, 72, 1600, "splits 5,", {.splits = 5}},
-    {"SlicesInACluster", is_narrow, 72, 24, 1600, "cluster 3,", {.splits = 3, .sums = "cluster"}},
-    {"SlicesOfTheLastWave", is_small, 40, 300, 1600, "splits 3 of the last 1 of 5 tiles", {.splits = 3, .target = 4}},
+    {"PingPong", [](const KernelConfig& row) { return row.ping_pong; }, 136, 104, 600, "splits 1,"},
+    {"SplitsInMemory", is_small, 72, 72, 1600, "splits 5,", {.splits = 5}},
+    {"SplitsInACluster", is_narrow, 72, 24, 1600, "cluster 3,", {.splits = 3, .sums = "cluster"}},
+    {"SplitsOfTheLastWave", is_small, 40, 300, 1600, "splits 3 of the last 1 of 5 tiles", {.splits = 3, .target = 4}},
     {"LinesThatStartAnywhere", is_of_lines, 24, 40, 1601, "splits 3,", {.splits = 3, .is_loose = true}},
     {"Pair", is_pair, 40, 40, 600, "splits 1,"},
-    {"SlicesOfAPair", is_pair, 40, 40, 1600, "splits 5,", {.splits = 5}},
-    {"SlicesOfTheLastWaveOfPairs", is_pair, 40, 104, 1600, "splits 3 of the last 1 of 4 tiles", {.splits = 3, .target = 6}},
-    {"Single", any_of(Family::single, Output::rows), 40, 40, 1600, "splits 5,", {.splits = 5}},
-    {"SingleInColumns", any_of(Family::single, Output::columns), 40, 24, 1600, "splits 5,", {.splits = 5}},
-    {"SingleOfLines", any_of(Family::single, Output::scattered), 40, 40, 1601, "splits 5,", {.splits = 5, .is_loose = true}},
+    {"SplitsOfAPair", is_pair, 40, 40, 1600, "splits 5,", {.splits = 5}},
+    {"SplitsOfTheLastWaveOfPairs", is_pair, 40, 104, 1600, "splits 3 of the last 1 of 4 tiles", {.splits = 3, .target = 6}},
+    {"Single", any_of(Family::single, paths::tma), 40, 40, 1600, "splits 5,", {.splits = 5}},
+    {"SingleInColumns", any_of(Family::single, paths::swap_ab), 40, 24, 1600, "splits 5,", {.splits = 5}},
+    {"SingleOfLines", any_of(Family::single, paths::threads), 40, 40, 1601, "splits 5,", {.splits = 5, .is_loose = true}},
     {"Direct", is_direct, 40, 70, 1601, "splits 5,", {.splits = 5, .is_loose = true}},
-    {"Warp", any_of(Family::warp, Output::scattered), 40, 70, 1601, "splits 1,", {.is_loose = true}},
+    {"Warp", any_of(Family::warp, paths::threads), 40, 70, 1601, "splits 1,", {.is_loose = true}},
     {"DotAlongK", dot_of(Major::k), 5, 40, 5001, "splits 5,", {.splits = 5, .is_loose = true}},
     {"DotAlongN", dot_of(Major::mn), 5, 72, 2500, "splits 5,", {.splits = 5, .is_loose = true}},
     {"VectorsInMemory", is_of_vectors, 1, 10, 10001, "splits 5,", {.splits = 5, .is_loose = true}},
@@ -156,9 +157,10 @@ class SameBits : public GpuTest, public ::testing::WithParamInterface<std::size_
     GpuTest::SetUp();
     if (IsSkipped() || HasFatalFailure()) return;
     const Arch arch = device_arch();
-    const auto found = std::ranges::find_if(
-        kernel_rows, [&](const KernelConfig& row) { return row.arch == arch && kind().is(row); });
-    if (found == kernel_rows.end()) GTEST_SKIP() << "another architecture has this kind";
+    const auto found = std::ranges::find_if(kernel_variants, [&](const KernelConfig& row) {
+      return row.arch == arch && kind().is(row);
+    });
+    if (found == kernel_variants.end()) GTEST_SKIP() << "another architecture has this kind";
     row_ = &*found;
     find_reference();
   }
@@ -211,10 +213,10 @@ class SameBits : public GpuTest, public ::testing::WithParamInterface<std::size_
   std::vector<std::byte> reference_;
 };
 
-// The direct kernel adds three slices.
+// The direct kernel adds three splits.
 TEST_P(SameBits, AnotherOrderOfAdditionsGivesOthers) {
   const Arch arch = device_arch();
-  const auto direct = std::ranges::find_if(kernel_rows, [&](const KernelConfig& row) {
+  const auto direct = std::ranges::find_if(kernel_variants, [&](const KernelConfig& row) {
     return row.arch == arch && row.family == Family::direct;
   });
   const Variable kernel("BWGEMM_FORCE_KERNEL", std::string(kernel_name(*direct).view()));

@@ -10,7 +10,7 @@
 
 #include "gpu/row_classes.h"
 #include "gpu/row_problems.h"
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 #include "support/captured_kernels.h"
 #include "support/matmul_call.h"
 #include "support/variable.h"
@@ -134,7 +134,7 @@ GemmCase large_problem(const KernelConfig& row) {
 // Those whose clusters cannot be held back, or have more CTAs than the target, are refused.
 TEST_F(SmLimit, OfEveryKernel) {
   const Arch arch = device_arch();
-  for (const KernelConfig& row : kernel_rows) {
+  for (const KernelConfig& row : kernel_variants) {
     if (row.arch != arch) continue;
     const std::string name(kernel_name(row).view());
     const Variable kernel("BWGEMM_FORCE_KERNEL", name);
@@ -161,16 +161,16 @@ TEST_F(SmLimit, OfEveryKernel) {
   }
 }
 
-// Slices of k are as many units of work as the tiles, or the CTAs of a cluster.
-TEST_F(SmLimit, OfSlices) {
+// Splits of k are as many units of work as the tiles, or the CTAs of a cluster.
+TEST_F(SmLimit, OfSplits) {
   for (const char* const sums : {"memory", "cluster"})
     for (const int splits : {2, 5, 40}) {
-      const Variable slices("BWGEMM_FORCE_SPLITS", std::to_string(splits));
+      const Variable forced_splits("BWGEMM_FORCE_SPLITS", std::to_string(splits));
       const Variable place("BWGEMM_FORCE_SUMS", sums);
       const Handle forced;
       for (const std::int64_t m : {1, 8, 64, 520})
         for (const int target : targets()) {
-          SCOPED_TRACE(std::string(sums) + ", " + std::to_string(splits) + " slices of " +
+          SCOPED_TRACE(std::string(sums) + ", " + std::to_string(splits) + " splits of " +
                        std::to_string(m) + " rows, target " + std::to_string(target));
           ASSERT_TRUE(succeeds(bwgemmSetSmCountTarget(forced.get(), target)));
           const GemmCase gemm{.transa = BWGEMM_OP_T, .m = 640, .n = m, .k = 40000};

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "gpu/row_problems.h"
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 #include "support/variable.h"
 
 namespace bwgemm::test {
@@ -31,23 +31,23 @@ struct Technique {
   Dtype output = Dtype::bf16;
 };
 
-bool is_sm100(const KernelConfig& row, Family family, Output output) {
-  return row.family == family && row.output == output;
+bool is_sm100(const KernelConfig& row, Family family, const Paths& paths) {
+  return row.family == family && paths_of(row) == paths;
 }
 
 // Of the pair with all choices as usual but `choices`.
 std::function<bool(const KernelConfig&)> pair_with(const Sm100Choices& choices) {
   return [choices](const KernelConfig& row) {
-    return is_sm100(row, Family::pair, Output::rows) && row.tile.m == 256 &&
+    return is_sm100(row, Family::pair, paths::tma) && row.tile.m == 256 &&
            row.cluster == Cluster{2, 1} && row.choices == choices;
   };
 }
-std::function<bool(const KernelConfig&)> family(Family family, Output output) {
-  return [=](const KernelConfig& row) { return is_sm100(row, family, output); };
+std::function<bool(const KernelConfig&)> family(Family family, const Paths& paths) {
+  return [=](const KernelConfig& row) { return is_sm100(row, family, paths); };
 }
 std::function<bool(const KernelConfig&)> hopper(const Tile& tile, const Cluster& cluster) {
   return [=](const KernelConfig& row) {
-    return row.family == Family::cooperative && row.output == Output::rows && row.tile == tile &&
+    return row.family == Family::cooperative && stores_rows_by_tma(row) && row.tile == tile &&
            row.cluster == cluster && row.ctas_per_sm == 1;
   };
 }
@@ -75,7 +75,7 @@ const std::vector<Technique> techniques = {
     {"MapsOfThreeDimensions", pair_with({}), {load_3d, store_3d}, {load_2d, store_2d}},
     {"MapsOfTwoDimensions", pair_with({.map_rank = 2}), {load_2d, store_2d}, {load_3d, store_3d}},
     {"OneCta",
-     family(Family::single, Output::rows),
+     family(Family::single, paths::tma),
      {mma_1, "tcgen05\\.commit\\.cta_group::1"},
      {"cta_group::2"}},
     {"TwoCtas",
@@ -91,7 +91,7 @@ const std::vector<Technique> techniques = {
     {"OneAccumulator", pair_with({.accumulators = 1}), {"tcgen05\\.alloc\\..* 256;"}},
     {"EpilogueOfTmaStores", pair_with({}), {store_3d, "fence\\.proxy\\.async\\.shared::cta"}},
     {"EpilogueOfGlobalStores",
-     family(Family::pair, Output::scattered),
+     family(Family::pair, paths::elements),
      {store_global},
      {store_3d, store_2d}},
     {"SnakeRaster", pair_with({}), {mma_2}, {}, Raster::snake},
@@ -104,13 +104,13 @@ const std::vector<Technique> techniques = {
     {"TileOf512By256",
      [](const KernelConfig& row) { return row.family == Family::pair && row.tile.m == 512; },
      {mma_2}},
-    {"FewRowsInColumns", family(Family::single, Output::columns), {mma_1, "tcgen05\\.ld.*x16"}},
+    {"FewRowsInColumns", family(Family::single, paths::swap_ab), {mma_1, "tcgen05\\.ld.*x16"}},
     {"DescriptorPrefetch", pair_with({}), {prefetch}},
     {"NoDescriptorPrefetch", pair_with({.prefetches_maps = false}), {mma_2}, {prefetch}},
     {"ProgrammaticLaunch",
      pair_with({}),
      {"griddepcontrol\\.wait", "griddepcontrol\\.launch_dependents"}},
-    {"SlicesOfKInFixedOrder",
+    {"SplitsOfKInFixedOrder",
      pair_with({}),
      {"atom\\.add\\.acq_rel\\.gpu", "st\\.global\\.v4\\.f32"},
      {},
@@ -150,9 +150,7 @@ const std::vector<Technique> techniques = {
      {"multicast::cluster", "barrier\\.cluster"}},
     {"HopperStmatrixEpilogue", hopper({128, 256, 64}, {1, 1}), {"stmatrix", store_3d}},
     {"HopperFragmentsStoredByThreads",
-     [](const KernelConfig& row) {
-       return row.family == Family::cooperative && row.output == Output::scattered;
-     },
+     [](const KernelConfig& row) { return row.load == Load::tma_shifted; },
      {"st\\.global\\.b32"},
      {store_3d},
      Raster::grouped,
@@ -218,7 +216,7 @@ class Techniques : public GpuTest, public ::testing::WithParamInterface<Techniqu
 // Several tiles in both directions, rings that go round more than once, edges everywhere.
 GemmCase several_tiles(const KernelConfig& row, const Technique& technique) {
   const bool is_split = technique.splits > 0;
-  const std::int64_t n = row.output == Output::columns ? 40 : is_split ? 72 : 328;
+  const std::int64_t n = row.swaps_ab ? 40 : is_split ? 72 : 328;
   const std::int64_t m = is_split ? row.tile.m - 8 : 3 * row.tile.m * row.cluster.m / 2 + 24;
   GemmCase gemm = gemm_of(row, m, n, 64 * 20 + 24, majors(row.a).front(), majors(row.b).front());
   gemm.input = technique.output == Dtype::f16 ? Dtype::f16 : Dtype::bf16;
@@ -233,8 +231,8 @@ GemmCase several_tiles(const KernelConfig& row, const Technique& technique) {
 
 TEST_P(Techniques, IsInTheCodeAndComputes) {
   const Technique& technique = GetParam();
-  const auto row = std::find_if(kernel_rows.begin(), kernel_rows.end(), technique.has);
-  ASSERT_NE(row, kernel_rows.end()) << "no row shows this technique";
+  const auto row = std::find_if(kernel_variants.begin(), kernel_variants.end(), technique.has);
+  ASSERT_NE(row, kernel_variants.end()) << "no row shows this technique";
   const bool is_hopper = device_arch() == Arch::sm90;
   if ((row->arch == Arch::sm90) != is_hopper) GTEST_SKIP() << "for another architecture";
   const std::string kernel(kernel_name(*row).view());

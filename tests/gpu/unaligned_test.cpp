@@ -10,8 +10,8 @@
 
 #include "gpu/row_classes.h"
 #include "gpu/row_problems.h"
-#include "kernels/rows.h"
 #include "kernels/shape.h"
+#include "kernels/variants.h"
 #include "support/variable.h"
 
 namespace bwgemm::test {
@@ -40,7 +40,7 @@ class Unaligned : public GpuTest {
   template <class MakeProblem>
   static void run_rows(int problems, const char* splits, const MakeProblem& make_problem) {
     const bool is_hopper = device_arch() == Arch::sm90;
-    for (const KernelConfig& row : kernel_rows) {
+    for (const KernelConfig& row : kernel_variants) {
       if (!moves_lines(row) || (row.arch == Arch::sm90) != is_hopper) continue;
       if (small_scale() && !is_representative(row)) continue;
       for (const KernelConfig& chosen : with_choices(row))
@@ -54,7 +54,7 @@ class Unaligned : public GpuTest {
     const std::string name(kernel_name(row).view());
     SCOPED_TRACE(name);
     const Variable kernel("BWGEMM_FORCE_KERNEL", name);
-    const Variable slices("BWGEMM_FORCE_SPLITS", splits);
+    const Variable forced_splits("BWGEMM_FORCE_SPLITS", splits);
     const Variable tile("BWGEMM_FORCE_TILE_N",
                         row.tile.n == 0 ? std::to_string(chosen.tile.n) : "");
     const Handle handle;
@@ -158,7 +158,7 @@ TEST_F(Unaligned, ReadsNothingBehindTheOperands) {
   });
 }
 
-TEST_F(Unaligned, SlicesOfK) {
+TEST_F(Unaligned, SplitsOfK) {
   run_rows(6, "3", [](const KernelConfig& row, int i) {
     GemmCase gemm = of(row, row.tile.m - 1, 40 + i, 16 * 64 - 8 + i);
     displace(gemm, 13 * i + 5);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels for one row, forced: every alignment, strides between elements, ends of k inside
-// whatever is loaded at once, columns that end inside a tile, slices in memory and in clusters,
+// whatever is loaded at once, columns that end inside a tile, splits in memory and in clusters,
 // batches.
 // What lies beside the operands is NaN: an element too many would show.
 #include <cmath>
@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "gpu/row_problems.h"
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 #include "support/variable.h"
 
 namespace bwgemm::test {
@@ -20,7 +20,7 @@ class Vectors : public GpuTest, public ::testing::WithParamInterface<int> {
     GpuTest::SetUp();
     if (IsSkipped() || HasFatalFailure()) return;
     if (device_arch() != Arch::sm90) GTEST_SKIP() << "compute capability 9.0 alone has this kernel";
-    for (const KernelConfig& row : kernel_rows)
+    for (const KernelConfig& row : kernel_variants)
       if (row.family == Family::dot && dot::is_of_vectors(row) && row.tile.n == GetParam())
         row_ = &row;
     ASSERT_NE(row_, nullptr);
@@ -32,10 +32,10 @@ class Vectors : public GpuTest, public ::testing::WithParamInterface<int> {
     gemm.seed = static_cast<unsigned>(k);
     return gemm;
   }
-  // As many slices as are asked for, in clusters if that can be.
-  std::unique_ptr<Handle> forced(int slices, const char* sums = "memory") const {
+  // As many splits as are asked for, in clusters if that can be.
+  std::unique_ptr<Handle> forced(int splits, const char* sums = "memory") const {
     const Variable kernel("BWGEMM_FORCE_KERNEL", kernel_name(*row_).c_str());
-    const Variable splits("BWGEMM_FORCE_SPLITS", std::to_string(slices).c_str());
+    const Variable forced_splits("BWGEMM_FORCE_SPLITS", std::to_string(splits).c_str());
     const Variable place("BWGEMM_FORCE_SUMS", sums);
     return std::make_unique<Handle>();
   }
@@ -68,8 +68,8 @@ TEST_P(Vectors, EveryAlignmentAndEveryEnd) {
 }
 
 TEST_P(Vectors, ElementsApart) {
-  for (const int slices : {1, 3}) {
-    const auto handle = forced(slices, "cluster");
+  for (const int splits : {1, 3}) {
+    const auto handle = forced(splits, "cluster");
     for (const std::int64_t k : {300, 6001})
       for (const int extra : {0, 3}) {
         GemmCase gemm = problem(GetParam() + 1, k, Major::mn);
@@ -81,42 +81,42 @@ TEST_P(Vectors, ElementsApart) {
   }
 }
 
-TEST_P(Vectors, SlicesInClustersAndInMemoryGiveTheSameBits) {
-  for (const int slices : {2, 5, 8, 9, 16})
+TEST_P(Vectors, SplitsInClustersAndInMemoryGiveTheSameBits) {
+  for (const int splits : {2, 5, 8, 9, 16})
     for (const int displacement : {0, 1}) {
-      GemmCase gemm = problem(GetParam() + 1, slices * step() - 13);
+      GemmCase gemm = problem(GetParam() + 1, splits * step() - 13);
       gemm.b_displacement = displacement;
       gemm.output = Dtype::f32;
-      gemm.beta = slices == 5 ? 1.0f : 0.0f;
+      gemm.beta = splits == 5 ? 1.0f : 0.0f;
       Operands operands(gemm);
       std::vector<std::byte> first;
       for (const char* sums : {"cluster", "memory"}) {
-        const auto handle = forced(slices, sums);
+        const auto handle = forced(splits, sums);
         run(handle->get(), gemm);
         operands.device_c().upload();
         EXPECT_TRUE(succeeds(call(handle->get(), gemm, operands)));
         const std::vector<std::byte> bytes = operands.device_c().download().bytes();
         if (first.empty()) first = bytes;
-        EXPECT_EQ(bytes, first) << slices << ' ' << sums;
+        EXPECT_EQ(bytes, first) << splits << ' ' << sums;
       }
     }
 }
 
-TEST_P(Vectors, ManySlices) {
-  constexpr int slices = 61;
-  GemmCase gemm = problem(GetParam(), slices * step() - 9);
+TEST_P(Vectors, ManySplits) {
+  constexpr int splits = 61;
+  GemmCase gemm = problem(GetParam(), splits * step() - 9);
   gemm.output = Dtype::f32;
   gemm.fill = Fill::integers;
-  run(forced(slices)->get(), gemm);
+  run(forced(splits)->get(), gemm);
 }
 
 // More units than CTAs, whose sums are in the same place one after the other.
 TEST_P(Vectors, BatchesInTurn) {
-  for (const int slices : {1, 3}) {
-    const auto handle = forced(slices);
-    ASSERT_TRUE(succeeds(bwgemmSetSmCountTarget(handle->get(), slices)));
+  for (const int splits : {1, 3}) {
+    const auto handle = forced(splits);
+    ASSERT_TRUE(succeeds(bwgemmSetSmCountTarget(handle->get(), splits)));
     for (const int stride_extra : {0, 64, 5}) {
-      GemmCase gemm = problem(GetParam() + 1, slices * step() - 1000);
+      GemmCase gemm = problem(GetParam() + 1, splits * step() - 1000);
       gemm.batch = 5;
       gemm.stride_extra = stride_extra;
       gemm.beta = 1;
@@ -137,11 +137,11 @@ TEST_P(Vectors, BatchesInClusters) {
 
 TEST_P(Vectors, ScalarsThatAreNoNumbersOrNothing) {
   constexpr float infinity = std::numeric_limits<float>::infinity();
-  for (const int slices : {1, 2}) {
-    const auto handle = forced(slices, "cluster");
+  for (const int splits : {1, 2}) {
+    const auto handle = forced(splits, "cluster");
     for (const float alpha : {infinity, std::nanf(""), 0.0f})
       for (const float beta : {0.0f, 1.0f, infinity}) {
-        GemmCase gemm = problem(1, slices * step());
+        GemmCase gemm = problem(1, splits * step());
         gemm.alpha = alpha;
         gemm.beta = beta;
         gemm.fill = Fill::integers;

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "kernels/params.h"
-#include "kernels/rows.h"
 #include "kernels/shape.h"
+#include "kernels/variants.h"
 #include "support/element.h"
 #include "vgpu/machine.h"
 #include "vgpu/tensor_map.h"
@@ -40,7 +40,7 @@ inline std::string read_text(const std::string& path) {
   return text.str();
 }
 
-// As the kernel sees it: with Output::columns D lies in column order.
+// As the kernel sees it: where A and B are swapped, D lies in column order.
 struct KernelProblem {
   std::int64_t m, n, k, batch = 1;
   float alpha = 1, beta = 0;
@@ -48,9 +48,9 @@ struct KernelProblem {
   Dtype input = Dtype::bf16;  // where the config leaves these to the launch
   Major a = Major::k, b = Major::k;
   int tile_n = 256, splits = 1, clusters = 2;
-  bool sums_in_cluster = false;  // of a row without clusters; `clusters` are then tiles
-  // Elements between lines. TMA needs a multiple of 8; with Output::scattered nothing is mapped,
-  // and kernels that would map what they can need any other number.
+  bool reduces_in_cluster = false;  // of a row without clusters; `clusters` are then tiles
+  // Elements between lines. TMA needs a multiple of 8; where threads move elements nothing is
+  // mapped, and kernels that would map what they can need any other number.
   int pad = 8;
 };
 
@@ -86,7 +86,7 @@ class KernelCase {
     request.kernel = kernel_name(config_).c_str();
     request.block = {static_cast<std::uint32_t>(shape_.threads)};
     request.cluster_size =
-        static_cast<std::uint32_t>(p.sums_in_cluster ? p.splits : config_.cluster.size());
+        static_cast<std::uint32_t>(p.reduces_in_cluster ? p.splits : config_.cluster.size());
     request.grid = {static_cast<std::uint32_t>(p.clusters) * request.cluster_size};
     request.dynamic_shared_bytes = static_cast<std::uint32_t>(shape_.smem_bytes);
     request.seed = seed;
@@ -96,7 +96,7 @@ class KernelCase {
     options.concurrent_ctas = static_cast<std::uint32_t>(request.grid.count());
     Outcome outcome{vgpu::run(request, memory, options), 0};
     const auto* actual = static_cast<const std::byte*>(memory.host(d.base, d.bytes));
-    if (config_.family == Family::cooperative && config_.output != Output::scattered &&
+    if (config_.family == Family::cooperative && config_.store != Store::elements &&
         !stores_from_registers())
       for_each_line_end(d, [&](std::size_t end, std::size_t bytes) {
         std::copy_n(&actual[end], bytes, &expected[end]);  // of what was not loaded: anything
@@ -144,7 +144,7 @@ class KernelCase {
     return is_columns() ? matrix(memory, output_, problem_.m, problem_.n)
                         : matrix(memory, output_, problem_.n, problem_.m);
   }
-  bool is_columns() const { return config_.output == Output::columns; }
+  bool is_columns() const { return config_.swaps_ab; }
 
   template <class Visit>
   void for_each(GlobalMemory& memory, const Matrix& matrix, Visit visit) const {
@@ -286,7 +286,7 @@ class KernelCase {
     params.a_major = p.a;
     params.b_major = p.b;
     add_splits(memory, params);
-    if (config_.output == Output::scattered)
+    if (config_.store == Store::elements)
       add_strided(a, b, c, d, params);
     else
       add_maps(a, b, c, d, params);
@@ -343,13 +343,13 @@ class KernelCase {
 
   void add_splits(GlobalMemory& memory, KernelParams& params) const {
     params.splits = problem_.splits;
-    params.sums_in_cluster = problem_.sums_in_cluster;
+    params.reduces_in_cluster = problem_.reduces_in_cluster;
     if (problem_.splits == 1) {
       params.whole_tiles =
           static_cast<std::uint32_t>(params.tiles_m * params.tiles_n * params.batch);
       return;
     }
-    params.sliced_tiles_reciprocal =
+    params.split_tiles_reciprocal =
         reciprocal(static_cast<std::uint32_t>(params.tiles_m * params.tiles_n * params.batch));
     const std::int64_t steps = (problem_.k + config_.tile.k - 1) / config_.tile.k;
     params.k_per_split =

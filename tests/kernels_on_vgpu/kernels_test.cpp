@@ -18,10 +18,10 @@ std::shared_ptr<const Module> module_of(const KernelConfig& config) {
 
 // The row with this name's ending; fails the test if there is none.
 KernelConfig row(std::string_view name) {
-  for (const KernelConfig& config : kernel_rows)
+  for (const KernelConfig& config : kernel_variants)
     if (kernel_name(config).view() == name) return config;
   ADD_FAILURE() << "no row " << name;
-  return kernel_rows[0];
+  return kernel_variants[0];
 }
 
 // How many schedules of this many are wanted.
@@ -81,7 +81,7 @@ TEST(Kernels, CooperativeMnMajor) {
   run_all("bwgemm_sm90_b16_mn_128x64x64_s8_coop", of_f16(tma_problems()), 2);
 }
 
-// Slices of k: fewer, as many and more than clusters, with and without C, some of them empty, and
+// Splits of k: fewer, as many and more than clusters, with and without C, some of them empty, and
 // none that has a product.
 std::vector<KernelProblem> split_problems() {
   std::vector<KernelProblem> problems{problem(137, 261, 448), problem(119, 125, 320),
@@ -151,9 +151,9 @@ TEST(Kernels, CooperativeClustersInTwoDirections) {
   run_cluster("bwgemm_sm90_b16_kk_64x64x64_2x2_s13_coop", Dtype::bf16);
 }
 
-// Slices of k that are the CTAs of a cluster: two to sixteen, some of them empty, with and without
+// Splits of k that are the CTAs of a cluster: two to sixteen, some of them empty, with and without
 // C, and none that has a product.
-TEST(Kernels, CooperativeClustersOfSlices) {
+TEST(Kernels, CooperativeClustersOfSplits) {
   const auto run_clusters = [](const char* name, int most, Dtype input) {
     const KernelConfig config = row(name);
     std::vector<KernelProblem> problems{
@@ -162,7 +162,7 @@ TEST(Kernels, CooperativeClustersOfSlices) {
         problem(30, config.tile.n, 640),
         problem(config.tile.m + 5, config.tile.n, 64 * 2 * (config.stages + 1))};
     for (KernelProblem& one : problems) {
-      one.sums_in_cluster = true;
+      one.reduces_in_cluster = true;
       one.splits = most;
       one.clusters = 2;
       one.input = input;

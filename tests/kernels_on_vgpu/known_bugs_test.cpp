@@ -115,7 +115,7 @@ std::string wrong_stride(const PtxLine& line) {
 
 // ---- the bugs ----------------------------------------------------------------------------------
 
-enum class Kernel { coop, slices, pair, blocks, loading, direct };
+enum class Kernel { coop, splits, pair, blocks, loading, direct };
 
 // Of the instructions that match, in the order of the text: the first to change, and every how
 // manyeth from there. first < 0 counts from the end.
@@ -154,11 +154,11 @@ const Bug bugs[] = {
      last_of_each_type},
     {"CoopReusesStagingEarly", Kernel::coop, "cp.async.bulk.wait_group.read", "store_over_c",
      one_more_pending, only_first},
-    {"CoopWritesStagingEarly", Kernel::coop, "mbarrier.try_wait", "SliceWriter wait_full", passes},
+    {"CoopWritesStagingEarly", Kernel::coop, "mbarrier.try_wait", "BoxWriter wait_full", passes},
     {"CoopNoProxyFence", Kernel::coop, "fence.proxy.async", "", removed},
-    {"CoopStoresEarly", Kernel::coop, "mbarrier.try_wait", "store_slice", passes},
+    {"CoopStoresEarly", Kernel::coop, "mbarrier.try_wait", "store_box", passes},
     {"CoopNoWarpSync", Kernel::coop, "bar.warp.sync", "", removed},
-    {"CoopRelaxedStagingArrival", Kernel::coop, "mbarrier.arrive.release.cta", "SliceWriter",
+    {"CoopRelaxedStagingArrival", Kernel::coop, "mbarrier.arrive.release.cta", "BoxWriter",
      relaxed},
     {"CoopForgetsCommit", Kernel::coop, "cp.async.bulk.commit_group", "", removed},
     {"CoopLeavesStores", Kernel::coop, "cp.async.bulk.wait_group.read", "run_output", removed,
@@ -166,11 +166,11 @@ const Bug bugs[] = {
     {"CoopLeavesPeers", Kernel::coop, "barrier.cluster.wait", "", removed, only_last},
     {"CoopNoInitFence", Kernel::coop, "fence.mbarrier_init", "", removed},
 
-    {"SlicesSendEarly", Kernel::slices, "mbarrier.try_wait", "ClusterSums send", passes},
-    {"SlicesReadEarly", Kernel::slices, "mbarrier.try_wait", "ClusterSums receive", passes},
-    {"SlicesExpectTooFewBytes", Kernel::slices, "mbarrier.arrive.expect_tx", "ClusterSums",
+    {"SplitsSendEarly", Kernel::splits, "mbarrier.try_wait", "ClusterReduction send", passes},
+    {"SplitsReadEarly", Kernel::splits, "mbarrier.try_wait", "ClusterReduction receive", passes},
+    {"SplitsExpectTooFewBytes", Kernel::splits, "mbarrier.arrive.expect_tx", "ClusterReduction",
      fewer_bytes},
-    {"SlicesDoNotMeet", Kernel::slices, "barrier.cluster.wait", "ClusterSums", removed},
+    {"SplitsDoNotMeet", Kernel::splits, "barrier.cluster.wait", "ClusterReduction", removed},
 
     {"PairWrongParity", Kernel::pair, "mbarrier.try_wait", "run_producer wait_empty", other_parity,
      only_first},
@@ -189,7 +189,8 @@ const Bug bugs[] = {
     {"PairCommitsToOne", Kernel::pair, "tcgen05.commit", "run_mma", only_rank_0, only_first},
     {"PairAnnouncesSumsEarly", Kernel::pair, "tcgen05.commit", "run_mma", arrives_at_once,
      only_last},
-    {"PairReadsSumsEarly", Kernel::pair, "mbarrier.try_wait", "Sums begin wait_full", passes},
+    {"PairReadsSumsEarly", Kernel::pair, "mbarrier.try_wait", "AccumulatorReader begin wait_full",
+     passes},
     {"PairWritesStagingEarly", Kernel::pair, "mbarrier.try_wait", "receive wait_full", passes},
     {"PairNoWaitForLoads", Kernel::pair, "tcgen05.wait::ld", "", removed},
     {"PairNoProxyFence", Kernel::pair, "fence.proxy.async", "", removed},
@@ -266,13 +267,13 @@ std::string seeded(const std::string& ptx, const Bug& bug) {
   return text.ptx();
 }
 
-// The first row of its kind; CTAs of a cluster share an operand, or are slices.
+// The first row of its kind; CTAs of a cluster share an operand, or are splits.
 const KernelConfig* row_of(Kernel kernel) {
-  for (const KernelConfig& row : kernel_rows) {
-    const bool is_plain = row.output == Output::rows && row.cluster == Cluster{2, 1};
+  for (const KernelConfig& row : kernel_variants) {
+    const bool is_plain = stores_rows_by_tma(row) && row.cluster == Cluster{2, 1};
     if (kernel == Kernel::coop && row.family == Family::cooperative && is_plain) return &row;
-    if (kernel == Kernel::slices && row.family == Family::cooperative && row.tile.m == 64 &&
-        sm90::can_sum_in_cluster(row))
+    if (kernel == Kernel::splits && row.family == Family::cooperative && row.tile.m == 64 &&
+        sm90::can_reduce_in_cluster(row))
       return &row;
     if (kernel == Kernel::pair && row.family == Family::pair && is_plain) return &row;
     if (kernel == Kernel::blocks && uses_tensor_memory(row) && sm100::row_blocks(row) > 1)
@@ -299,10 +300,10 @@ KernelProblem problem_for(const KernelConfig& config) {
   return problem;
 }
 
-// One tile, whose slices fill the ring twice.
-KernelProblem slices_of(const KernelConfig& config) {
+// One tile, whose splits fill the ring twice.
+KernelProblem splits_of(const KernelConfig& config) {
   KernelProblem problem = problem_for(config);
-  problem.sums_in_cluster = true;
+  problem.reduces_in_cluster = true;
   problem.splits = 3;
   problem.m = config.tile.m - 1;
   problem.n = config.tile.n - 1;
@@ -312,14 +313,14 @@ KernelProblem slices_of(const KernelConfig& config) {
 
 // Without a bug nothing is found.
 TEST(KnownBugs, KernelsAreCleanWithoutThem) {
-  for (const Kernel kernel : {Kernel::coop, Kernel::slices, Kernel::pair, Kernel::blocks,
+  for (const Kernel kernel : {Kernel::coop, Kernel::splits, Kernel::pair, Kernel::blocks,
                               Kernel::loading, Kernel::direct}) {
     const KernelConfig* row = row_of(kernel);
     ASSERT_NE(row, nullptr);
     const std::string file = kernel_ptx_file(std::string(kernel_name(*row).view()));
     if (file.empty()) GTEST_SKIP() << "no PTX";
     const auto module = Module::parse(read_text(file), file);
-    const KernelProblem problem = kernel == Kernel::slices ? slices_of(*row) : problem_for(*row);
+    const KernelProblem problem = kernel == Kernel::splits ? splits_of(*row) : problem_for(*row);
     for (int seed = 1; seed <= 3; ++seed)
       EXPECT_TRUE(KernelCase(*row, problem).run(module, static_cast<std::uint64_t>(seed)).clean())
           << kernel_name(*row).view() << " seed " << seed;
@@ -342,7 +343,7 @@ TEST_P(KnownBug, IsFoundUnderEverySchedule) {
   for (int seed = 1; seed <= schedules; ++seed) {
     RunOptions options;
     options.max_findings = 1;
-    KernelProblem problem = bug.kernel == Kernel::slices ? slices_of(*row) : problem_for(*row);
+    KernelProblem problem = bug.kernel == Kernel::splits ? splits_of(*row) : problem_for(*row);
     if (!bug.reads_c) problem.beta = 0;
     const auto outcome =
         KernelCase(*row, problem).run(module, static_cast<std::uint64_t>(seed), options);

@@ -11,9 +11,9 @@
 #include <cuda.h>
 #include <string_view>
 
+#include "kernels/bias_gradient/params.h"
 #include "kernels/copies/params.h"
 #include "kernels/params.h"
-#include "kernels/sums/params.h"
 
 namespace bwgemm::test {
 
@@ -22,12 +22,12 @@ struct FakeLaunch {
   unsigned grid, threads, cluster, smem_bytes;
   CUstream stream;
   CUcontext context;
-  bool is_captured;     // recorded into a graph, not run
-  bool is_replayed;     // run by cuGraphLaunch
-  bool overlaps;        // may begin before the launch in front of it ends
-  KernelParams params;  // of a product
-  SumsParams sums;      // of what is added up beside it
-  CopiesParams copies;  // of operands in front of it
+  bool is_captured;                  // recorded into a graph, not run
+  bool is_replayed;                  // run by cuGraphLaunch
+  bool overlaps;                     // may begin before the launch in front of it ends
+  KernelParams params;               // of a product
+  BiasGradientParams bias_gradient;  // of what is added up beside it
+  CopiesParams copies;               // of operands in front of it
 
   bool is_copy() const { return std::string_view(kernel).ends_with("_copy"); }
   bool is_sums() const { return std::string_view(kernel).ends_with("_sums"); }

@@ -239,7 +239,7 @@ CUresult launch(const CUlaunchConfig* config, CUfunction handle, void** paramete
   launch.context = reinterpret_cast<CUcontext>(fake.current());
   launch.overlaps = overlaps(*config);
   if (launch.is_sums())
-    std::memcpy(&launch.sums, parameters[0], sizeof launch.sums);
+    std::memcpy(&launch.bias_gradient, parameters[0], sizeof launch.bias_gradient);
   else if (launch.is_copy())
     std::memcpy(&launch.copies, parameters[0], sizeof launch.copies);
   else

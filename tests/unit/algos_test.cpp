@@ -9,7 +9,7 @@
 
 #include "core/error.h"
 #include "core/tiling.h"
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 #include "problems.h"
 #include "support/error_of.h"
 
@@ -41,14 +41,14 @@ std::vector<Case> cases() {
 }
 
 std::vector<Algo> algos_of(const Case& of, SelectOptions options = {.workspace_bytes = workspace}) {
-  return algos(of.problem, of.facts, kernel_rows, options);
+  return algos(of.problem, of.facts, kernel_variants, options);
 }
 
 int row_of(Family family, Arch arch) {
-  const auto row = std::find_if(kernel_rows.begin(), kernel_rows.end(), [&](const auto& config) {
-    return config.family == family && config.arch == arch;
-  });
-  return static_cast<int>(row - kernel_rows.begin());
+  const auto row = std::find_if(
+      kernel_variants.begin(), kernel_variants.end(),
+      [&](const auto& config) { return config.family == family && config.arch == arch; });
+  return static_cast<int>(row - kernel_variants.begin());
 }
 
 TEST(Algos, NumbersStandForPicks) {
@@ -67,7 +67,7 @@ TEST(Algos, OtherNumbersStandForNothing) {
   const std::int64_t number = packed({0, 256, 1});
   for (const int bit : {42, 50, 61, 62, 63})  // the table's mark
     EXPECT_EQ(unpacked(number ^ static_cast<std::int64_t>(std::uint64_t{1} << bit)), std::nullopt);
-  EXPECT_EQ(unpacked(packed({static_cast<int>(kernel_rows.size()), 256, 1})), std::nullopt);
+  EXPECT_EQ(unpacked(packed({static_cast<int>(kernel_variants.size()), 256, 1})), std::nullopt);
   EXPECT_EQ(unpacked(packed({0, 256, 0})), std::nullopt);
   EXPECT_EQ(unpacked(packed({0, 256, 1, static_cast<Raster>(3)})), std::nullopt);
 }
@@ -83,19 +83,20 @@ TEST(Algos, AreSortedDistinctAndServe) {
       EXPECT_GE(algo.predicted_us, before);
       before = algo.predicted_us;
       const SelectOptions options{.pick = algo.recipe, .workspace_bytes = algo.workspace_bytes};
-      const Choice choice = select(of.problem, of.facts, kernel_rows, options);
+      const Choice choice = select(of.problem, of.facts, kernel_variants, options);
       EXPECT_EQ(recipe_of(choice), algo.recipe);
       EXPECT_EQ(choice.predicted_us, algo.predicted_us);
-      EXPECT_EQ(
-          workspace_bytes(of.problem, kernel_rows[static_cast<std::size_t>(choice.row)], choice),
-          algo.workspace_bytes);
+      EXPECT_EQ(workspace_bytes(of.problem,
+                                kernel_variants[static_cast<std::size_t>(choice.variant)], choice),
+                algo.workspace_bytes);
     }
   }
 }
 
 TEST(Algos, HoldTheChoiceAndKeepToTheSettings) {
   for (const Case& of : cases()) {
-    const Choice choice = select(of.problem, of.facts, kernel_rows, {.workspace_bytes = workspace});
+    const Choice choice =
+        select(of.problem, of.facts, kernel_variants, {.workspace_bytes = workspace});
     const std::vector<Algo> all = algos_of(of);
     EXPECT_TRUE(std::any_of(all.begin(), all.end(),
                             [&](const Algo& algo) { return algo.recipe == recipe_of(choice); }));
@@ -103,7 +104,7 @@ TEST(Algos, HoldTheChoiceAndKeepToTheSettings) {
     for (const Algo& algo : algos_of(of, {.batch_invariant = true, .workspace_bytes = workspace})) {
       EXPECT_TRUE(algo.is_batch_invariant);
       EXPECT_EQ(algo.recipe.splits, 1);
-      EXPECT_NE(kernel_rows[static_cast<std::size_t>(algo.recipe.row)].family, Family::dot);
+      EXPECT_NE(kernel_variants[static_cast<std::size_t>(algo.recipe.variant)].family, Family::dot);
     }
   }
 }
@@ -119,11 +120,12 @@ TEST(Algos, WhatIsForcedDoesNotMatter) {
 TEST(Picks, GoBeforeWhatIsForced) {
   const Problem problem = problem_of(512, 512, 512);
   const int direct = row_of(Family::direct, Arch::sm90);
-  const SelectOptions options{.pick = Recipe{direct, 64, 1},
-                              .forced = {.kernel = kernel_name(kernel_rows[0]).view(), .splits = 3},
-                              .workspace_bytes = workspace};
-  const Choice choice = select(problem, nominal_h200, kernel_rows, options);
-  EXPECT_EQ(choice.row, direct);
+  const SelectOptions options{
+      .pick = Recipe{direct, 64, 1},
+      .forced = {.kernel = kernel_name(kernel_variants[0]).view(), .splits = 3},
+      .workspace_bytes = workspace};
+  const Choice choice = select(problem, nominal_h200, kernel_variants, options);
+  EXPECT_EQ(choice.variant, direct);
   EXPECT_EQ(choice.splits, 1);
 }
 
@@ -133,9 +135,10 @@ TEST(Picks, ThatCannotServeSayWhy) {
   const auto refusal = [&](const Recipe& pick, const DeviceFacts& facts, bool invariant = false) {
     const SelectOptions options{
         .pick = pick, .batch_invariant = invariant, .workspace_bytes = std::size_t{1} << 20};
-    EXPECT_FALSE(can_serve(problem, facts, kernel_rows, options));
-    EXPECT_THAT(explain(problem, facts, kernel_rows, options), HasSubstr("is picked and cannot"));
-    const Error error = error_of<Error>([&] { select(problem, facts, kernel_rows, options); });
+    EXPECT_FALSE(can_serve(problem, facts, kernel_variants, options));
+    EXPECT_THAT(explain(problem, facts, kernel_variants, options),
+                HasSubstr("is picked and cannot"));
+    const Error error = error_of<Error>([&] { select(problem, facts, kernel_variants, options); });
     EXPECT_EQ(error.status(), BWGEMM_STATUS_NOT_SUPPORTED);
     return std::string(error.what());
   };
@@ -154,18 +157,18 @@ TEST(Picks, AreIgnoredWhereNothingIsMultiplied) {
   problem.alpha.value = 0;
   problem.beta.value = 2;
   const SelectOptions picked{.pick = Recipe{0, 256, 1}};
-  EXPECT_EQ(select(problem, nominal_h200, kernel_rows, picked),
-            select(problem, nominal_h200, kernel_rows, {}));
+  EXPECT_EQ(select(problem, nominal_h200, kernel_variants, picked),
+            select(problem, nominal_h200, kernel_variants, {}));
 }
 
 TEST(BatchInvariance, LeavesOutWhatAddsInAnotherOrder) {
   const auto chosen = [](const Problem& problem, const DeviceFacts& facts,
                          Operands operands = Operands::in_place) {
     const Choice choice = select(
-        problem, facts, kernel_rows,
+        problem, facts, kernel_variants,
         {.batch_invariant = true, .forced = {.operands = operands}, .workspace_bytes = workspace});
     EXPECT_EQ(choice.splits, 1);
-    return kernel_rows[static_cast<std::size_t>(choice.row)];
+    return kernel_variants[static_cast<std::size_t>(choice.variant)];
   };
   for (const DeviceFacts& facts : {nominal_h200, nominal_b200}) {
     for (std::int64_t m = 1; m <= 300; m += 13)
@@ -178,13 +181,13 @@ TEST(BatchInvariance, LeavesOutWhatAddsInAnotherOrder) {
     EXPECT_NE(chosen(unaligned, facts, Operands::copied).family, Family::direct) << "or its copies";
   }
   const Error error = error_of<Error>([] {
-    select(
-        problem_of(1, 4096, 4096), nominal_h200, kernel_rows,
-        {.batch_invariant = true,
-         .forced = {
-             .kernel =
-                 kernel_name(kernel_rows[static_cast<std::size_t>(row_of(Family::dot, Arch::sm90))])
-                     .view()}});
+    select(problem_of(1, 4096, 4096), nominal_h200, kernel_variants,
+           {.batch_invariant = true,
+            .forced = {
+                .kernel =
+                    kernel_name(
+                        kernel_variants[static_cast<std::size_t>(row_of(Family::dot, Arch::sm90))])
+                        .view()}});
   });
   EXPECT_EQ(error.status(), BWGEMM_STATUS_NOT_SUPPORTED);
   EXPECT_THAT(error.what(), HasSubstr("not batch-invariant"));

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "core/error.h"
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 #include "problems.h"
 #include "rows.h"
 #include "select/algos.h"
@@ -41,7 +41,7 @@ Problem aligned() {
 
 Choice chosen(const Problem& problem, const DeviceFacts& facts = nominal_h200,
               SelectOptions options = {.workspace_bytes = workspace}) {
-  return select(problem, facts, kernel_rows, options);
+  return select(problem, facts, kernel_variants, options);
 }
 
 Choice forced(const Problem& problem, Operands operands, const DeviceFacts& facts = nominal_h200,
@@ -51,7 +51,7 @@ Choice forced(const Problem& problem, Operands operands, const DeviceFacts& fact
 }
 
 const KernelConfig& row_of(const Choice& choice) {
-  return kernel_rows[static_cast<std::size_t>(choice.row)];
+  return kernel_variants[static_cast<std::size_t>(choice.variant)];
 }
 
 std::size_t bytes_of(const Problem& problem, const Choice& choice) {
@@ -113,16 +113,16 @@ TEST(CopiedChoice, TakesTheWorkspaceFirst) {
   const Choice much = chosen(problem, nominal_h200, options);
   EXPECT_EQ(much.operands, Operands::copied);
   ASSERT_GT(much.splits, 1);
-  ASSERT_EQ(much.reduction, SliceSums::memory);
+  ASSERT_EQ(much.reduction, SplitReduction::workspace);
   Choice in_place = much;
   in_place.operands = Operands::in_place;
-  const std::size_t slices = bytes_of(with_copies(problem, copies_of(problem)), in_place);
-  EXPECT_GT(slices, 0u);
-  EXPECT_EQ(bytes_of(problem, much), copies + slices);
+  const std::size_t splits = bytes_of(with_copies(problem, copies_of(problem)), in_place);
+  EXPECT_GT(splits, 0u);
+  EXPECT_EQ(bytes_of(problem, much), copies + splits);
 
-  options.workspace_bytes = copies + slices;
+  options.workspace_bytes = copies + splits;
   EXPECT_EQ(chosen(problem, nominal_h200, options), much);
-  for (const std::size_t bytes : {copies + slices - 1, copies}) {
+  for (const std::size_t bytes : {copies + splits - 1, copies}) {
     options.workspace_bytes = bytes;
     const Choice less = chosen(problem, nominal_h200, options);
     EXPECT_EQ(less.operands, Operands::copied);
@@ -153,9 +153,9 @@ TEST(CopiedChoice, OfAForcedKernelOnlyIfForcedToo) {
        {big_kk, std::string_view("bwgemm_sm90_b16_64x64x32_direct")}) {
     SelectOptions options{.forced = {.kernel = kernel}, .workspace_bytes = workspace};
     const KernelConfig& row = row_named(kernel);
-    EXPECT_EQ(can_serve(problem, nominal_h200, kernel_rows, options),
+    EXPECT_EQ(can_serve(problem, nominal_h200, kernel_variants, options),
               rejects(problem, nominal_h200, row) == nullptr);
-    if (can_serve(problem, nominal_h200, kernel_rows, options)) {
+    if (can_serve(problem, nominal_h200, kernel_variants, options)) {
       EXPECT_EQ(chosen(problem, nominal_h200, options).operands, Operands::in_place);
     }
     options.forced.operands = Operands::copied;
@@ -164,7 +164,7 @@ TEST(CopiedChoice, OfAForcedKernelOnlyIfForcedToo) {
     EXPECT_EQ(copied.operands, Operands::copied);
     EXPECT_GE(bytes_of(problem, copied), copies_of(problem).bytes());
     options.workspace_bytes = 0;
-    EXPECT_EQ(can_serve(problem, nominal_h200, kernel_rows, options),
+    EXPECT_EQ(can_serve(problem, nominal_h200, kernel_variants, options),
               rejects(problem, nominal_h200, row) == nullptr);
   }
 }
@@ -195,7 +195,7 @@ TEST(CopiedChoice, CountsThatFewMultiprocessorsCopySlowly) {
 
 TEST(CopiedChoice, IsExplained) {
   const auto report = [](const Problem& problem, SelectOptions options) {
-    return explain(problem, nominal_h200, kernel_rows, options);
+    return explain(problem, nominal_h200, kernel_variants, options);
   };
   const auto line = [](const Problem& problem, const std::string& operands) {
     return "\ncopied     " + operands + " first, " + std::to_string(copies_of(problem).bytes()) +
@@ -217,7 +217,7 @@ TEST(CopiedChoice, IsExplained) {
 TEST(CopiedChoice, IsAmongTheAlgos) {
   for (const DeviceFacts& facts : {nominal_h200, nominal_b200}) {
     const auto listed = [&](SelectOptions options) {
-      return algos(large(), facts, kernel_rows, options);
+      return algos(large(), facts, kernel_variants, options);
     };
     const std::vector<Algo> all = listed({.workspace_bytes = workspace});
     EXPECT_EQ(
@@ -253,7 +253,7 @@ TEST(CopiedPicks, AreTheChoiceThatTheyComeFrom) {
         const SelectOptions options{.pick = recipe_of(choice),
                                     .forced = {.operands = Operands::in_place},
                                     .workspace_bytes = bytes_of(problem, choice)};
-        EXPECT_TRUE(can_serve(problem, facts, kernel_rows, options));
+        EXPECT_TRUE(can_serve(problem, facts, kernel_variants, options));
         EXPECT_EQ(chosen(problem, facts, options), choice);
       }
 }
@@ -262,8 +262,8 @@ TEST(CopiedPicks, ThatCannotServeSayWhy) {
   const auto refusal = [](const Problem& problem, std::size_t workspace_bytes,
                           const Choice& of = chosen(large())) {
     const SelectOptions options{.pick = recipe_of(of), .workspace_bytes = workspace_bytes};
-    EXPECT_FALSE(can_serve(problem, nominal_h200, kernel_rows, options));
-    EXPECT_THAT(explain(problem, nominal_h200, kernel_rows, options),
+    EXPECT_FALSE(can_serve(problem, nominal_h200, kernel_variants, options));
+    EXPECT_THAT(explain(problem, nominal_h200, kernel_variants, options),
                 HasSubstr("is picked and cannot serve"));
     const Error error = error_of<Error>([&] { chosen(problem, nominal_h200, options); });
     EXPECT_EQ(error.status(), BWGEMM_STATUS_NOT_SUPPORTED);
@@ -275,7 +275,7 @@ TEST(CopiedPicks, ThatCannotServeSayWhy) {
   EXPECT_THAT(refusal(in_odd_lines(2039, 2053, 2063, mn), workspace), HasSubstr("contiguous"));
   const Problem deep = in_odd_lines(300, 300, 8191);
   const Choice split = forced(deep, Operands::copied);
-  EXPECT_THAT(refusal(deep, bytes_of(deep, split) - 1, split), HasSubstr("its slices of k need"));
+  EXPECT_THAT(refusal(deep, bytes_of(deep, split) - 1, split), HasSubstr("its splits of k need"));
   Problem scaling = large();
   scaling.alpha.value = 0;
   EXPECT_EQ(chosen(scaling, nominal_h200, {.pick = recipe_of(chosen(large()))}), chosen(scaling))

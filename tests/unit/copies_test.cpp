@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 #include <utility>
 
-#include "kernels/fusing.h"
+#include "kernels/output_path.h"
 #include "problems.h"
 #include "program/copies.h"
 

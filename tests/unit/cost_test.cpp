@@ -7,8 +7,8 @@
 #include <gtest/gtest.h>
 #include <string_view>
 
-#include "kernels/rows.h"
 #include "kernels/shape.h"
+#include "kernels/variants.h"
 #include "problems.h"
 #include "rows.h"
 #include "select/rejects.h"
@@ -95,14 +95,14 @@ TEST_P(Cost, ReadingCAndWiderOutputsCost) {
   EXPECT_GT(us(config, problem_of(8192, 8192, 64, test::kk, {Dtype::bf16, Dtype::f32})), plain);
 }
 
-INSTANTIATE_TEST_SUITE_P(Rows, Cost, testing::ValuesIn(kernel_rows), [](const auto& info) {
+INSTANTIATE_TEST_SUITE_P(Rows, Cost, testing::ValuesIn(kernel_variants), [](const auto& info) {
   return std::string(kernel_name(info.param).view());
 });
 
 // Broad enough to survive calibration, tight enough to catch a wrong unit or a missing factor.
 TEST(CostScale, LargeSquaresAreNearThePeakOfTheChip) {
   const double tera_flop = 2.0 * 8192 * 8192 * 8192 / 1e6;  // in TFLOP/s for a time in us
-  for (const KernelConfig& config : kernel_rows) {
+  for (const KernelConfig& config : kernel_variants) {
     const double rate = tera_flop / us(config, problem_of(8192, 8192, 8192));
     SCOPED_TRACE(kernel_name(config).view());
     if (config.family == Family::dot) continue;  // reads B anew for every eight rows
@@ -114,14 +114,14 @@ TEST(CostScale, LargeSquaresAreNearThePeakOfTheChip) {
       EXPECT_LT(rate, 920);
     } else {  // one CTA loads more for each product; columns are for few rows
       const bool is_pair = config.family == Family::pair;
-      EXPECT_GT(rate, is_pair ? 1200 : config.output == Output::columns ? 400 : 1000);
+      EXPECT_GT(rate, is_pair ? 1200 : config.swaps_ab ? 400 : 1000);
       EXPECT_LT(rate, 2250);
     }
   }
 }
 
 TEST(CostScale, SplittingALongKHelpsUntilMergingCosts) {
-  for (const KernelConfig& config : kernel_rows) {
+  for (const KernelConfig& config : kernel_variants) {
     if (config.family != Family::direct) continue;
     const Problem problem = problem_of(64, 64, 65536);
     EXPECT_LT(us(config, problem, 0, 16), us(config, problem, 0, 1));
@@ -184,8 +184,8 @@ TEST(CostOrder, OneOddOperandDoesNotMakeTheOtherSlow) {
   }
 }
 
-// A tile of 160 columns leaves in five slices, one of 192 in three.
-TEST(CostOrder, ThinProductsCountTheirSlices) {
+// A tile of 160 columns leaves in five boxes, one of 192 in three.
+TEST(CostOrder, ThinProductsCountTheirBoxes) {
   const double of_five =
       h200_us("bwgemm_sm90_b16_kk_128x160x64_s5_coop", problem_of(768 * 132, 160, 8));
   const double of_three =
@@ -193,7 +193,7 @@ TEST(CostOrder, ThinProductsCountTheirSlices) {
   EXPECT_GT(of_five, 1.03 * of_three);
 }
 
-TEST(CostOrder, TilesInTurnDoNotHideWhatThinProductsStore) {
+TEST(CostOrder, PingPongDoesNotHideWhatThinProductsStore) {
   EXPECT_LT(h200_us("bwgemm_sm90_b16_kk_128x192x64_2x1_s4_coop", problem_of(62800, 136, 120)),
             h200_us("bwgemm_sm90_b16_kk_128x128x64_s6_pp_coop", problem_of(62800, 136, 120)));
 }
@@ -275,7 +275,7 @@ TEST(CostOrder, ALastBlockThatIsNotFullTakesLonger) {
 TEST(CostOrder, PartsOfBoxesOfAnNMajorBCostAsMuchAsWholeOnes) {
   const KernelConfig& pair = row_named("bwgemm_sm100_b16_256xNx64_2x1_pair");
   const auto block = [&](int tile_n, test::Majors majors) {
-    return without_slices(problem_of(4096, 4096, 4096, majors), pair, tile_n).block;
+    return without_splits(problem_of(4096, 4096, 4096, majors), pair, tile_n).block;
   };
   EXPECT_EQ(block(192, test::kn).bytes, block(256, test::kn).bytes);
   EXPECT_LT(block(192, test::kk).bytes, block(256, test::kk).bytes);

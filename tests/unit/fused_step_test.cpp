@@ -5,8 +5,8 @@
 #include <string>
 
 #include "fake_driver.h"
-#include "kernels/fusing.h"
-#include "kernels/rows.h"
+#include "kernels/output_path.h"
+#include "kernels/variants.h"
 #include "planned.h"
 #include "problems.h"
 #include "rows.h"
@@ -39,7 +39,7 @@ KernelParams params_of(const Problem& problem, std::string_view kernel) {
   ProductContext context;
   context.facts = row_named(kernel).arch == Arch::sm90 ? nominal_h200 : nominal_b200;
   context.resident_clusters = 66;
-  const Choice choice = select(problem, context.facts, kernel_rows, options);
+  const Choice choice = select(problem, context.facts, kernel_variants, options);
   return test::planned_product(problem, row_named(kernel), choice, context, maps).params;
 }
 
@@ -183,7 +183,7 @@ TEST(Fused, GatesOfAnyNumberOfColumns) {
     for (const Gate gate : {Gate::interleaved, Gate::stacked}) {
       const Problem problem = gated(gate, 3, n, 8);
       for (const DeviceFacts& facts : {nominal_h200, nominal_b200})
-        EXPECT_NO_THROW(select(problem, facts, kernel_rows, {})) << n;
+        EXPECT_NO_THROW(select(problem, facts, kernel_variants, {})) << n;
       ASSERT_EQ(reason(problem, direct90), "") << n;
       const KernelParams params = params_of(problem, direct90);
       const std::int64_t to_y = gate == Gate::stacked ? n / 2 : 1;

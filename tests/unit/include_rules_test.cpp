@@ -169,7 +169,7 @@ TEST(IncludeRules, TellRightFromWrong) {
   EXPECT_EQ(included("  # include \"program/product.h\"  // why"), "program/product.h");
   EXPECT_EQ(included("#include <vector>"), std::nullopt);
   EXPECT_EQ(included("#include \"bwgemm/bwgemm.h\""), std::nullopt);
-  EXPECT_FALSE(may_include("core/problem.h", "kernels/rows.h"));
+  EXPECT_FALSE(may_include("core/problem.h", "kernels/variants.h"));
   EXPECT_FALSE(may_include("select/select.cpp", "program/product.h"));
   EXPECT_FALSE(may_include("program/product.cpp", "select/cost.h"));
   EXPECT_FALSE(may_include("program/product.cpp", "launch/driver.h"));

@@ -7,18 +7,18 @@
 #include <set>
 #include <string>
 
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 
 namespace bwgemm {
 namespace {
 
 TEST(KernelConfig, NamesAreDistinct) {
   std::set<std::string> names;
-  for (const KernelConfig& row : kernel_rows) {
+  for (const KernelConfig& row : kernel_variants) {
     const std::string name(kernel_name(row).view());
     EXPECT_TRUE(names.insert(name).second) << name << " names two rows";
   }
-  EXPECT_EQ(names.size(), kernel_rows.size());
+  EXPECT_EQ(names.size(), kernel_variants.size());
 }
 
 TEST(KernelConfig, NamesFollowTheGrammar) {
@@ -26,7 +26,7 @@ TEST(KernelConfig, NamesFollowTheGrammar) {
       "bwgemm_sm(90|100)_b16(_[km][kn])?_[0-9]+x([0-9]+|N)x[0-9]+"
       "(_[0-9]x[0-9])?(_s[0-9]+)?(_[tu])?(_o[2-9])?(_pp)?"
       "(_swz[0-9]+)?(_2d)?(_clc|_once)?(_acc1)?(_nopf)?_(coop|pair|single|direct|dot|warp)");
-  for (const KernelConfig& row : kernel_rows) {
+  for (const KernelConfig& row : kernel_variants) {
     EXPECT_THAT(std::string(kernel_name(row).view()), grammar);
   }
 }
@@ -46,7 +46,9 @@ TEST(KernelConfig, NamesSayEveryFixedField) {
                                     {512, 0, 64},
                                     {4, 1},
                                     0,
-                                    Output::rows,
+                                    Load::tma,
+                                    Store::tma,
+                                    false,
                                     1,
                                     {64, 2, Schedule::launch_control, 1, false}};
   EXPECT_EQ(kernel_name(techniques).view(),
@@ -55,35 +57,35 @@ TEST(KernelConfig, NamesSayEveryFixedField) {
 }
 
 TEST(KernelConfig, EveryRowIsValid) {
-  for (const KernelConfig& row : kernel_rows)
+  for (const KernelConfig& row : kernel_variants)
     EXPECT_EQ(invalid_because(row), nullptr) << kernel_name(row).view();
 }
 
 TEST(KernelConfig, EveryArchitectureHasAKernelWithoutRulesOnAlignment) {
   for (const Arch arch : {Arch::sm90, Arch::sm100}) {
     bool found = false;
-    for (const KernelConfig& row : kernel_rows)
+    for (const KernelConfig& row : kernel_variants)
       found |= row.arch == arch && row.family == Family::direct;
     EXPECT_TRUE(found) << name(arch);
   }
 }
 
 TEST(KernelConfig, BrokenRulesAreNamed) {
-  KernelConfig config = kernel_rows[0];
+  KernelConfig config = kernel_variants[0];
   config.stages = 20;
   ASSERT_NE(invalid_because(config), nullptr);
   EXPECT_NE(std::string(invalid_because(config)).find("shared memory"), std::string::npos);
-  config = kernel_rows[0];
+  config = kernel_variants[0];
   config.tile.n = 200;
   EXPECT_NE(invalid_because(config), nullptr);
 }
 
 TEST(KernelConfig, TilesThatCannotBeBuiltAreRefused) {
-  const KernelConfig good = kernel_rows[0];
+  const KernelConfig good = kernel_variants[0];
   ASSERT_EQ(good.family, Family::cooperative);
-  auto reason = [&](Output output, Tile tile, Cluster cluster, int ctas_per_sm) {
+  auto reason = [&](bool swaps_ab, Tile tile, Cluster cluster, int ctas_per_sm) {
     KernelConfig config = good;
-    config.output = output;
+    config.swaps_ab = swaps_ab;
     config.tile = tile;
     config.cluster = cluster;
     config.ctas_per_sm = ctas_per_sm;
@@ -92,24 +94,25 @@ TEST(KernelConfig, TilesThatCannotBeBuiltAreRefused) {
     return std::string(text ? text : "");
   };
   const Cluster one{1, 1};
-  EXPECT_EQ(reason(Output::rows, {256, 192, 64}, one, 1), "");
-  EXPECT_EQ(reason(Output::columns, {64, 192, 64}, one, 1), "");
-  EXPECT_EQ(reason(Output::rows, {128, 96, 64}, {2, 2}, 1), "");
-  EXPECT_THAT(reason(Output::rows, {256, 224, 64}, one, 1), testing::HasSubstr("accumulators"));
-  EXPECT_THAT(reason(Output::rows, {192, 256, 64}, one, 1), testing::HasSubstr("one wgmma"));
-  EXPECT_THAT(reason(Output::rows, {64, 256, 64}, one, 2), testing::HasSubstr("one wgmma"));
-  EXPECT_EQ(reason(Output::rows, {128, 144, 64}, one, 1), "");
-  EXPECT_EQ(reason(Output::rows, {64, 80, 64}, one, 1), "");
+  constexpr bool in_order = false, swaps_ab = true;
+  EXPECT_EQ(reason(in_order, {256, 192, 64}, one, 1), "");
+  EXPECT_EQ(reason(swaps_ab, {64, 192, 64}, one, 1), "");
+  EXPECT_EQ(reason(in_order, {128, 96, 64}, {2, 2}, 1), "");
+  EXPECT_THAT(reason(in_order, {256, 224, 64}, one, 1), testing::HasSubstr("accumulators"));
+  EXPECT_THAT(reason(in_order, {192, 256, 64}, one, 1), testing::HasSubstr("one wgmma"));
+  EXPECT_THAT(reason(in_order, {64, 256, 64}, one, 2), testing::HasSubstr("one wgmma"));
+  EXPECT_EQ(reason(in_order, {128, 144, 64}, one, 1), "");
+  EXPECT_EQ(reason(in_order, {64, 80, 64}, one, 1), "");
   for (const int tile_n : {48, 72, 200})
-    EXPECT_THAT(reason(Output::rows, {128, tile_n, 64}, one, 1), testing::HasSubstr("of 16 from"));
-  EXPECT_THAT(reason(Output::columns, {256, 64, 64}, one, 1), testing::HasSubstr("64 rows"));
-  EXPECT_THAT(reason(Output::columns, {64, 12, 64}, one, 1), testing::HasSubstr("8"));
-  EXPECT_THAT(reason(Output::columns, {64, 200, 64}, one, 1), testing::HasSubstr("patches"));
-  EXPECT_EQ(reason(Output::columns, {128, 160, 64}, {4, 2}, 1), "");
-  EXPECT_THAT(reason(Output::rows, {128, 64, 64}, {4, 4}, 1), testing::HasSubstr("8 CTAs"));
-  EXPECT_THAT(reason(Output::rows, {128, 96, 64}, {8, 1}, 1), testing::HasSubstr("B tile"));
-  EXPECT_THAT(reason(Output::rows, {192, 64, 64}, {1, 5}, 1), testing::HasSubstr("A tile"));
-  EXPECT_THAT(reason(Output::rows, {128, 64, 64}, one, 5), testing::HasSubstr("CTAs"));
+    EXPECT_THAT(reason(in_order, {128, tile_n, 64}, one, 1), testing::HasSubstr("of 16 from"));
+  EXPECT_THAT(reason(swaps_ab, {256, 64, 64}, one, 1), testing::HasSubstr("64 rows"));
+  EXPECT_THAT(reason(swaps_ab, {64, 12, 64}, one, 1), testing::HasSubstr("8"));
+  EXPECT_THAT(reason(swaps_ab, {64, 200, 64}, one, 1), testing::HasSubstr("patches"));
+  EXPECT_EQ(reason(swaps_ab, {128, 160, 64}, {4, 2}, 1), "");
+  EXPECT_THAT(reason(in_order, {128, 64, 64}, {4, 4}, 1), testing::HasSubstr("8 CTAs"));
+  EXPECT_THAT(reason(in_order, {128, 96, 64}, {8, 1}, 1), testing::HasSubstr("B tile"));
+  EXPECT_THAT(reason(in_order, {192, 64, 64}, {1, 5}, 1), testing::HasSubstr("A tile"));
+  EXPECT_THAT(reason(in_order, {128, 64, 64}, one, 5), testing::HasSubstr("CTAs"));
 }
 
 }  // namespace

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/tiling.h"
-#include "kernels/rows.h"
 #include "kernels/shape.h"
+#include "kernels/variants.h"
 
 namespace bwgemm {
 namespace {
@@ -18,7 +18,7 @@ namespace {
 constexpr int swizzle_atom_bytes = 1024;
 
 TEST(Layout, Sm90) {
-  for (const KernelConfig& row : kernel_rows) {
+  for (const KernelConfig& row : kernel_variants) {
     if (row.family != Family::cooperative) continue;
     SCOPED_TRACE(kernel_name(row).view());
     const sm90::Layout at = sm90::layout(row);
@@ -41,7 +41,7 @@ TEST(Layout, Sm90) {
     EXPECT_LE(row.ctas_per_sm * (at.bytes + reserved_smem_bytes), sm_smem_bytes);
     KernelConfig deeper = row;
     ++deeper.stages;
-    const int most = row.output != Output::columns ? row.stages + 1 : row.tile.m == 64 ? 13 : 8;
+    const int most = !row.swaps_ab ? row.stages + 1 : row.tile.m == 64 ? 13 : 8;
     EXPECT_LE(row.stages, most) << "more is under way than the memory likes";
     if (row.stages < most) {
       EXPECT_NE(invalid_because(deeper), nullptr) << "the ring can be deeper";
@@ -49,11 +49,11 @@ TEST(Layout, Sm90) {
   }
 }
 
-// No buffer that a tile has no slice for, and none that the ring would leave room for is missing.
+// No buffer that a tile has no box for, and none that the ring would leave room for is missing.
 TEST(Layout, Sm90StagingBuffers) {
   int deep = 0;
-  for (const KernelConfig& row : kernel_rows) {
-    if (row.family != Family::cooperative || row.output == Output::scattered) continue;
+  for (const KernelConfig& row : kernel_variants) {
+    if (row.family != Family::cooperative || row.store == Store::elements) continue;
     SCOPED_TRACE(kernel_name(row).view());
     const int depth = sm90::staging_depth(row);
     if (row.ctas_per_sm > 2) {
@@ -62,10 +62,10 @@ TEST(Layout, Sm90StagingBuffers) {
     }
     EXPECT_GE(depth, staging_buffers);
     if (depth > staging_buffers) {
-      EXPECT_LE(depth, sm90::staged_slices(row));
+      EXPECT_LE(depth, sm90::staged_boxes(row));
       ++deep;
     }
-    if (depth < sm90::staged_slices(row)) {
+    if (depth < sm90::staged_boxes(row)) {
       EXPECT_GT(sm90::layout(row, depth + 1).bytes, sm90::smem_room(row));
     }
     if (row.stages == sm90::most_stages(row)) continue;
@@ -79,7 +79,7 @@ TEST(Layout, Sm90StagingBuffers) {
 
 // The multiprocessor's 65536 registers hold all CTAs, and each CTA's hold all of its warpgroups.
 TEST(Layout, Sm90Registers) {
-  for (const KernelConfig& row : kernel_rows) {
+  for (const KernelConfig& row : kernel_variants) {
     if (row.family != Family::cooperative) continue;
     SCOPED_TRACE(kernel_name(row).view());
     const int at_launch = sm90::launch_registers(row), warpgroups = sm90::consumer_warpgroups(row);
@@ -96,8 +96,8 @@ TEST(Layout, Sm90Registers) {
 }
 
 TEST(Layout, Sm90StagingLinesDivideTheTile) {
-  KernelConfig config = kernel_rows[0];
-  config.output = Output::columns;
+  KernelConfig config = kernel_variants[0];
+  config.swaps_ab = true;
   for (int tile_n = 8; tile_n <= 256; tile_n += 8) {
     SCOPED_TRACE(tile_n);
     config.tile.n = tile_n;
@@ -111,7 +111,7 @@ TEST(Layout, Sm90StagingLinesDivideTheTile) {
 // Of every row that multiplies in tensor memory, with every tile that it can have.
 template <class Check>
 void for_each_sm100_tile(const Check& check) {
-  for (const KernelConfig& row : kernel_rows) {
+  for (const KernelConfig& row : kernel_variants) {
     if (!uses_tensor_memory(row)) continue;
     SCOPED_TRACE(kernel_name(row).view());
     for (int tile_n = 8; tile_n <= 256; tile_n += 8) {
@@ -157,7 +157,7 @@ TEST(Layout, Sm100TensorMemory) {
 
 // An N-major B lies in whole boxes: the last one may have columns of the next CTA or tile.
 TEST(Layout, Sm100WholeBoxesOfAnNMajorB) {
-  const KernelConfig pair = sm100_row(sm100_shapes[0]);
+  const KernelConfig pair = sm100_variant(sm100_shapes[0]);
   for (const int tile_n : {32, 96, 128, 192, 224}) {
     EXPECT_EQ(sm100::invalid_because(pair, tile_n, Major::mn), nullptr) << tile_n;
     const int boxes = ceil_div(tile_n / 2, 64);
@@ -170,7 +170,7 @@ TEST(Layout, Sm100WholeBoxesOfAnNMajorB) {
 // Pairs that share an N-major B load whole boxes, which narrower swizzles make smaller.
 TEST(Layout, Sm100NarrowSwizzlesAllowNarrowSharedTilesOfAnNMajorB) {
   const auto narrowest = [](int swizzle_bytes) {
-    KernelConfig row = sm100_row(sm100_shapes[0]);
+    KernelConfig row = sm100_variant(sm100_shapes[0]);
     row.cluster = {4, 1};
     row.choices.swizzle_bytes = swizzle_bytes;
     int tile_n = 8;
@@ -184,19 +184,19 @@ TEST(Layout, Sm100NarrowSwizzlesAllowNarrowSharedTilesOfAnNMajorB) {
 }
 
 constexpr KernelConfig single_row() {
-  KernelConfig row = sm100_row(sm100_shapes[0]);
+  KernelConfig row = sm100_variant(sm100_shapes[0]);
   row.family = Family::single;
   row.tile.m = sm100::cta_rows;
   row.cluster = {1, 1};
   return row;
 }
 constexpr KernelConfig four_ctas() {
-  KernelConfig row = sm100_row(sm100_shapes[0]);
+  KernelConfig row = sm100_variant(sm100_shapes[0]);
   row.cluster = {4, 1};
   return row;
 }
 constexpr KernelConfig one_accumulator() {
-  KernelConfig row = sm100_row(sm100_shapes[0]);
+  KernelConfig row = sm100_variant(sm100_shapes[0]);
   row.choices.accumulators = 1;
   return row;
 }
@@ -216,23 +216,23 @@ std::vector<int> steps(int first, int step) {
 // The instruction takes steps of 16. What needs steps of 32: the parts of a K-major B that pairs
 // share, an N-major B in pairs, the only accumulator, and threads that store all of D.
 TEST(Layout, Sm100TilesInStepsOf16) {
-  const KernelConfig pair = sm100_row(sm100_shapes[0]), single = single_row();
-  KernelConfig scattered = pair;
-  scattered.output = Output::scattered;
+  const KernelConfig pair = sm100_variant(sm100_shapes[0]), single = single_row();
+  KernelConfig by_elements = pair;
+  by_elements.store = Store::elements;
   for (const KernelConfig& row : {pair, single})
     EXPECT_EQ(legal_tiles(row, Major::k), steps(32, 16));
-  EXPECT_EQ(legal_tiles(scattered, Major::k), steps(32, 32));
+  EXPECT_EQ(legal_tiles(by_elements, Major::k), steps(32, 32));
   EXPECT_EQ(legal_tiles(single, Major::mn), steps(32, 16));
   EXPECT_EQ(legal_tiles(pair, Major::mn), steps(32, 32));
   EXPECT_EQ(legal_tiles(four_ctas(), Major::k), steps(32, 32));
   EXPECT_EQ(legal_tiles(one_accumulator(), Major::k), steps(32, 32));
   KernelConfig columns = single;
-  columns.output = Output::columns;
+  columns.swaps_ab = true;
   EXPECT_EQ(legal_tiles(columns, Major::k), (std::vector{16, 32, 48, 64}));
 }
 
 TEST(Layout, Sm100SaysWhyATileIsIllegal) {
-  const KernelConfig pair = sm100_row(sm100_shapes[0]);
+  const KernelConfig pair = sm100_variant(sm100_shapes[0]);
   const auto why = [](const KernelConfig& row, int tile_n, Major b, bool has_gate = false) {
     const char* const reason = sm100::invalid_because(row, tile_n, b, has_gate);
     return std::string(reason != nullptr ? reason : "legal");
@@ -245,17 +245,18 @@ TEST(Layout, Sm100SaysWhyATileIsIllegal) {
   EXPECT_THAT(why(pair, 80, Major::mn), testing::HasSubstr("must be a multiple of 16"));
   EXPECT_THAT(why(four_ctas(), 80, Major::k), testing::HasSubstr("whole swizzle atoms"));
   EXPECT_THAT(why(four_ctas(), 128, Major::mn), testing::HasSubstr("whole boxes"));
-  KernelConfig scattered = pair;
-  scattered.output = Output::scattered;
-  EXPECT_THAT(why(scattered, 80, Major::k), testing::HasSubstr("threads store as many at a time"));
+  KernelConfig by_elements = pair;
+  by_elements.store = Store::elements;
+  EXPECT_THAT(why(by_elements, 80, Major::k),
+              testing::HasSubstr("threads store as many at a time"));
   EXPECT_THAT(why(one_accumulator(), 80, Major::k),
-              testing::HasSubstr("registers hold whole slices"));
+              testing::HasSubstr("registers hold whole boxes"));
 }
 
-// Half of a gated tile is stored in slices of 32 columns and a rest of 16; where one CTA loads x
+// Half of a gated tile is stored in boxes of 32 columns and a rest of 16; where one CTA loads x
 // and y apart, each is whole boxes of an N-major B.
 TEST(Layout, Sm100TilesOfGates) {
-  const KernelConfig pair = sm100_row(sm100_shapes[0]);
+  const KernelConfig pair = sm100_variant(sm100_shapes[0]);
   for (const KernelConfig& row : {pair, single_row(), four_ctas()}) {
     EXPECT_EQ(legal_tiles(row, Major::k, true), steps(64, 32));
   }
@@ -265,7 +266,7 @@ TEST(Layout, Sm100TilesOfGates) {
 }
 
 TEST(Layout, ShapeAgrees) {
-  for (const KernelConfig& row : kernel_rows)
+  for (const KernelConfig& row : kernel_variants)
     for (const Dtype d_type : {Dtype::bf16, Dtype::f32})
       for (int tile_n = 16; tile_n <= 256; tile_n += 16) {
         if (uses_tensor_memory(row) && sm100::invalid_because(row, tile_n, Major::k) != nullptr)
@@ -281,16 +282,16 @@ TEST(Layout, ShapeAgrees) {
         EXPECT_LE(shape.smem_bytes, max_smem_bytes);
         EXPECT_GE(shape.stages, 2);
         // The boxes are whole 64- or 128-byte rows, divide what the tile stores by them, but where
-        // slices overlap, and fit a tensor map.
-        const bool stores_by_map = row.output != Output::scattered || !uses_tensor_memory(row);
+        // boxes overlap, and fit a tensor map.
+        const bool stores_by_map = row.store != Store::elements || !uses_tensor_memory(row);
         if (!stores_by_map) continue;
         const int d_row_bytes = shape.d_box_columns * size_bytes(d_type);
         EXPECT_TRUE(d_row_bytes == 128 || d_row_bytes == 64);
-        const bool columns = row.output == Output::columns;
+        const bool columns = row.swaps_ab;
         const int line = columns                   ? shape.cluster_tile_m
-                         : uses_tensor_memory(row) ? sm100::sliced_columns(shape.tile_n)
+                         : uses_tensor_memory(row) ? sm100::boxed_columns(shape.tile_n)
                                                    : shape.tile_n;
-        if (sm90::overlaps_slices(row)) {  // the last box of a line still begins at 16 bytes
+        if (sm90::overlaps_boxes(row)) {  // the last box of a line still begins at 16 bytes
           EXPECT_LE(shape.d_box_columns, line);
           EXPECT_EQ((line - shape.d_box_columns) * size_bytes(d_type) % 16, 0);
         } else {

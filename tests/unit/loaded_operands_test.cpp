@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "fake_driver.h"
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 #include "planned.h"
 #include "problems.h"
 #include "select/rejects.h"
@@ -23,10 +23,10 @@ constexpr std::string_view loading = "bwgemm_sm100_b16_128xNx64_u_single";
 constexpr std::string_view mapping = "bwgemm_sm100_b16_256xNx64_2x1_u_pair";
 
 KernelConfig row_of(std::string_view name) {
-  for (const KernelConfig& row : kernel_rows)
+  for (const KernelConfig& row : kernel_variants)
     if (kernel_name(row).view() == name) return row;
   ADD_FAILURE() << "no row " << name;
-  return kernel_rows[0];
+  return kernel_variants[0];
 }
 
 // Operands that TMA can address, in batches.
@@ -44,7 +44,7 @@ test::Planned planned(const Problem& problem, TensorMapCache& maps) {
   ProductContext context;
   context.facts = nominal_b200;
   context.resident_clusters = nominal_b200.sm_count;
-  const Choice choice = select(problem, nominal_b200, kernel_rows, options);
+  const Choice choice = select(problem, nominal_b200, kernel_variants, options);
   return test::planned_product(problem, row_of(loading), choice, context, maps);
 }
 
@@ -125,8 +125,9 @@ TEST(LoadedOperands, AreChosenOverDirectLoads) {
                             std::array{2047, 2049, 1023}};
   for (const auto& [m, n, k] : sizes)
     for (const test::Majors majors : {kk, kn, mk, mn}) {
-      const Choice choice = select(problem_of(m, n, k, majors), nominal_b200, kernel_rows, {});
-      EXPECT_EQ(kernel_name(kernel_rows[static_cast<std::size_t>(choice.row)]).view(), loading)
+      const Choice choice = select(problem_of(m, n, k, majors), nominal_b200, kernel_variants, {});
+      EXPECT_EQ(kernel_name(kernel_variants[static_cast<std::size_t>(choice.variant)]).view(),
+                loading)
           << m << "x" << n << "x" << k;
     }
 }

@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "core/tiling.h"
 #include "fake_driver.h"
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 #include "planned.h"
 #include "problems.h"
 #include "select/rejects.h"
@@ -26,7 +26,7 @@ Problem problem_for(const KernelConfig& row) {
   Problem problem = test::problem_of(m, 520, 768, majors);
   problem.beta.value = sm90::takes_matrices(row) ? 1 : 0;
   // Kernels of columns see the transpose of what they are given.
-  if (row.output != Output::columns) return problem;
+  if (!row.swaps_ab) return problem;
   problem = transposed(problem);
   problem.c.order = problem.d.order = Order::row;
   problem.c.ld = problem.d.ld = problem.n;
@@ -96,7 +96,7 @@ class MovePart : public testing::TestWithParam<KernelConfig> {
     options.forced.kernel = name.view();
     ProductContext context{.facts = facts()};
     context.resident_clusters = row().ctas_per_sm * context.facts.sm_count / row().cluster.size();
-    const Choice choice = select(problem, context.facts, kernel_rows, options);
+    const Choice choice = select(problem, context.facts, kernel_variants, options);
     return test::product_of(problem, row(), choice, context);
   }
   Part moved_part(const Problem& problem) {
@@ -163,7 +163,7 @@ TEST_P(MovePart, StaysUsableWhenAMapCannotBeMade) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Rows, MovePart, testing::ValuesIn(kernel_rows), [](const auto& info) {
+INSTANTIATE_TEST_SUITE_P(Rows, MovePart, testing::ValuesIn(kernel_variants), [](const auto& info) {
   return std::string(kernel_name(info.param).view());
 });
 
@@ -174,9 +174,9 @@ TEST(MovePartOfScaling, LeavesInputsNull) {
   problem.a.data = problem.b.data = nullptr;
   TensorMapCache maps(test::fake_encode);
   const ProductContext context{.facts = nominal_h200, .resident_clusters = 132};
-  const Choice choice = select(problem, context.facts, kernel_rows, {});
+  const Choice choice = select(problem, context.facts, kernel_variants, {});
   test::Planned planned = test::planned_product(
-      problem, kernel_rows[static_cast<std::size_t>(choice.row)], choice, context, maps);
+      problem, kernel_variants[static_cast<std::size_t>(choice.variant)], choice, context, maps);
   Values values = test::values_at(problem);
   values.set(Argument::a, address(0x1000));
   values.set(Argument::b, address(0x2000));

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "core/error.h"
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 #include "problems.h"
 #include "select/algos.h"
 #include "select/candidate.h"
@@ -35,7 +35,7 @@ std::size_t bytes_of_lines(Problem problem, Operands operands, std::int64_t line
 
 Choice chosen(const Problem& problem, Operands operands, std::size_t workspace,
               const DeviceFacts& facts = nominal_h200) {
-  return select(problem, facts, kernel_rows,
+  return select(problem, facts, kernel_variants,
                 {.forced = {.operands = operands}, .workspace_bytes = workspace});
 }
 
@@ -97,7 +97,7 @@ TEST(Parts, AreNotOfBatchesGatesAndSums) {
   EXPECT_FALSE(can_divide(batches));
   gated.epilogue.gate = Gate::interleaved;
   EXPECT_FALSE(can_divide(gated));
-  summed.sums = {Summed::d, true, {test::address(0x500000000)}};
+  summed.bias_gradient = {Summed::d, true, {test::address(0x500000000)}};
   EXPECT_FALSE(can_divide(summed));
 }
 
@@ -186,16 +186,16 @@ TEST(DividedChoice, IsOfAllParts) {
       EXPECT_EQ(choice.operands, operands);
       EXPECT_EQ(choice.division, (Division{2, operands == Operands::copied_b, 2304}));
       EXPECT_EQ(choice.splits, 1);
-      const KernelConfig& row = kernel_rows[static_cast<std::size_t>(choice.row)];
+      const KernelConfig& row = kernel_variants[static_cast<std::size_t>(choice.variant)];
       EXPECT_EQ(workspace_bytes(problem, row, choice), half);
       const Choice whole = chosen(problem, operands, bytes_of(problem, operands), facts);
       EXPECT_EQ(whole.division, Division{});
       EXPECT_GT(choice.predicted_us, whole.predicted_us);
       EXPECT_LT(choice.predicted_us, 1.5 * whole.predicted_us);
       for (int i = 0; i < choice.division.parts; ++i) {
-        const Choice of_part = select(part_of(problem, choice.division, i), facts, kernel_rows,
+        const Choice of_part = select(part_of(problem, choice.division, i), facts, kernel_variants,
                                       {.pick = recipe_of(choice), .workspace_bytes = half});
-        EXPECT_EQ(of_part.row, choice.row);
+        EXPECT_EQ(of_part.variant, choice.variant);
         EXPECT_EQ(of_part.tile_n, choice.tile_n);
         EXPECT_EQ(of_part.operands, operands);
         EXPECT_EQ(of_part.division, Division{});
@@ -210,12 +210,12 @@ TEST(DividedChoice, IsPickedAgain) {
   EXPECT_EQ(choice.division.parts, 3);
   const Recipe pick = recipe_of(choice);
   EXPECT_EQ(
-      select(problem, nominal_h200, kernel_rows, {.pick = pick, .workspace_bytes = workspace}),
+      select(problem, nominal_h200, kernel_variants, {.pick = pick, .workspace_bytes = workspace}),
       choice);
   Recipe split = pick;
   split.splits = 2;
   const Error error = error_of<Error>([&] {
-    select(problem, nominal_h200, kernel_rows, {.pick = split, .workspace_bytes = workspace});
+    select(problem, nominal_h200, kernel_variants, {.pick = split, .workspace_bytes = workspace});
   });
   EXPECT_THAT(error.what(), HasSubstr("k is split, and the product is divided"));
 }
@@ -225,7 +225,7 @@ TEST(DividedChoice, IsListedWithItsWorkspace) {
   const std::size_t workspace = bytes_of_lines(problem, Operands::copied_b, 768);
   int of_b = 0;
   for (const Algo& algo :
-       algos(problem, nominal_h200, kernel_rows, {.workspace_bytes = workspace})) {
+       algos(problem, nominal_h200, kernel_variants, {.workspace_bytes = workspace})) {
     if (algo.recipe.operands != Operands::copied_b) continue;
     ++of_b;
     EXPECT_EQ(algo.recipe.splits, 1);
@@ -237,7 +237,7 @@ TEST(DividedChoice, IsListedWithItsWorkspace) {
 TEST(DividedChoice, IsExplained) {
   const Problem problem = in_odd_lines(600, 2000, 1333);
   const auto report = [&](std::size_t workspace) {
-    return explain(problem, nominal_h200, kernel_rows,
+    return explain(problem, nominal_h200, kernel_variants,
                    {.forced = {.operands = Operands::copied_b}, .workspace_bytes = workspace});
   };
   const std::size_t bytes = bytes_of_lines(problem, Operands::copied_b, 768);

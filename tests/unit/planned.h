@@ -26,7 +26,7 @@ inline Values values_at(const Problem& problem, const TestScratch& scratch = {})
 
 struct Planned {
   Part part;
-  int row, grid, cluster, threads;
+  int variant, grid, cluster, threads;
   std::size_t params_bytes;
   ResidueParams params;
 
@@ -54,7 +54,7 @@ inline Planned planned_product(const Problem& problem, const KernelConfig& confi
   Planned planned;
   planned.part = product_of(problem, config, choice, context);
   const Step& step = planned.part.steps()[0];
-  planned.row = step.kernel;
+  planned.variant = step.kernel;
   planned.grid = step.grid;
   planned.cluster = step.cluster;
   planned.threads = step.threads;

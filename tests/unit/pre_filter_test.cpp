@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 #include "problems.h"
 #include "select/rejects.h"
 
@@ -37,7 +37,7 @@ TEST(PreFilter, PassesOverNothingThatCanServe) {
   for (const DeviceFacts& facts : {nominal_h200, nominal_b200})
     for (const Problem& problem : problems()) {
       const PreFilter filter(problem, facts);
-      for (const KernelConfig& row : kernel_rows)
+      for (const KernelConfig& row : kernel_variants)
         if (!filter.may_serve(row)) {
           EXPECT_NE(rejects(problem, facts, row), nullptr) << kernel_name(row).view();
         }
@@ -48,12 +48,12 @@ TEST(PreFilter, PassesOverMostRows) {
   for (const DeviceFacts& facts : {nominal_h200, nominal_b200}) {
     const Problem aligned = problem_of(512, 512, 512), odd = in_odd_lines(511, 511, 511);
     std::size_t of_aligned = 0, of_odd = 0;
-    for (const KernelConfig& row : kernel_rows) {
+    for (const KernelConfig& row : kernel_variants) {
       of_aligned += PreFilter(aligned, facts).may_serve(row);
       of_odd += PreFilter(odd, facts).may_serve(row);
     }
-    EXPECT_LT(of_aligned, kernel_rows.size() / 2);
-    EXPECT_LT(of_odd, kernel_rows.size() / 8);
+    EXPECT_LT(of_aligned, kernel_variants.size() / 2);
+    EXPECT_LT(of_odd, kernel_variants.size() / 8);
   }
 }
 

@@ -66,11 +66,11 @@ TEST(Problem, TransposingTwiceRestores) {
   const float bias = 0, scale = 0;
   problem.epilogue.row_bias.data = &bias;
   problem.epilogue.column_scale.data = &scale;
-  problem.sums = {Summed::a, true, {&scale}};
+  problem.bias_gradient = {Summed::a, true, {&scale}};
   Problem canonical = with_row_order_d(problem);
   EXPECT_EQ(canonical.epilogue.column_bias.data, &bias);
   EXPECT_EQ(canonical.epilogue.row_scale.data, &scale);
-  EXPECT_EQ(canonical.sums, (Sums{Summed::b, false, {&scale}}));
+  EXPECT_EQ(canonical.bias_gradient, (BiasGradient{Summed::b, false, {&scale}}));
   // Calling D column-order by hand asks for the other transposition.
   Epilogue& epilogue = canonical.epilogue;
   for (Matrix* matrix : {&canonical.a, &canonical.b, &canonical.c, &canonical.d, &epilogue.aux})
@@ -79,7 +79,7 @@ TEST(Problem, TransposingTwiceRestores) {
   std::swap(canonical.a, canonical.b);
   std::swap(epilogue.row_bias, epilogue.column_bias);
   std::swap(epilogue.row_scale, epilogue.column_scale);
-  canonical.sums = problem.sums;
+  canonical.bias_gradient = problem.bias_gradient;
   EXPECT_EQ(canonical, problem);
 }
 

@@ -10,7 +10,7 @@
 
 #include "core/error.h"
 #include "fake_driver.h"
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 #include "planned.h"
 #include "problems.h"
 #include "program/product.h"
@@ -41,8 +41,8 @@ class ProductStep : public testing::Test {
     options.workspace_bytes = workspace;
     const bool is_sm90 = kernel.find("sm90") != kernel.npos;
     context_.facts = is_sm90 ? nominal_h200 : nominal_b200;
-    choice_ = select(problem, context_.facts, kernel_rows, options);
-    const KernelConfig& config = kernel_rows[static_cast<std::size_t>(choice_.row)];
+    choice_ = select(problem, context_.facts, kernel_variants, options);
+    const KernelConfig& config = kernel_variants[static_cast<std::size_t>(choice_.variant)];
     context_.sm_limit = sm_limit;
     context_.resident_clusters =
         config.ctas_per_sm * context_.facts.sm_count / config.cluster.size();
@@ -62,10 +62,10 @@ TEST_F(ProductStep, CooperativeParameters) {
   const float on_device = 3;
   problem.beta.device = &on_device;
   const test::Planned plan = planned(problem, big_kk);
-  EXPECT_EQ(plan.row, choice_.row);
+  EXPECT_EQ(plan.variant, choice_.variant);
   EXPECT_EQ(plan.cluster, 2);
   EXPECT_EQ(plan.grid, 132);
-  EXPECT_EQ(plan.threads, sm90::threads(kernel_rows[static_cast<std::size_t>(plan.row)]));
+  EXPECT_EQ(plan.threads, sm90::threads(kernel_variants[static_cast<std::size_t>(plan.variant)]));
   const KernelParams& params = plan.params;
   EXPECT_EQ(params.tiles_m, 16);
   EXPECT_EQ(params.tiles_n, 32);
@@ -131,7 +131,7 @@ TEST_F(ProductStep, OutputsThatL2CannotKeepStreamBy) {
   Problem batched = problem_of(1280, 4096, 512, kk);
   batched.batch = 4;
   EXPECT_TRUE(planned(batched, small_kk).params.d_streams_by);
-  batched.sums.of = Summed::d;  // the kernel that sums D reads it at once
+  batched.bias_gradient.of = Summed::d;  // the kernel that sums D reads it at once
   EXPECT_FALSE(planned(batched, small_kk).params.d_streams_by);
 }
 
@@ -169,9 +169,9 @@ TEST_F(ProductStep, TechniquesOfTensorMemoryKernels) {
             static_cast<std::uint32_t>(shared.params.tile_n) / 4);
 }
 
-// Where tiles are no whole slices threads store what is left, and load its C. A fused epilogue
+// Where tiles are no whole boxes threads store what is left, and load its C. A fused epilogue
 // loads all of C; the others leave through boxes of 32 columns.
-TEST_F(ProductStep, WhatIsNoWholeSliceIsStoredByThreads) {
+TEST_F(ProductStep, WhatIsNoWholeBoxIsStoredByThreads) {
   Problem problem = problem_of(18944, 144, 4096);
   problem.c = problem.d;
   problem.beta.value = 1;
@@ -198,7 +198,8 @@ TEST_F(ProductStep, PairWithRunTimeTile) {
       planned(problem_of(256, 32, 256, kk, {Dtype::f16, Dtype::f16}), pair_kernel);
   EXPECT_EQ(plan.grid, 2);
   EXPECT_EQ(plan.params.tile_n, 32);
-  EXPECT_EQ(plan.params.stages, sm100::stages_that_fit(sm100_row(sm100_shapes[0]), 32, Major::k));
+  EXPECT_EQ(plan.params.stages,
+            sm100::stages_that_fit(sm100_variant(sm100_shapes[0]), 32, Major::k));
   EXPECT_EQ(plan.params.input_type, Dtype::f16);
   const test::FakeMap b = test::fake_map(plan.params.b_map);
   EXPECT_THAT(b.box, ElementsAre(64, 16, 1));
@@ -314,7 +315,7 @@ TEST_F(ProductStep, GridIsLimited) {
   EXPECT_EQ(planned(large, direct90, 10).grid, 10);  // CTAs of a limited grid never share an SM
   EXPECT_EQ(planned(problem_of(512, 256, 512), big_kk).grid, 4);  // two tiles
 
-  const KernelConfig& config = kernel_rows[static_cast<std::size_t>(choice_.row)];
+  const KernelConfig& config = kernel_variants[static_cast<std::size_t>(choice_.variant)];
   context_.resident_clusters = 1;
   EXPECT_EQ(test::product_of(large, config, choice_, context_).steps()[0].grid, 2);
   context_.resident_clusters = 0;
@@ -397,22 +398,22 @@ TEST_F(ProductStep, DirectSplits) {
   EXPECT_EQ(split.params.arrivals, &arrival_);
 }
 
-// Slices are the CTAs of a cluster where the device can run all of them at the same time.
-TEST_F(ProductStep, ClustersOfSlices) {
+// Splits are the CTAs of a cluster where the device can run all of them at the same time.
+TEST_F(ProductStep, ClustersOfSplits) {
   const Problem problem = problem_of(16, 1024, 8192);
   constexpr const char* narrow = "bwgemm_sm90_b16_kk_64x16x64_s13_t_coop";
   constexpr int tiles = 1024 / 64;
-  context_.resident_slice_clusters = tiles;
+  context_.resident_split_clusters = tiles;
   const test::Planned cluster = planned(problem, narrow, 0, 32 << 20);
   ASSERT_GT(cluster.params.splits, 1);
-  EXPECT_EQ(choice_.reduction, SliceSums::cluster);
-  EXPECT_TRUE(cluster.params.sums_in_cluster);
+  EXPECT_EQ(choice_.reduction, SplitReduction::cluster);
+  EXPECT_TRUE(cluster.params.reduces_in_cluster);
   EXPECT_EQ(cluster.cluster, cluster.params.splits);
   EXPECT_EQ(cluster.grid, tiles * cluster.params.splits);
   EXPECT_EQ(cluster.params.whole_tiles, 0u);
-  context_.resident_slice_clusters = tiles - 1;
+  context_.resident_split_clusters = tiles - 1;
   const test::Planned memory = planned(problem, narrow, 0, 32 << 20);
-  EXPECT_FALSE(memory.params.sums_in_cluster);
+  EXPECT_FALSE(memory.params.reduces_in_cluster);
   EXPECT_EQ(memory.cluster, 1);
   EXPECT_EQ(memory.grid, cluster.grid);
   EXPECT_EQ(memory.params.partials, &partial_);
@@ -448,7 +449,7 @@ TEST_F(ProductStep, EqualStepsAreEqualBytes) {
 TEST_F(ProductStep, IsQuickOnceTheMapsAreKnown) {
   const Problem problem = problem_of(4096, 4096, 4096);
   planned(problem, big_kk);
-  const KernelConfig& config = kernel_rows[static_cast<std::size_t>(choice_.row)];
+  const KernelConfig& config = kernel_variants[static_cast<std::size_t>(choice_.variant)];
   constexpr int rounds = 20, calls = 1000;
   int sum = 0;
   const int encoded = test::encode_calls;

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 #include <string>
 
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 #include "problems.h"
 #include "rows.h"
 
@@ -121,8 +121,8 @@ TEST(Rejects, RowsOfTheOutputThatTmaWouldOverstep) {
   EXPECT_EQ(reason(problem), "");
 }
 
-// A slice of D that begins inside the one before it would find D where C was.
-TEST(Rejects, CAndAuxOfTilesWhoseSlicesOverlap) {
+// A box of D that begins inside the one before it would find D where C was.
+TEST(Rejects, CAndAuxOfTilesWhoseBoxesOverlap) {
   constexpr auto overlapping = "bwgemm_sm90_b16_kk_128x144x64_s5_pp_coop";
   EXPECT_EQ(reason(problem_of(256, 256, 256), overlapping), "");
   const float on_device = 1;
@@ -218,7 +218,7 @@ TEST(Rejects, ProblemsThatOnlyScale) {
   EXPECT_EQ(reason(problem, direct90), "");
   SelectOptions options;
   options.workspace_bytes = 32 << 20;
-  EXPECT_EQ(select(problem, nominal_h200, kernel_rows, options).splits, 1);
+  EXPECT_EQ(select(problem, nominal_h200, kernel_variants, options).splits, 1);
 }
 
 }  // namespace

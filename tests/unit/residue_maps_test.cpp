@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "fake_driver.h"
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 #include "problems.h"
 #include "program/tensor_map_cache.h"
 #include "select/rejects.h"
@@ -20,13 +20,11 @@ namespace {
 using test::address, test::fake_map, test::FakeMap, test::kk, test::kn, test::mk, test::mn;
 using test::problem_of;
 
-KernelConfig scattered(Major a, Major b) {
-  for (const KernelConfig& row : kernel_rows)
-    if (row.family == Family::cooperative && row.output == Output::scattered && row.a == a &&
-        row.b == b && row.tile.n == 256)
-      return row;
+KernelConfig shifted(Major a, Major b) {
+  for (const KernelConfig& row : kernel_variants)
+    if (row.load == Load::tma_shifted && row.a == a && row.b == b && row.tile.n == 256) return row;
   ADD_FAILURE() << "no such row";
-  return kernel_rows[0];
+  return kernel_variants[0];
 }
 
 class ResidueMaps : public testing::Test {
@@ -35,7 +33,7 @@ class ResidueMaps : public testing::Test {
     const Values values = values_of(problem, false);
     Part part;
     Linker linker(part, values, &params_);
-    fill_residues(problem, scattered(a, b), {}, params_, linker);
+    fill_residues(problem, shifted(a, b), {}, params_, linker);
     part.add({}, &params_, sizeof params_);
     part.move_to(values, maps_);
     std::memcpy(static_cast<void*>(&params_), part.params(), sizeof params_);
@@ -136,7 +134,7 @@ TEST_F(ResidueMaps, MapsComeFromTheCache) {
 }
 
 TEST(ResidueRejects, OnlyWhatNoClassCanServe) {
-  const KernelConfig row = scattered(Major::k, Major::k);
+  const KernelConfig row = shifted(Major::k, Major::k);
   Problem problem = problem_of(100, 101, 103);
   problem.a.data = address(0x100000002);
   problem.d.data = problem.c.data = address(0x300000006);

@@ -5,13 +5,13 @@
 #include <cstddef>
 #include <string_view>
 
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 #include "select/candidate.h"
 
 namespace bwgemm::test {
 
 inline const KernelConfig& row_named(std::string_view name) {
-  return kernel_rows[static_cast<std::size_t>(forced_row(kernel_rows, name))];
+  return kernel_variants[static_cast<std::size_t>(forced_variant(kernel_variants, name))];
 }
 
 }  // namespace bwgemm::test

@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 #include "problems.h"
 #include "select/select.h"
 
@@ -131,8 +131,8 @@ std::string chosen(const Golden& line) {
       test::problem_of(line.m, line.n, line.k, line.majors, line.types, line.batch);
   SelectOptions options;
   options.workspace_bytes = 32 << 20;
-  const Choice choice = select(problem, line.facts, kernel_rows, options);
-  return std::string(kernel_name(kernel_rows[static_cast<std::size_t>(choice.row)]).view());
+  const Choice choice = select(problem, line.facts, kernel_variants, options);
+  return std::string(kernel_name(kernel_variants[static_cast<std::size_t>(choice.variant)]).view());
 }
 
 TEST(SelectGolden, ChoosesTheKernelOfTheLine) {
@@ -143,17 +143,19 @@ TEST(SelectGolden, ChoosesTheKernelOfTheLine) {
 }
 
 // Of a table this long most rows are for sizes, types and majors that no line names; but no family
-// and no output may have died out.
-TEST(SelectGolden, EveryFamilyAndOutputIsChosenByALine) {
+// and no path of data may have died out.
+TEST(SelectGolden, EveryFamilyAndPathIsChosenByALine) {
   std::set<std::string> chosen_kernels;
   for (const Golden& line : golden) chosen_kernels.insert(chosen(line));
   const auto is_chosen = [&](const KernelConfig& like) {
-    return std::any_of(kernel_rows.begin(), kernel_rows.end(), [&](const KernelConfig& row) {
-      return row.arch == like.arch && row.family == like.family && row.output == like.output &&
-             chosen_kernels.contains(std::string(kernel_name(row).view()));
-    });
+    return std::any_of(kernel_variants.begin(), kernel_variants.end(),
+                       [&](const KernelConfig& row) {
+                         return row.arch == like.arch && row.family == like.family &&
+                                paths_of(row) == paths_of(like) &&
+                                chosen_kernels.contains(std::string(kernel_name(row).view()));
+                       });
   };
-  for (const KernelConfig& row : kernel_rows)
+  for (const KernelConfig& row : kernel_variants)
     EXPECT_TRUE(is_chosen(row)) << "no golden line chooses a kernel like "
                                 << kernel_name(row).view();
 }
@@ -166,9 +168,9 @@ TEST(SelectGolden, GatesOfFewRowsAreServedInColumns) {
       problem.epilogue.gate = gate;
       problem.epilogue.activation = Activation::silu;
       problem.d.ld = problem.c.ld = 14336;
-      const Choice choice = select(problem, nominal_h200, kernel_rows, {});
-      const KernelConfig& row = kernel_rows[static_cast<std::size_t>(choice.row)];
-      EXPECT_EQ(row.output, Output::columns) << m << ": " << kernel_name(row).view();
+      const Choice choice = select(problem, nominal_h200, kernel_variants, {});
+      const KernelConfig& row = kernel_variants[static_cast<std::size_t>(choice.variant)];
+      EXPECT_TRUE(row.swaps_ab) << m << ": " << kernel_name(row).view();
     }
 }
 
@@ -179,8 +181,8 @@ TEST(SelectGolden, GatesOfBlackwellRunInTensorMemory) {
     problem.epilogue.gate = gate;
     problem.epilogue.activation = Activation::silu;
     problem.d.ld = problem.c.ld = n / 2;
-    const Choice choice = select(problem, nominal_b200, kernel_rows, {});
-    return kernel_rows[static_cast<std::size_t>(choice.row)].family;
+    const Choice choice = select(problem, nominal_b200, kernel_variants, {});
+    return kernel_variants[static_cast<std::size_t>(choice.variant)].family;
   };
   for (const Gate gate : {Gate::interleaved, Gate::stacked})
     for (const test::Majors& majors : {kk, kn, mk, mn}) {
@@ -195,7 +197,7 @@ TEST(SelectGolden, GatesOfBlackwellRunInTensorMemory) {
 // are full, four of 256 are not; at 2048 there is one wave of 72 tiles, or of 64.
 TEST(SelectGolden, ChoosesTheRunTimeTile) {
   const auto tile_n = [](std::int64_t m, std::int64_t n, std::int64_t k, test::Majors majors) {
-    return select(test::problem_of(m, n, k, majors), nominal_b200, kernel_rows, {}).tile_n;
+    return select(test::problem_of(m, n, k, majors), nominal_b200, kernel_variants, {}).tile_n;
   };
   EXPECT_EQ(tile_n(8192, 8192, 8192, kk), 256);
   EXPECT_EQ(tile_n(4096, 4096, 4096, kk), 128);

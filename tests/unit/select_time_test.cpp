@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/canonical_vectors.h"
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 #include "problems.h"
 #include "select/select.h"
 #include "support/quick.h"
@@ -88,7 +88,7 @@ double best_ns_of(const Kind& kind, const DeviceFacts& facts) {
   double sum = 0;
   const double ns = best_ns(rounds, count, [&] {
     for (const Problem& problem : problems)
-      sum += select(problem, facts, kernel_rows, options).predicted_us;
+      sum += select(problem, facts, kernel_variants, options).predicted_us;
   });
   EXPECT_GT(sum, 0);
   return ns;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where k is cut, and where the sums of slices are added.
+// Where k is cut, and where the sums of splits are added.
 #include "select/splits.h"
 
 #include <gmock/gmock.h>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/tiling.h"
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 #include "problems.h"
 #include "rows.h"
 #include "select/select.h"
@@ -50,34 +50,36 @@ TEST(Splits, ResidentClustersThatTheDriverCounted) {
   EXPECT_EQ(resident_clusters(facts, row_named("bwgemm_sm90_b16_kk_128x160x64_4x2_s5_t_coop")), 12);
 }
 
-// Tried are as many slices as there can be CTAs in clusters for all tiles, too: 17 clusters of 6
+// Tried are as many splits as there can be CTAs in clusters for all tiles, too: 17 clusters of 6
 // fit an H200, but 15 of 8.
 TEST(Splits, InClusters) {
   const Problem problem = problem_of(16, 1024, 8192);
   SelectOptions options;
   options.forced.kernel = narrow;
   options.workspace_bytes = 32 << 20;
-  const Choice cluster = select(problem, nominal_h200, kernel_rows, options);
-  EXPECT_EQ(cluster.reduction, SliceSums::cluster);
+  const Choice cluster = select(problem, nominal_h200, kernel_variants, options);
+  EXPECT_EQ(cluster.reduction, SplitReduction::cluster);
   EXPECT_THAT(std::vector({2, 4, 6}), Contains(cluster.splits));
   const KernelConfig& row = row_named(narrow);
   const Splits tried = splits_to_try(seen_by(row, problem), nominal_h200, row, 32 << 20, 0);
   EXPECT_THAT(std::vector(tried.number, tried.number + tried.count), IsSupersetOf({1, 2, 4, 6, 8}));
-  options.forced.reduction = SliceSums::memory;
-  EXPECT_EQ(select(problem, nominal_h200, kernel_rows, options).reduction, SliceSums::memory);
-  options.forced.reduction = SliceSums::cluster;
+  options.forced.reduction = SplitReduction::workspace;
+  EXPECT_EQ(select(problem, nominal_h200, kernel_variants, options).reduction,
+            SplitReduction::workspace);
+  options.forced.reduction = SplitReduction::cluster;
   options.forced.splits = 8;
-  EXPECT_EQ(select(problem, nominal_h200, kernel_rows, options).reduction, SliceSums::memory);
+  EXPECT_EQ(select(problem, nominal_h200, kernel_variants, options).reduction,
+            SplitReduction::workspace);
   options.forced.splits = 0;
   options.workspace_bytes = 0;
-  EXPECT_EQ(select(problem, nominal_h200, kernel_rows, options).splits, 1);
+  EXPECT_EQ(select(problem, nominal_h200, kernel_variants, options).splits, 1);
 }
 
 // Wide tiles, other families, and more tiles than there can be clusters are summed in memory.
 TEST(Splits, WhereClustersCannotBe) {
   const auto can = [](std::string_view kernel, const Problem& problem, int splits) {
     const KernelConfig& row = row_named(kernel);
-    return can_sum_in_cluster(seen_by(row, problem), nominal_h200, row, row.tile.n, splits);
+    return can_reduce_in_cluster(seen_by(row, problem), nominal_h200, row, row.tile.n, splits);
   };
   const Problem problem = problem_of(16, 1024, 8192);
   EXPECT_TRUE(can(narrow, problem, 6));

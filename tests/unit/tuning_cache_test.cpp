@@ -9,7 +9,7 @@
 
 #include "api/tuning_file.h"
 #include "bwgemm/bwgemm.h"
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 #include "problems.h"
 #include "support/flushed_denormals.h"
 
@@ -242,7 +242,7 @@ TEST_F(TuningCaches, TellPredictionsFromMeasurements) {
 }
 
 TEST_F(TuningCaches, IgnoreOtherBuildsAndUnknownKernels) {
-  const std::string kernel(kernel_name(kernel_rows[0]).view());
+  const std::string kernel(kernel_name(kernel_variants[0]).view());
   TuningCache writer("device");
   writer.open(path());
   writer.remember("good", pick);

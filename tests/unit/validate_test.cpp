@@ -83,7 +83,8 @@ TEST(Validate, EveryMemberHasItsPlace) {
   EXPECT_EQ(epilogue.row_scale, (Vector{made_up(0x2000), Dtype::f32, 202}));
   EXPECT_EQ(epilogue.column_scale, (Vector{made_up(0x3000), Dtype::f32, 203}));
   EXPECT_EQ(epilogue.aux, (Matrix{made_up(0x4000), Dtype::f32, Order::row, 104, 10005}));
-  EXPECT_EQ(problem.sums, (Sums{Summed::a, true, {made_up(0x5000), Dtype::f16, 204}}));
+  EXPECT_EQ(problem.bias_gradient,
+            (BiasGradient{Summed::a, true, {made_up(0x5000), Dtype::f16, 204}}));
 }
 
 // The same product with D^T written for D: all rows become columns.
@@ -168,17 +169,17 @@ TEST(Validate, WhatIsAddedUpIsKept) {
   EXPECT_EQ(problem_of(call).b.data, nullptr);
   call.desc.k = 0;
   EXPECT_EQ(problem_of(call).a.data, nullptr) << "there is nothing of it";
-  EXPECT_TRUE(problem_of(call).sums.any());
+  EXPECT_TRUE(problem_of(call).bias_gradient.any());
   const auto sums_of = [&](bwgemmBiasGradient_t of) {
     call.desc.biasGradientOf = of;
-    const Sums sums = problem_of(call).sums;
-    return std::pair(sums.of, sums.of_rows);
+    const BiasGradient bias_gradient = problem_of(call).bias_gradient;
+    return std::pair(bias_gradient.of, bias_gradient.of_rows);
   };
   EXPECT_EQ(sums_of(BWGEMM_BIAS_GRADIENT_B), std::pair(Summed::b, false));
   EXPECT_EQ(sums_of(BWGEMM_BIAS_GRADIENT_D_ROWS), std::pair(Summed::d, true));
   EXPECT_EQ(sums_of(BWGEMM_BIAS_GRADIENT_D_COLUMNS), std::pair(Summed::d, false));
   call.desc.m = 0, call.desc.biasGradient = nullptr;
-  EXPECT_FALSE(problem_of(call).sums.any());
+  EXPECT_FALSE(problem_of(call).bias_gradient.any());
 }
 
 TEST(Validate, NothingOfAnEmptyProblemIsLookedAt) {

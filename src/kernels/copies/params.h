@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // CopiesParams: the one argument of the kernels that copy operands whose lines start anywhere to
-// where TMA can load them, and what the host must know to launch them. They are no rows of
-// kernels/rows.h: nothing chooses among them, there is one for each architecture.
+// where TMA can load them, and what the host must know to launch them. They are no variants of
+// kernels/variants.h: nothing chooses among them, there is one for each architecture.
 #pragma once
 
 #include <array>

@@ -63,7 +63,7 @@ class FusedTile {
         if (fused.has(operation::reads_aux))
           fused.differentiate(x);
         else if (is_x || !has_gate)
-          fused.bend(x);
+          fused.apply_activation(x);
         if (has_gate && !is_x)
           d = {__fmul_rn(d.low, x[0].low), __fmul_rn(d.high, x[0].high)};
         else

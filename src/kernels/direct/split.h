@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Split along k: each slice's CTA leaves its partial tile in global memory; the last to arrive adds
-// all of them in the order of the slices, so that the sum does not depend on who was last. Nobody
+// Split-K: each split's CTA leaves its partial tile in global memory; the last to arrive adds
+// all of them in the order of the splits, so that the sum does not depend on who was last. Nobody
 // waits for anybody.
 #pragma once
 
@@ -39,8 +39,8 @@ BWGEMM_DEVICE void add_partial(const float* from, Accumulators& accumulators) {
     }
 }
 
-// Hands in the slice's sums. True in every thread of the last CTA to do so for this tile, which
-// then has the sums of all slices; the tile's counter is zero again.
+// Hands in the split's sums. True in every thread of the last CTA to do so for this tile, which
+// then has the sums of all splits; the tile's counter is zero again.
 BWGEMM_DEVICE bool sum_splits(const KernelParams& params, std::int64_t tiles, std::int64_t tile,
                               int split, Accumulators& accumulators) {
   write_partial(partial(params, tiles, tile, split), accumulators);
@@ -56,8 +56,8 @@ BWGEMM_DEVICE bool sum_splits(const KernelParams& params, std::int64_t tiles, st
   if (!last) return false;
   accumulators = {};
 #pragma unroll 1
-  for (int slice = 0; slice < params.splits; ++slice)
-    add_partial(partial(params, tiles, tile, slice), accumulators);
+  for (int split = 0; split < params.splits; ++split)
+    add_partial(partial(params, tiles, tile, split), accumulators);
   return true;
 }
 

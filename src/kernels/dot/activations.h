@@ -14,7 +14,7 @@ namespace bwgemm::dot {
 template <KernelConfig config>
 class Activations {
  public:
-  // `longest`: positions of the longest slice of k. Several slabs are staged one after the other
+  // `longest`: positions of the longest split of k. Several slabs are staged one after the other
   // where it does not fit.
   BWGEMM_DEVICE Activations(const KernelParams& params, std::uint32_t shared, int longest,
                             int classes)
@@ -28,7 +28,7 @@ class Activations {
   BWGEMM_DEVICE int slab_rounds() const { return (positions_ + config.tile.k - 1) / config.tile.k; }
 
   // Shared address of the first position of a class in the activation row of mma column `group`.
-  // Columns beyond the last row repeat it; nobody reads their sums.
+  // Columns beyond the last row repeat it; nobody reads their partials.
   BWGEMM_DEVICE std::uint32_t row_of(int group, int line_class) const {
     const int row = min(group, static_cast<int>(params_.m) - 1);
     return shared_ + row * pitch() + 2 * line_class * class_positions();

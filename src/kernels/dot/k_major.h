@@ -27,14 +27,14 @@ class KMajorWeights {
   struct Position {
     const char* row[2];  // the lane's rows at position 0, plus its place among the quad
     int first,
-        units_end;   // positions that exist: [first, end()); all before it belong to the slice
+        units_end;   // positions that exist: [first, end()); all before it belong to the split
     int tail;        // positions from units_end on that are loaded by elements
     int warp_begin;  // of this round
 
     BWGEMM_DEVICE int end() const { return units_end + tail; }
   };
 
-  struct Sums {
+  struct Partials {
     float value[2][4];
   };
 
@@ -47,7 +47,7 @@ class KMajorWeights {
   // ---- the order of activations, see Activations ----
   BWGEMM_DEVICE int position_classes() const { return 1; }
   BWGEMM_DEVICE int class_of(int) const { return 0; }
-  BWGEMM_DEVICE int longest_slice() const {
+  BWGEMM_DEVICE int longest_split() const {
     const int whole = k_ + unit_elements - 1;
     return params_.splits == 1 ? whole : params_.k_per_split + unit_elements - 1;
   }
@@ -113,7 +113,7 @@ class KMajorWeights {
 
   // `activations`: shared address of position 0 of the lane's activation row.
   BWGEMM_DEVICE void multiply_stage(int stage, const Position& at, std::uint32_t activations,
-                                    Sums& sums) {
+                                    Partials& partials) {
     const int position = at.warp_begin + stage * stage_positions;
     if (position >= at.end()) return;
     std::uint32_t(&words)[2][4] = words_[stage];
@@ -131,18 +131,18 @@ class KMajorWeights {
     ptx::ld_shared_v4(activations + 2 * (position + unit_elements * lane_.quad), b);
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      multiply(params_.input_type, sums.value[i],
+      multiply(params_.input_type, partials.value[i],
                {words[0][2 * i], words[1][2 * i], words[0][2 * i + 1], words[1][2 * i + 1]},
                b[2 * i], b[2 * i + 1]);
   }
 
-  // Writes the warp's sums as [activation row][weights row].
-  BWGEMM_DEVICE void store_sums(const Sums& sums, std::uint32_t to, int pitch) const {
+  // Writes the warp's partials as [activation row][weights row].
+  BWGEMM_DEVICE void store_partials(const Partials& partials, std::uint32_t to, int pitch) const {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const int row = 2 * lane_.quad + i % 2, column = lane_.group + i / 2 * 8;
       ptx::st_shared(to + 4 * (row * pitch + column),
-                     __float_as_uint(sums.value[0][i] + sums.value[1][i]));
+                     __float_as_uint(partials.value[0][i] + partials.value[1][i]));
     }
   }
 

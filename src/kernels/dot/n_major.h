@@ -4,8 +4,8 @@
 // mma of 16 columns and 16 of k.
 //
 // A warp takes lines of one class, whose 16-byte units cut n alike; where a tile's window of
-// columns begins depends on the class, and is straightened out when the warps' sums are added.
-// Columns outside the matrix only reach sums that nobody reads. The unit that the operand
+// columns begins depends on the class, and is straightened out when the warps' partials are added.
+// Columns outside the matrix only reach partials that nobody reads. The unit that the operand
 // ends in is loaded by elements: what follows may not be the caller's.
 #pragma once
 
@@ -28,11 +28,11 @@ class NMajorWeights {
     int lines;         // lines of the warp's class from the lane's first one of the round on,
                        // without one that has a tail
     int tail;          // elements of the lane's unit in the line behind those; 0: no such line
-    int slice_lines;   // lines of the class from the warp's first one on
-    int warp_begin;    // number, in class and slice, of the warp's first line of the round
+    int split_lines;   // lines of the class from the warp's first one on
+    int warp_begin;    // number, in class and split, of the warp's first line of the round
   };
 
-  struct Sums {
+  struct Partials {
     float value[4][4];
   };
 
@@ -48,10 +48,10 @@ class NMajorWeights {
   // ---- the order of activations, see Activations ----
   BWGEMM_DEVICE int position_classes() const { return classes_; }
   BWGEMM_DEVICE int class_of(int warp) const { return warp & (classes_ - 1); }
-  BWGEMM_DEVICE int longest_slice() const {
+  BWGEMM_DEVICE int longest_split() const {
     return params_.splits == 1 ? static_cast<int>(params_.k) : params_.k_per_split;
   }
-  // The k of what the round's first warp reads first, and its position in its class and slice.
+  // The k of what the round's first warp reads first, and its position in its class and split.
   BWGEMM_DEVICE int first_k(const Unit& unit, const Position&, int round) const {
     return unit.split * params_.k_per_split + round * config.tile.k;
   }
@@ -74,10 +74,10 @@ class NMajorWeights {
     at.warp_begin = lane_.warp / classes_ * stage_lines;
     const int class_lines = (end - begin - line_class + classes_ - 1) / classes_;
     const int last_line = begin + line_class + (class_lines - 1) * classes_;
-    at.slice_lines = class_lines - at.warp_begin;
+    at.split_lines = class_lines - at.warp_begin;
     const int lane_begin = 4 * lane_.quad;
     const std::int64_t columns_left = params_.n - (n0 - shift + unit_elements * lane_.group);
-    at.lines = columns_left > 0 ? at.slice_lines - lane_begin : 0;
+    at.lines = columns_left > 0 ? at.split_lines - lane_begin : 0;
     const std::int64_t lines_behind = params_.k - 1 - last_line;
     if (columns_left > 0 && lines_behind * params_.b.inner_stride + columns_left < unit_elements) {
       at.tail = static_cast<int>(columns_left);
@@ -92,7 +92,7 @@ class NMajorWeights {
     const int lines = stages * stage_step();
     at.unit += lines * line_bytes_;
     at.lines -= lines;
-    at.slice_lines -= lines;
+    at.split_lines -= lines;
     at.warp_begin += lines;
   }
 
@@ -112,16 +112,16 @@ class NMajorWeights {
 
   // `activations`: shared address of the class's position 0 in the lane's activation row.
   BWGEMM_DEVICE void multiply_stage(int stage, const Position& at, std::uint32_t activations,
-                                    Sums& sums) {
+                                    Partials& partials) {
     const int skipped = stage * stage_step();
-    if (skipped >= at.slice_lines) return;
+    if (skipped >= at.split_lines) return;
     std::uint32_t(&words)[4][4] = words_[stage];
-    if (at.slice_lines <= skipped + stage_lines) load_tail(skipped, at, words);
+    if (at.split_lines <= skipped + stage_lines) load_tail(skipped, at, words);
     std::uint32_t b[2];
     ptx::ld_shared_v2(activations + 2 * (at.warp_begin + skipped + 4 * lane_.quad), b);
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      multiply(params_.input_type, sums.value[i],
+      multiply(params_.input_type, partials.value[i],
                {__byte_perm(words[0][i], words[1][i], 0x5410),
                 __byte_perm(words[0][i], words[1][i], 0x7632),
                 __byte_perm(words[2][i], words[3][i], 0x5410),
@@ -129,17 +129,18 @@ class NMajorWeights {
                b[0], b[1]);
   }
 
-  // Writes the warp's sums as [activation row][column of its window].
-  BWGEMM_DEVICE void store_sums(const Sums& sums, std::uint32_t to, int pitch) const {
+  // Writes the warp's partials as [activation row][column of its window].
+  BWGEMM_DEVICE void store_partials(const Partials& partials, std::uint32_t to, int pitch) const {
 #pragma unroll
     for (int row = 0; row < 2; ++row)
 #pragma unroll
       for (int i = 0; i < 4; i += 2) {
         const int column = unit_elements * lane_.group + 2 * i;
-        ptx::st_shared_v4(
-            to + 4 * ((2 * lane_.quad + row) * pitch + column), __float_as_uint(sums.value[i][row]),
-            __float_as_uint(sums.value[i][row + 2]), __float_as_uint(sums.value[i + 1][row]),
-            __float_as_uint(sums.value[i + 1][row + 2]));
+        ptx::st_shared_v4(to + 4 * ((2 * lane_.quad + row) * pitch + column),
+                          __float_as_uint(partials.value[i][row]),
+                          __float_as_uint(partials.value[i][row + 2]),
+                          __float_as_uint(partials.value[i + 1][row]),
+                          __float_as_uint(partials.value[i + 1][row + 2]));
       }
   }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the warps' sums in shared memory to D. Where k is split, each slice's team leaves its sums
-// in global memory and the last to arrive adds all of them: runs of slices in their order, then the
-// runs in theirs, so that the result does not depend on who was last. Nobody waits for anybody.
+// From the warps' partials in shared memory to D. Where k is split, each split's team leaves its
+// partials in global memory and the last to arrive adds all of them: runs of splits in their order,
+// then the runs in theirs, so that the result does not depend on who was last. Nobody waits for
+// anybody.
 #pragma once
 
 #include <bit>
@@ -52,7 +53,7 @@ BWGEMM_DEVICE float fused_element(const KernelParams& params, const Scaling& sca
   if (fused.has(operation::reads_aux))
     fused.differentiate(x);
   else
-    fused.bend(x);
+    fused.apply_activation(x);
   return x[0].low;
 }
 
@@ -76,7 +77,7 @@ BWGEMM_DEVICE void write_element(const KernelParams& params, const Scaling& scal
     ptx::st_global_u16(d, pack(type, {value, 0}));
 }
 
-// Slices of k are added in runs of as many as this, in their order, and the runs in theirs.
+// Splits of k are added in runs of as many as this, in their order, and the runs in theirs.
 BWGEMM_DEVICE int log2_runs(int splits, int most) {
   return min(31 - __clz(most), 32 - __clz((splits - 1) / 8));
 }
@@ -90,7 +91,7 @@ class OutputTile {
  public:
   static constexpr int block = config.tile.m * config.tile.n;
   static_assert(4 * (block > Team<config>::threads ? block : Team<config>::threads) <=
-                Team<config>::warps * sums_bytes(config));
+                Team<config>::warps * partials_bytes(config));
 
   BWGEMM_DEVICE OutputTile(const KernelParams& params, const Unit& unit, int columns)
       : params_(params), unit_(unit), columns_(columns) {}
@@ -111,12 +112,13 @@ class OutputTile {
     return params_.partials + (blocks + tile()) * block + number;
   }
 
-  // True in every thread of the last team to hand in its sums; the tile's counter is zero again.
+  // True in every thread of the last team to hand in its partials; the tile's counter is zero
+  // again.
   BWGEMM_DEVICE bool is_last() const {
-    Team<config>::synchronize();  // orders the sums of every thread before the arrival of thread 0
+    Team<config>::synchronize();  // every thread's partials before the arrival of thread 0
     bool last = false;
     if (Team<config>::thread() == 0) {
-      // Releases this team's sums to, and acquires the others' for, the team that is last.
+      // Releases this team's partials to, and acquires the others' for, the team that is last.
       const std::uint32_t arrived = ptx::atom_add_acq_rel_gpu(params_.arrivals + tile(), 1);
       last = arrived == static_cast<std::uint32_t>(params_.splits) - 1;
       if (last) ptx::st_global(params_.arrivals + tile(), 0);  // nobody else arrives
@@ -124,9 +126,9 @@ class OutputTile {
     return Team<config>::any(last);  // orders the arrival before the reads of every thread
   }
 
-  // The sums of all slices, to `sums` in shared memory by their numbers. As many threads add as
-  // there are runs of eight slices, each a run of one output; then each the runs of one.
-  BWGEMM_DEVICE void add_slices(std::uint32_t sums) const {
+  // The partials of all splits, to `partials` in shared memory by their numbers. As many threads
+  // add as there are runs of eight splits, each a run of one output; then each the runs of one.
+  BWGEMM_DEVICE void add_splits(std::uint32_t partials) const {
     constexpr int log2_columns = std::countr_zero(static_cast<unsigned>(config.tile.n));
     const int log2_outputs = log2_columns + 32 - __clz(static_cast<int>(params_.m) - 1);
     const int log2_runs =
@@ -136,23 +138,23 @@ class OutputTile {
     for (int i = Team<config>::thread(); i < 1 << (log2_outputs + log2_runs);
          i += Team<config>::threads) {
       const int number = i & ((1 << log2_outputs) - 1), first = (i >> log2_outputs) * length;
-      const float sum = sum_of_slices(number, first, min(first + length, params_.splits));
-      ptx::st_shared(sums + 4 * i, __float_as_uint(sum));
+      const float sum = sum_of_splits(number, first, min(first + length, params_.splits));
+      ptx::st_shared(partials + 4 * i, __float_as_uint(sum));
     }
     Team<config>::synchronize();  // orders the stores before the reads of other threads
     for_each([&](int number, int, int) {
       float sum = 0;
 #pragma unroll 1
       for (int i = number; i < 1 << (log2_outputs + log2_runs); i += 1 << log2_outputs)
-        sum += __uint_as_float(ptx::ld_shared(sums + 4 * i));
-      ptx::st_shared(sums + 4 * number, __float_as_uint(sum));
+        sum += __uint_as_float(ptx::ld_shared(partials + 4 * i));
+      ptx::st_shared(partials + 4 * number, __float_as_uint(sum));
     });
     // The same threads read what they have stored.
   }
 
  private:
   // Zero where there is no such output.
-  BWGEMM_DEVICE float sum_of_slices(int number, int first, int end) const {
+  BWGEMM_DEVICE float sum_of_splits(int number, int first, int end) const {
     // Loads in flight. Of vectors there are threads for runs that are no longer.
     constexpr int group = is_of_vectors(config) ? 8 : 24;
     if (number % config.tile.n >= columns_ || number / config.tile.n >= params_.m) end = first;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unit: what a team computes at a time: a tile of columns of D over one slice of k. A team is the
+// Unit: what a team computes at a time: a tile of columns of D over one split of k. A team is the
 // CTA, or each of its warps.
 #pragma once
 
@@ -17,14 +17,14 @@ BWGEMM_DEVICE std::uint32_t tiles_of_all_batches(const KernelParams& params) {
   return static_cast<std::uint32_t>(params.tiles_n) * static_cast<std::uint32_t>(params.batch);
 }
 
-// Tiles of one slice follow each other, so that a CTA rarely meets new activations.
+// Tiles of one split follow each other, so that a CTA rarely meets new activations.
 BWGEMM_DEVICE Unit unit_at(const KernelParams& params, std::uint32_t index, int splits) {
   const auto tiles = static_cast<std::uint32_t>(params.tiles_n);
   if (index < tiles) return {index, 0, 0};  // saves the divisions before the first load
-  const std::uint32_t slice = index / tiles;
-  const std::uint32_t batch = slice / static_cast<std::uint32_t>(splits);
-  return {index - slice * tiles, batch,
-          static_cast<int>(slice - batch * static_cast<std::uint32_t>(splits))};
+  const std::uint32_t split = index / tiles;
+  const std::uint32_t batch = split / static_cast<std::uint32_t>(splits);
+  return {index - split * tiles, batch,
+          static_cast<int>(split - batch * static_cast<std::uint32_t>(splits))};
 }
 
 template <KernelConfig config>
@@ -66,11 +66,11 @@ BWGEMM_DEVICE std::uint32_t inside(int element, int first, int end) {
 }
 
 // Four units of a product: 16 weights rows times 8 activation rows, 16 of k.
-BWGEMM_DEVICE void multiply(Dtype type, float (&sums)[4], const std::uint32_t (&weights)[4],
+BWGEMM_DEVICE void multiply(Dtype type, float (&partials)[4], const std::uint32_t (&weights)[4],
                             std::uint32_t activations0, std::uint32_t activations1) {
   const bool is_bf16 = type == Dtype::bf16;
-  ptx::mma_m16n8k16_bf16_if(is_bf16, sums, weights, activations0, activations1);
-  ptx::mma_m16n8k16_f16_if(!is_bf16, sums, weights, activations0, activations1);
+  ptx::mma_m16n8k16_bf16_if(is_bf16, partials, weights, activations0, activations1);
+  ptx::mma_m16n8k16_f16_if(!is_bf16, partials, weights, activations0, activations1);
 }
 
 }  // namespace bwgemm::dot

@@ -4,12 +4,11 @@
 // loaded. Short on purpose: for so little data the instructions that a kernel has to fetch are its
 // time.
 //
-// Roles (256 threads)   all load and multiply; thread c adds what warps and slices have of column c
-// Shared memory         sums of each warp; those of the slices of a cluster; their barrier
-// Pipelines             slices of a cluster -> the first   received: bytes of st.async
-// Timeline, per unit    rounds of 8 or 10 loads a thread -> sums of warps -> barrier -> add, send
-// to
-//                       the first slice or leave sums in global memory, or write D
+// Roles (256 threads)   all load and multiply; thread c adds what warps and splits have of column c
+// Shared memory         partials of each warp; those of the splits of a cluster; their barrier
+// Pipelines             splits of a cluster -> the first   received: bytes of st.async
+// Timeline, per unit    rounds of 8 or 10 loads a thread -> partials of warps -> barrier -> add;
+//                       send to the first split, leave partials in global memory, or write D
 #pragma once
 
 #include "kernels/dot/output.h"
@@ -19,7 +18,7 @@
 
 namespace bwgemm::dot {
 
-// Columns of D over one slice of k.
+// Columns of D over one split of k.
 template <KernelConfig config>
 struct VectorUnit {
   static constexpr int most_columns = config.tile.n;
@@ -50,7 +49,7 @@ struct VectorUnit {
 };
 
 template <KernelConfig config>
-struct VectorSums {
+struct VectorPartials {
   float column[config.tile.n] = {};
 };
 
@@ -69,7 +68,7 @@ BWGEMM_DEVICE void add_products(float& sum, const std::uint32_t (&a)[4],
 // This thread's part of a unit whose whole eights can be loaded at once; what is left behind the
 // last of them is not added.
 template <KernelConfig config, Dtype type>
-BWGEMM_DEVICE void add_eights(VectorSums<config>& sums, const VectorUnit<config>& unit,
+BWGEMM_DEVICE void add_eights(VectorPartials<config>& partials, const VectorUnit<config>& unit,
                               Trace& trace) {
   constexpr int columns = config.tile.n, group = columns == 1 ? 4 : 2;
   constexpr int stride = threads * unit_elements;
@@ -95,14 +94,14 @@ BWGEMM_DEVICE void add_eights(VectorSums<config>& sums, const VectorUnit<config>
 #pragma unroll
     for (int i = 0; i < group; ++i)
 #pragma unroll
-      for (int c = 0; c < columns; ++c) add_products<type>(sums.column[c], a[i], b[i][c]);
+      for (int c = 0; c < columns; ++c) add_products<type>(partials.column[c], a[i], b[i][c]);
   }
 }
 
 // The same one element at a time, every threads-th from `first` on.
 template <KernelConfig config, Dtype type>
-BWGEMM_DEVICE void add_elements(VectorSums<config>& sums, const VectorUnit<config>& unit, int first,
-                                Trace& trace) {
+BWGEMM_DEVICE void add_elements(VectorPartials<config>& partials, const VectorUnit<config>& unit,
+                                int first, Trace& trace) {
   constexpr int columns = config.tile.n, group = columns == 1 ? 8 : 2;
 #pragma unroll 1
   for (int at = first + static_cast<int>(threadIdx.x); at < unit.end; at += group * threads) {
@@ -124,28 +123,29 @@ BWGEMM_DEVICE void add_elements(VectorSums<config>& sums, const VectorUnit<confi
     for (int i = 0; i < group; ++i)
 #pragma unroll
       for (int c = 0; c < columns; ++c)
-        sums.column[c] = fmaf(unpack(type, a[i]).low, unpack(type, b[i][c]).low, sums.column[c]);
+        partials.column[c] =
+            fmaf(unpack(type, a[i]).low, unpack(type, b[i][c]).low, partials.column[c]);
   }
 }
 
 template <KernelConfig config, Dtype type>
-BWGEMM_DEVICE void add_unit(VectorSums<config>& sums, const VectorUnit<config>& unit,
+BWGEMM_DEVICE void add_unit(VectorPartials<config>& partials, const VectorUnit<config>& unit,
                             Trace& trace) {
-  if (unit.is_wide) add_eights<config, type>(sums, unit, trace);
-  const int rest = unit.end % unit_elements;  // of the last slice alone
+  if (unit.is_wide) add_eights<config, type>(partials, unit, trace);
+  const int rest = unit.end % unit_elements;  // of the last split alone
   if (!unit.is_wide || rest != 0)
-    add_elements<config, type>(sums, unit, unit.is_wide ? unit.end - rest : unit.first, trace);
+    add_elements<config, type>(partials, unit, unit.is_wide ? unit.end - rest : unit.first, trace);
 }
 
-// Of all threads, that of column c in thread c: the lanes of each warp, then the warps in their
-// order. `shared`: the sums of each warp, read before the next call's stores.
+// Adds the partials of all threads, those of column c in thread c: the lanes of each warp, then the
+// warps in their order. `shared`: the partials of each warp, read before the next call's stores.
 template <KernelConfig config>
-BWGEMM_DEVICE float sum_of_cta(const VectorSums<config>& sums, std::uint32_t shared) {
+BWGEMM_DEVICE float sum_of_cta(const VectorPartials<config>& partials, std::uint32_t shared) {
   constexpr int columns = config.tile.n, warp_bytes = 4 * columns;
-  __syncthreads();  // orders the reads of the last unit's sums before these stores
+  __syncthreads();  // orders the reads of the last unit's partials before these stores
 #pragma unroll
   for (int c = 0; c < columns; ++c) {
-    float sum = sums.column[c];
+    float sum = partials.column[c];
 #pragma unroll
     for (int lanes = 16; lanes > 0; lanes /= 2) sum += __shfl_xor_sync(~0u, sum, lanes);
     if (threadIdx.x % 32 == 0)
@@ -160,17 +160,17 @@ BWGEMM_DEVICE float sum_of_cta(const VectorSums<config>& sums, std::uint32_t sha
   return all;
 }
 
-// The slices of a cluster: all but the first send their sums to it.
+// The splits of a cluster: all but the first send their partials to it.
 template <KernelConfig config>
-struct SlicesOfCluster {
+struct SplitsOfCluster {
   static constexpr int columns = config.tile.n, sum_bytes = 16;  // of which four are a sum
 
   std::uint32_t shared;
   int count;
 
   BWGEMM_DEVICE Barrier received() const { return {shared + layout(config).received}; }
-  BWGEMM_DEVICE std::uint32_t sum_of(int slice) const {  // and of this thread's column
-    return shared + layout(config).slices + sum_bytes * (slice * columns + threadIdx.x);
+  BWGEMM_DEVICE std::uint32_t sum_of(int split) const {  // and of this thread's column
+    return shared + layout(config).splits + sum_bytes * (split * columns + threadIdx.x);
   }
 
   // By all threads: says to peers that this CTA has begun and can receive.
@@ -182,14 +182,15 @@ struct SlicesOfCluster {
     __syncwarp();
     ptx::barrier_cluster_arrive_relaxed();
   }
-  // By all threads, of which the first have the slice's sums: true in those of the first slice,
-  // which then have the sums of all: runs of them as OutputTile adds them, and so to the same bits.
-  BWGEMM_DEVICE bool add(int slice, float& sum) const {
+  // By all threads, of which the first have the split's partials: true in those of the first split,
+  // which then have the partials of all: runs of them as OutputTile adds them, and so to the same
+  // bits.
+  BWGEMM_DEVICE bool add(int split, float& sum) const {
     __syncwarp();                 // which the aligned barrier needs
     ptx::barrier_cluster_wait();  // every peer has begun
     if (threadIdx.x >= columns) return false;
-    if (slice > 0) {
-      ptx::st_async_v4_f32(ptx::mapa(sum_of(slice), 0), ptx::mapa(received().address, 0), sum, 0, 0,
+    if (split > 0) {
+      ptx::st_async_v4_f32(ptx::mapa(sum_of(split), 0), ptx::mapa(received().address, 0), sum, 0, 0,
                            0);
       return false;
     }
@@ -216,15 +217,15 @@ struct SlicesOfCluster {
 template <KernelConfig config>
 BWGEMM_DEVICE void multiply_vectors(const KernelParams& params, std::uint32_t shared) {
   Trace trace(params, TraceRole::team, 0, threadIdx.x == 0);
-  const SlicesOfCluster<config> slices{shared, params.splits};
-  const bool in_cluster = params.sums_in_cluster;
-  if (in_cluster) slices.begin();
+  const SplitsOfCluster<config> cluster{shared, params.splits};
+  const bool in_cluster = params.reduces_in_cluster;
+  if (in_cluster) cluster.begin();
   ptx::griddepcontrol_wait();  // what grids before this one wrote before anything is read
   const Scaling scaling = load_scaling(params);
-  // Without a product nothing is loaded, and the sums are zero.
+  // Without a product nothing is loaded, and the partials are zero.
   const bool multiplies = k_blocks_to_run(params, scaling.alpha) != 0;
   const int splits = multiplies ? params.splits : 1;
-  const std::uint32_t sums_at = shared + layout(config).sums;
+  const std::uint32_t partials_at = shared + layout(config).partials;
   const std::uint32_t units = tiles_of_all_batches(params) * (in_cluster ? params.splits : splits);
   const int column = threadIdx.x;
 #pragma unroll 1
@@ -238,26 +239,26 @@ BWGEMM_DEVICE void multiply_vectors(const KernelParams& params, std::uint32_t sh
       unit = unit_at(params, index, splits);
     }
     const VectorUnit<config> vectors(params, unit);
-    VectorSums<config> sums;
+    VectorPartials<config> partials;
     if (multiplies) {
       if (params.input_type == Dtype::bf16)
-        add_unit<config, Dtype::bf16>(sums, vectors, trace);
+        add_unit<config, Dtype::bf16>(partials, vectors, trace);
       else
-        add_unit<config, Dtype::f16>(sums, vectors, trace);
+        add_unit<config, Dtype::f16>(partials, vectors, trace);
     }
     if (index + gridDim.x >= units) ptx::griddepcontrol_launch_dependents();
     trace(TraceEvent::sum);
-    float sum = sum_of_cta<config>(sums, sums_at);
+    float sum = sum_of_cta<config>(partials, partials_at);
     bool has_all = true;
     if (in_cluster) {
-      has_all = slices.add(unit.split, sum);
+      has_all = cluster.add(unit.split, sum);
     } else if (splits > 1) {
       const OutputTile<config> tile(params, unit, vectors.columns);
       if (column < vectors.columns)
         ptx::st_global(tile.partial(unit.split, column), __float_as_uint(sum));
       if (!tile.is_last()) continue;
-      tile.add_slices(sums_at);
-      if (column < vectors.columns) sum = __uint_as_float(ptx::ld_shared(sums_at + 4 * column));
+      tile.add_splits(partials_at);
+      if (column < vectors.columns) sum = __uint_as_float(ptx::ld_shared(partials_at + 4 * column));
     }
     trace(TraceEvent::epilogue);
     if (has_all && column < vectors.columns)

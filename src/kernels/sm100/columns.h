@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ColumnWriter: the epilogue of Output::columns, for problems of few rows, which are the tile's
-// columns. A line of a staging buffer is 128 bytes of one column of the tile; a thread owns one row
-// and so one element of each line. A slice is as many rows as a line holds, and all columns.
+// ColumnWriter: the epilogue of swap-AB, where the few rows of the problem are the tile's columns.
+// A line of a staging buffer is 128 bytes of one column of the tile. A thread owns one row and so
+// one element of each line. A box is as many rows as a line holds, and all columns.
 #pragma once
 
 #include "kernels/sm100/staged.h"
@@ -16,12 +16,12 @@ class ColumnWriter {
 
   BWGEMM_DEVICE void announce(bool has_sums) { staged_.announce(has_sums); }
 
-  BWGEMM_DEVICE void write_tile(const TileIndex&, Sums<config>& sums) {
-    const int own_slice = static_cast<int>(Sums<config>::quarter()) / slice_rows;
+  BWGEMM_DEVICE void write_tile(const TileIndex&, AccumulatorReader<config>& accumulators) {
+    const int own_box = static_cast<int>(AccumulatorReader<config>::quarter()) / box_rows;
 #pragma unroll 1
-    for (int slice = 0; slice < cta_rows / slice_rows; ++slice) {
+    for (int box = 0; box < cta_rows / box_rows; ++box) {
       const std::uint32_t buffer = staged_.receive();
-      if (slice == own_slice) write_slice(buffer, sums);
+      if (box == own_box) write_box(buffer, accumulators);
       staged_.hand_over();
     }
   }
@@ -29,14 +29,15 @@ class ColumnWriter {
  private:
   static constexpr int step = columns_at_once(config);
   static constexpr int bytes = size_bytes(type);
-  static constexpr int slice_rows = swizzle_row_bytes / bytes;
+  static constexpr int box_rows = swizzle_row_bytes / bytes;
 
-  BWGEMM_DEVICE void write_slice(std::uint32_t buffer, Sums<config>& sums) const {
-    const std::uint32_t in_line = Sums<config>::row() % slice_rows * bytes;
+  BWGEMM_DEVICE void write_box(std::uint32_t buffer,
+                               AccumulatorReader<config>& accumulators) const {
+    const std::uint32_t in_line = AccumulatorReader<config>::row() % box_rows * bytes;
 #pragma unroll 1
     for (int first = 0; first < tile_n_; first += step) {
       float product[step];
-      sums.read(product, 0, first);
+      accumulators.read(product, 0, first);
 #pragma unroll
       for (int i = 0; i < step; ++i) {
         const std::uint32_t at =

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cta: one CTA: its shared memory as rings and addresses, its place in the cluster and the part of
-// the cluster's tile that it holds. Every role reads it, none changes it. Equal offsets hold equal
-// things in all CTAs of a cluster.
+// the cluster's tile that the CTA holds. Every role reads the Cta, none changes it. Equal offsets
+// hold equal things in all CTAs of a cluster.
 //
 // A group is the CTAs that multiply together: a pair (cta_group 2), or one CTA. Groups of a cluster
 // lie along m and share columns of B.
@@ -71,13 +71,12 @@ struct Cta {
     return (tile.m * cluster_size + static_cast<int>(rank)) * rows;
   }
   BWGEMM_DEVICE int b_columns() const { return tile_n / group_size; }
-  // Of these it loads a part, and gets the rest from the CTAs of the other groups.
+  // The part of b_columns() that this CTA loads. The CTAs of the other groups load the rest.
   BWGEMM_DEVICE int loaded_b_columns() const { return b_columns() / group_count; }
   BWGEMM_DEVICE int first_loaded_b_column() const {
     return static_cast<int>(group()) * loaded_b_columns();
   }
-  // Of stacked halves the first CTA of a pair holds x, the second y. One CTA alone loads them one
-  // after the other.
+  // The first CTA of a pair holds x of stacked halves, the second y. One CTA alone loads x, then y.
   BWGEMM_DEVICE int b_column(const TileIndex& tile) const {
     const int to_peer = is_stacked() ? b_to_y : b_columns();
     return tile.n * (is_stacked() ? d_tile_n : tile_n) +
@@ -94,7 +93,7 @@ struct Cta {
   BWGEMM_DEVICE Ring accumulator_ring() const {
     return {shared + offsets.accumulator_full, shared + offsets.accumulator_empty};
   }
-  // Of one block of rows of an accumulator, at the leader.
+  // The empty barrier of one block of rows of an accumulator, at the leader.
   BWGEMM_DEVICE static std::uint32_t rows_empty(std::uint32_t empties, const Cursor& at,
                                                 int row_block) {
     return empties + 8 * (at.stage * row_blocks(config) + row_block);
@@ -112,7 +111,7 @@ struct Cta {
   BWGEMM_DEVICE std::uint32_t has_sums() const { return shared + offsets.staging_messages; }
 
   BWGEMM_DEVICE StagingBuffers staging(Dtype d_type) const {
-    const int line_bytes = config.output == Output::columns
+    const int line_bytes = config.swaps_ab
                                ? swizzle_row_bytes
                                : staging_columns(d_tile_n, size_bytes(d_type)) * size_bytes(d_type);
     return {{shared + offsets.staging_ready, shared + offsets.staging_written},
@@ -123,7 +122,7 @@ struct Cta {
   }
   BWGEMM_DEVICE OutputWindow window(Dtype d_type) const {
     const int first_row = static_cast<int>(rank) * rows;
-    if constexpr (config.output == Output::columns)
+    if constexpr (config.swaps_ab)
       return {.inner_is_m = true,
               .tile_inner = cluster_size * rows,
               .tile_outer = tile_n,
@@ -131,18 +130,18 @@ struct Cta {
               .outer = 0,
               .inner_extent = rows,
               .outer_extent = tile_n,
-              .slice_inner = swizzle_row_bytes / size_bytes(d_type),
-              .slice_outer = tile_n};
+              .box_inner = swizzle_row_bytes / size_bytes(d_type),
+              .box_outer = tile_n};
     else
       return {.inner_is_m = false,
               .tile_inner = d_tile_n,
               .tile_outer = cluster_size * rows,
               .inner = 0,
               .outer = first_row,
-              .inner_extent = sliced_columns(d_tile_n),
+              .inner_extent = boxed_columns(d_tile_n),
               .outer_extent = rows,
-              .slice_inner = staging_columns(d_tile_n, size_bytes(d_type)),
-              .slice_outer = cta_rows};
+              .box_inner = staging_columns(d_tile_n, size_bytes(d_type)),
+              .box_outer = cta_rows};
   }
 };
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The epilogue role: four warps that turn sums into output values, 32 rows each, by the writer that
-// the config's output asks for.
+// The epilogue role: four warps that turn accumulators into output values, 32 rows each. The config
+// says which writer stores them: RowWriter, ColumnWriter or ScatterWriter, and FusedWriter for more
+// than alpha and beta.
 #pragma once
 
+#include "kernels/sm100/boxes.h"
 #include "kernels/sm100/columns.h"
 #include "kernels/sm100/fused.h"
 #include "kernels/sm100/scatter.h"
-#include "kernels/sm100/slices.h"
 #include "kernels/trace.h"
 
 namespace bwgemm::sm100 {
@@ -15,13 +16,13 @@ template <class Writer, KernelConfig config>
 BWGEMM_DEVICE void run_epilogue(const KernelParams& params, const Cta<config>& cta,
                                 std::uint32_t tensor_memory, const Scaling& scaling, int k_blocks) {
   Writer writer(params, cta, scaling);
-  Sums<config> sums(params, cta, tensor_memory, k_blocks);
-  Trace trace(params, TraceRole::epilogue, 0, Sums<config>::row() == 0);
+  AccumulatorReader<config> accumulators(params, cta, tensor_memory, k_blocks);
+  Trace trace(params, TraceRole::epilogue, 0, AccumulatorReader<config>::row() == 0);
   for (Walk<config, true> walk(params, cta); walk.valid(); walk.advance()) {
     trace(TraceEvent::tile, walk.number(params));
-    const bool has_sums = sums.begin(params, walk, trace);
-    if (walk.is_sliced(params)) writer.announce(has_sums);
-    if (has_sums) writer.write_tile(walk.at(params), sums);
+    const bool has_sums = accumulators.begin(params, walk, trace);
+    if (walk.is_split(params)) writer.announce(has_sums);
+    if (has_sums) writer.write_tile(walk.at(params), accumulators);
   }
 }
 
@@ -29,9 +30,9 @@ template <KernelConfig config, Dtype type>
 BWGEMM_DEVICE void run_epilogue_of(const KernelParams& params, const Cta<config>& cta,
                                    std::uint32_t tensor_memory, const Scaling& scaling,
                                    int k_blocks) {
-  if constexpr (config.output == Output::scattered) {
+  if constexpr (config.store == Store::elements) {
     run_epilogue<ScatterWriter<config, type>>(params, cta, tensor_memory, scaling, k_blocks);
-  } else if constexpr (config.output == Output::columns) {
+  } else if constexpr (config.swaps_ab) {
     run_epilogue<ColumnWriter<config, type>>(params, cta, tensor_memory, scaling, k_blocks);
   } else {
     // The row of a staging buffer is one swizzle row, or half of one where tile_n has no whole

@@ -17,7 +17,7 @@ template <KernelConfig config>
 struct Patch {
   static constexpr int rows = 1, pairs = patch_columns / 2;
   static constexpr bool is_single = false;
-  static constexpr bool in_pairs = config.output == Output::rows;
+  static constexpr bool in_pairs = stores_rows_by_tma(config);
   static constexpr bool in_steps = false;
 
   const KernelParams& params;
@@ -33,7 +33,7 @@ struct Patch {
   BWGEMM_DEVICE bool has_first(int i) const { return first(i) < end; }
   BWGEMM_DEVICE bool has_second(int i) const { return second(i) < end; }
   BWGEMM_DEVICE Dtype type16() const { return params.input_type; }
-  BWGEMM_DEVICE static constexpr bool is_exchanged() { return config.output == Output::columns; }
+  BWGEMM_DEVICE static constexpr bool is_exchanged() { return config.swaps_ab; }
   BWGEMM_DEVICE const StridedMatrix& c() const { return params.c; }
 };
 
@@ -45,18 +45,19 @@ class FusedWriter {
       : params_(params), cta_(cta), scaling_(scaling), staged_(cta, params.d_type) {}
 
   BWGEMM_DEVICE void announce(bool has_sums) {
-    if constexpr (config.output != Output::scattered) staged_.announce(has_sums);
+    if constexpr (config.store != Store::elements) staged_.announce(has_sums);
   }
 
-  BWGEMM_DEVICE void write_tile(const TileIndex& tile, Sums<config>& sums) {
-    if constexpr (config.output == Output::columns) {
-      const int own_slice = static_cast<int>(Sums<config>::quarter()) * bytes() / swizzle_row_bytes;
+  BWGEMM_DEVICE void write_tile(const TileIndex& tile, AccumulatorReader<config>& accumulators) {
+    if constexpr (config.swaps_ab) {
+      const int own_box =
+          static_cast<int>(AccumulatorReader<config>::quarter()) * bytes() / swizzle_row_bytes;
 #pragma unroll 1
-      for (int slice = 0; slice < cta_rows * bytes() / swizzle_row_bytes; ++slice) {
+      for (int box = 0; box < cta_rows * bytes() / swizzle_row_bytes; ++box) {
         const std::uint32_t buffer = staged_.receive();
-        if (slice == own_slice)
+        if (box == own_box)
           for_all_columns(tile, 0, [&](const Piece& piece) {
-            write_lines(buffer + piece.column * swizzle_row_bytes, piece, sums);
+            write_lines(buffer + piece.column * swizzle_row_bytes, piece, accumulators);
           });
         staged_.hand_over();
       }
@@ -64,10 +65,10 @@ class FusedWriter {
 #pragma unroll 1
       for (int row_block = 0; row_block < row_blocks(config); ++row_block)
         for_all_columns(tile, row_block, [&](const Piece& piece) {
-          if constexpr (config.output == Output::rows)
-            write_slice(piece, sums);
+          if constexpr (stores_rows_by_tma(config))
+            write_box(piece, accumulators);
           else
-            write_elements(piece, sums);
+            write_elements(piece, accumulators);
         });
     }
   }
@@ -120,8 +121,8 @@ class FusedWriter {
     return {2 * d.in_tile + behind, 2 * d.first + behind, 2 * d.end};
   }
   BWGEMM_DEVICE Patch<config> patch(const Piece& piece, const Columns& columns) const {
-    const int row =
-        cta_.row(piece.tile) + piece.row_block * cta_rows + static_cast<int>(Sums<config>::row());
+    const int row = cta_.row(piece.tile) + piece.row_block * cta_rows +
+                    static_cast<int>(AccumulatorReader<config>::row());
     return {params_, row, columns.first, piece.tile.batch, columns.end};
   }
   BWGEMM_DEVICE Fused<Patch<config>> fused(const Patch<config>& at) const {
@@ -130,7 +131,7 @@ class FusedWriter {
 
   // D's values, in place of zeros. read_staged_c: as Fused::add_operands() takes it.
   template <class ReadStaged>
-  BWGEMM_DEVICE void compute(const Piece& piece, Sums<config>& sums,
+  BWGEMM_DEVICE void compute(const Piece& piece, AccumulatorReader<config>& accumulators,
                              const ReadStaged& read_staged_c, Values& x) const {
     Values first{};  // of a gate's two parts, once the second is in `x`
     const int parts = cta_.has_gate() ? 2 : 1;
@@ -138,7 +139,7 @@ class FusedWriter {
     for (int part = 0; part < parts; ++part) {
       const Columns columns = of_product(piece, part);
       float products[patch_columns];
-      sums.read(products, piece.row_block, columns.in_tile);
+      accumulators.read(products, piece.row_block, columns.in_tile);
 #pragma unroll
       for (int i = 0; i < patch_columns / 2; ++i) {
         first[i] = x[i];
@@ -154,7 +155,7 @@ class FusedWriter {
     if (of_piece.has(operation::reads_aux))
       of_piece.differentiate(x);
     else
-      of_piece.bend(x);
+      of_piece.apply_activation(x);
     if (cta_.has_gate()) {
 #pragma unroll
       for (int i = 0; i < patch_columns / 2; ++i)
@@ -162,7 +163,7 @@ class FusedWriter {
     }
   }
 
-  // Of two parts, the second of which is in `x`: what belongs to x and what to y.
+  // Sorts two parts, `first` and the one in `x`, into what belongs to x and what to y.
   BWGEMM_DEVICE void sort(const Values& first, Values& x, Values& y) const {
     constexpr int half = patch_columns / 4;
     const bool is_stacked = cta_.is_stacked();
@@ -178,25 +179,27 @@ class FusedWriter {
     for (int i = 0; i < patch_columns / 2; ++i) x[i] = of_x[i];
   }
 
-  BWGEMM_DEVICE void write_elements(const Piece& piece, Sums<config>& sums) const {
+  BWGEMM_DEVICE void write_elements(const Piece& piece,
+                                    AccumulatorReader<config>& accumulators) const {
     const auto no_staged = [](Values& c) {
       for (Pair& pair : c) pair = {};  // it loads C itself
     };
     Values x{};
-    compute(piece, sums, no_staged, x);
+    compute(piece, accumulators, no_staged, x);
     const Patch<config> at = patch(piece, of_d(piece));
     fused(at).store(params_.d, is_f32(), x);
   }
 
-  // The thread's row of a slice is a line of the buffer. What is no whole slice is stored by
+  // The thread's row of a box is a line of the buffer. What is no whole box is stored by
   // elements; then no C is staged.
-  BWGEMM_DEVICE void write_slice(const Piece& piece, Sums<config>& sums) {
-    const bool is_rest = may_leave_rest(config) && piece.column >= sliced_columns(cta_.d_tile_n);
-    const int slice_columns = staging_columns(cta_.d_tile_n, bytes());
-    const int in_slice = piece.column % slice_columns, line_bytes = slice_columns * bytes();
-    const std::uint32_t line = is_rest ? 0 : staged_.receive() + Sums<config>::row() * line_bytes;
+  BWGEMM_DEVICE void write_box(const Piece& piece, AccumulatorReader<config>& accumulators) {
+    const bool is_rest = may_leave_rest(config) && piece.column >= boxed_columns(cta_.d_tile_n);
+    const int box_columns = staging_columns(cta_.d_tile_n, bytes());
+    const int in_box = piece.column % box_columns, line_bytes = box_columns * bytes();
+    const std::uint32_t line =
+        is_rest ? 0 : staged_.receive() + AccumulatorReader<config>::row() * line_bytes;
     auto unit = [&](int index) {
-      return swizzled(line + in_slice * bytes() + 16 * index, line_bytes);
+      return swizzled(line + in_box * bytes() + 16 * index, line_bytes);
     };
     const auto read_c = [&](Values& c) {
       std::uint32_t words[4];
@@ -217,7 +220,7 @@ class FusedWriter {
       }
     };
     Values x{};
-    compute(piece, sums, read_c, x);
+    compute(piece, accumulators, read_c, x);
     if (is_rest) {
       const Patch<config> at = patch(piece, of_d(piece));
       fused(at).store(params_.d, is_f32(), x);
@@ -234,7 +237,7 @@ class FusedWriter {
         ptx::st_shared_v4(unit(i), word(x[4 * i]), word(x[4 * i + 1]), word(x[4 * i + 2]),
                           word(x[4 * i + 3]));
     }
-    if (in_slice + patch_columns == slice_columns) staged_.hand_over();
+    if (in_box + patch_columns == box_columns) staged_.hand_over();
   }
   BWGEMM_DEVICE std::uint32_t word(const Pair& values) const {
     return pack(params_.d_type, values);
@@ -242,8 +245,8 @@ class FusedWriter {
 
   // The thread's row is an element of each column's line; `lines` begins with the first.
   BWGEMM_DEVICE void write_lines(std::uint32_t lines, const Piece& piece,
-                                 Sums<config>& sums) const {
-    const std::uint32_t in_line = Sums<config>::row() * bytes() % swizzle_row_bytes;
+                                 AccumulatorReader<config>& accumulators) const {
+    const std::uint32_t in_line = AccumulatorReader<config>::row() * bytes() % swizzle_row_bytes;
     auto element = [&](int column) {
       return swizzled(lines + column * swizzle_row_bytes + in_line, swizzle_row_bytes);
     };
@@ -261,7 +264,7 @@ class FusedWriter {
       }
     };
     Values x{};
-    compute(piece, sums, read_c, x);
+    compute(piece, accumulators, read_c, x);
     if (is_f32()) {
 #pragma unroll
       for (int i = 0; i < patch_columns / 2; ++i) {
@@ -281,7 +284,7 @@ class FusedWriter {
   const KernelParams& params_;
   const Cta<config>& cta_;
   Scaling scaling_;
-  std::conditional_t<config.output == Output::scattered, NotStaged, Staged<config>> staged_;
+  std::conditional_t<config.store == Store::elements, NotStaged, Staged<config>> staged_;
 };
 
 }  // namespace bwgemm::sm100

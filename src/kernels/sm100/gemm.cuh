@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// GEMM for sm_100 by tcgen05: a TMA ring feeds multiplications of 256 rows (Family::pair, by two
-// CTAs) or 128 (Family::single) by tile_n columns; tile_n, stages, majors and types are chosen at
-// launch. README.md explains the family. This file owns roles, start and end.
+// The Blackwell GEMM (sm_100), warp-specialized: TMA fills a ring of operand stages, one thread
+// issues tcgen05.mma of 256 rows (Family::pair, 2-SM) or 128 (Family::single, 1-SM) by tile_n
+// columns into tensor memory, four warps run the epilogue. tile_n, stages, majors and types are
+// chosen at launch. README.md explains the family. This file owns roles, start and end.
 //
 // Roles (256 threads)   warp 0 producer (1 lane) | warp 1 mma (1 lane, leaders only) | warp 2 owns
 //                       tensor memory, scheduler (1 lane, launch control only) | warp 3 output (1
@@ -20,14 +21,14 @@
 //   staging (2)         output -> epilogue      1 (+ TMA bytes of C)     1 lane of every warp: 4
 //   responses (3)       scheduler.h
 // Timeline, per tile    producer  k: wait empty -> expect bytes at the leader -> TMA a, b
-//   (or slice of its    mma       wait accumulator empty; k: wait full -> mma x 4 -> commit empty;
+//   (or split of its    mma       wait accumulator empty; k: wait full -> mma x 4 -> commit empty;
 //   k)                            commit accumulator full
-//                       epilogue  wait accumulator full; slice of k: leave sums -> last to arrive
-//                                 goes on; per slice: load sums (at the last of a block of rows:
+//                       epilogue  wait accumulator full; split of k: leave sums -> last to arrive
+//                                 goes on; per box: load sums (at the last of a block of rows:
 //                                 release it) -> wait staging full -> combine -> write -> arrive
-//                       output    per slice: offer buffer (load C) ... wait written -> TMA store
+//                       output    per box: offer buffer (load C) ... wait written -> TMA store
 // With two accumulators the epilogue of a tile overlaps the main loop of the next. With one the
-// last slices of a block of rows are loaded before the first of them is staged (slices.h), and the
+// last boxes of a block of rows are loaded before the first of them is staged (boxes.h), and the
 // next main loop begins with the block that is released first (mma.h).
 #pragma once
 
@@ -66,17 +67,17 @@ BWGEMM_DEVICE void init_barriers(const KernelParams& params, const Cta<config>& 
   cta.operands().init(cta.stages, cta.group_size + loader_arrivals<config>(params),
                       cta.group_count);
   init_accumulators(cta);
-  if constexpr (config.output != Output::scattered)
+  if constexpr (config.store != Store::elements)
     cta.staging(Dtype::f32).ring.init(staging_buffers, 1, epilogue_warps);
   if constexpr (config.choices.schedule == Schedule::launch_control) init_responses(cta);
   // The initialisation before uses by TMA, by commits and by peers, behind a barrier of them all.
   ptx::fence_mbarrier_init();
 }
 
-// Of all threads of the cluster, behind their roles. No memory of other CTAs is left to be ordered:
-// each role has waited for the last bytes and arrivals that they send to its own, and the mma role
-// tells both CTAs of a pair when all of the pair's loads from tensor memory are over. So the
-// arrival is relaxed, and costs no fence of the whole GPU.
+// The meeting of all threads of the cluster, behind their roles. No memory of other CTAs is left to
+// be ordered: each role has waited for the last bytes and arrivals that other CTAs send to its own,
+// and the mma role tells both CTAs of a pair when all of the pair's loads from tensor memory are
+// over. So the arrival is relaxed, and costs no fence of the whole GPU.
 template <KernelConfig config>
 BWGEMM_DEVICE void synchronise() {
   if constexpr (config.cluster.size() > 1) {
@@ -96,7 +97,7 @@ BWGEMM_DEVICE std::uint32_t set_up(const KernelParams& params, const Cta<config>
       if constexpr (has_loaders(config))
         prefetch_mapped_operands<config>(params);
       else
-        prefetch_maps<config.output != Output::scattered>(params);
+        prefetch_maps<config.store != Store::elements>(params);
     }
   __syncwarp();
   if constexpr (config.cluster.size() > 1) {
@@ -117,9 +118,9 @@ BWGEMM_DEVICE std::uint32_t set_up(const KernelParams& params, const Cta<config>
   return ptx::ld_shared(cta.tensor_memory_slot());
 }
 
-// Tile by tile where the next one is not known or may be another CTA's: of each slice of k the
-// epilogue says first whether it has the tile's sums. C is loaded and D stored only then, so that
-// nobody reads C when another CTA stores D over it.
+// Stores tile by tile where the next tile is not known or may be another CTA's: the epilogue first
+// says of each split of k whether this CTA has the tile's sums. Only then C is loaded and D stored,
+// so that nobody reads C when another CTA stores D over that C.
 template <KernelConfig config>
 BWGEMM_DEVICE void run_output(const KernelParams& params, const Cta<config>& cta, bool reads_c) {
   OutputRole<config.choices.map_rank> output(params, cta.staging(params.d_type),
@@ -131,7 +132,7 @@ BWGEMM_DEVICE void run_output(const KernelParams& params, const Cta<config>& cta
     walk.advance_behind(whole);
   }
   for (; walk.valid(); walk.advance())
-    if (!walk.is_sliced(params) || output.read_message(cta.has_sums()) != 0)
+    if (!walk.is_split(params) || output.read_message(cta.has_sums()) != 0)
       output.store(params, AloneTile(walk.at(params)));
   output.finish();
 }
@@ -149,7 +150,7 @@ BWGEMM_DEVICE void run_role(const KernelParams& params, const Cta<config>& cta, 
   } else if (!ptx::elect_sync()) {
     return;
   } else if (warp == output_warp) {
-    if constexpr (config.output != Output::scattered)
+    if constexpr (config.store != Store::elements)
       run_output(params, cta, scaling.reads_c() && !params.fused.has(operation::loads_c));
   } else if (warp == producer_warp) {
     run_producer(params, cta, k_blocks);

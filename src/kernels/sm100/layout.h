@@ -23,9 +23,9 @@ constexpr int group_ctas(const KernelConfig& config) {
 constexpr int groups(const KernelConfig& config) {
   return config.cluster.size() / group_ctas(config);
 }
-// Rows with warps that load what TMA cannot address of A and B (loaders.h).
+// Whether warps load what TMA cannot address of A and B (loaders.h).
 constexpr bool has_loaders(const KernelConfig& config) {
-  return config.family == Family::single && config.output == Output::scattered;
+  return uses_tensor_memory(config) && config.load == Load::threads;
 }
 constexpr int threads(const KernelConfig& config) {
   return role_threads + (has_loaders(config) ? loader_threads : 0);
@@ -37,33 +37,34 @@ constexpr int row_blocks(const KernelConfig& config) {
 }
 
 constexpr int max_tile_n(const KernelConfig& config) {
-  return config.output == Output::columns ? 64 : 256;
+  return config.swaps_ab ? 64 : 256;
 }
 inline constexpr int tile_n_step = 16;
 // Columns of its row that a thread takes at once; no tile has fewer.
 constexpr int columns_at_once(const KernelConfig& config) {
-  return config.output == Output::columns ? 16 : 32;
+  return config.swaps_ab ? 16 : 32;
 }
 
-// How many columns of D that a tile makes are stored in whole slices. What may be left is one step,
+// How many columns of D that a tile makes are stored in whole boxes. What may be left is one step,
 // which threads store themselves.
-constexpr int sliced_columns(int d_columns) {
+constexpr int boxed_columns(int d_columns) {
   return d_columns / 32 * 32;
 }
 constexpr bool leaves_rest(const KernelConfig& config, int d_columns) {
-  return config.output != Output::columns && sliced_columns(d_columns) != d_columns;
+  return !config.swaps_ab && boxed_columns(d_columns) != d_columns;
 }
 constexpr bool may_leave_rest(const KernelConfig& config) {
-  return config.output == Output::rows && config.choices.accumulators > 1;
+  return stores_rows_by_tma(config) && config.choices.accumulators > 1;
 }
 
 // A thread has one row of the tile and so both columns that a gate pairs; rows, where D's columns
 // are the tile's rows, are in the hands of different threads.
 constexpr bool can_gate(const KernelConfig& config) {
-  return config.output != Output::columns;
+  return !config.swaps_ab;
 }
 
-// Of 128 lanes and 512 columns of f32. A power of two for every config that is valid.
+// Columns of tensor memory, which has 128 lanes and 512 columns of f32. A power of two for every
+// config that is valid.
 constexpr int tensor_memory_columns(const KernelConfig& config) {
   return config.choices.accumulators * row_blocks(config) * max_tile_n(config);
 }
@@ -85,10 +86,10 @@ constexpr int staging_columns(int tile_n, int element_bytes) {
 }
 // Lines of D in one staging buffer: rows of the tile, or columns.
 constexpr int staging_lines(const KernelConfig& config, int tile_n) {
-  return config.output == Output::columns ? tile_n : cta_rows;
+  return config.swaps_ab ? tile_n : cta_rows;
 }
 constexpr int staging_depth(const KernelConfig& config) {
-  return config.output == Output::scattered ? 0 : staging_buffers;
+  return config.store == Store::elements ? 0 : staging_buffers;
 }
 
 // Columns of B that one CTA holds. Boxes of an N-major B are loaded whole: the last one may reach
@@ -159,6 +160,15 @@ constexpr const char* choices_invalid_because(const KernelConfig& config) {
   return nullptr;
 }
 
+constexpr const char* paths_invalid_because(const KernelConfig& config) {
+  if (config.load == Load::tma_shifted) return "loads are shifted on sm90 only";
+  if (config.load == Load::threads && config.family != Family::single)
+    return "threads load operands of one CTA only";
+  if (config.load == Load::threads && config.store != Store::elements)
+    return "D is stored by elements where threads load operands";
+  return config.swaps_ab && config.store != Store::tma ? "swap-AB: D is stored by TMA" : nullptr;
+}
+
 constexpr const char* invalid_because(const KernelConfig& config) {
   const bool is_pair = config.family == Family::pair;
   if (is_pair && config.tile.m != 2 * cta_rows && config.tile.m != 4 * cta_rows)
@@ -171,9 +181,10 @@ constexpr const char* invalid_because(const KernelConfig& config) {
   if (!is_pair && config.cluster != Cluster{1, 1}) return "cluster must be 1x1";
   if (config.stages != 0) return "stages are chosen at launch: say 0";
   if (config.ctas_per_sm != 1) return "1 CTA per multiprocessor: it takes all shared memory";
-  if (is_pair && config.output == Output::columns) return "columns: one CTA, for few rows";
+  if (is_pair && config.swaps_ab) return "swap-AB: one CTA, for few rows";
+  if (const char* reason = paths_invalid_because(config)) return reason;
   if (has_loaders(config) && config.choices != Sm100Choices{})
-    return "scattered, one CTA: threads load operands as the usual choices have them";
+    return "threads load operands as the usual choices have them";
   return choices_invalid_because(config);
 }
 
@@ -200,16 +211,17 @@ constexpr const char* invalid_because(const KernelConfig& config, int tile_n, Ma
                                       bool has_gate = false) {
   const int least = columns_at_once(config);
   if (tile_n < least || tile_n > max_tile_n(config) || tile_n % tile_n_step != 0)
-    return "tile_n must be a multiple of 16 in 32..256; in 16..64 for columns";
+    return "tile_n must be a multiple of 16 in 32..256; in 16..64 for swap-AB";
   if (has_gate && (tile_n < 2 * least || tile_n % (2 * tile_n_step) != 0))
     return "with a gate tile_n must be a multiple of 32 from 64: half of it is stored, in steps of "
            "16";
   if (leaves_rest(config, has_gate ? tile_n / 2 : tile_n) && !may_leave_rest(config))
-    return config.output == Output::scattered
-               ? "scattered: a tile must make a multiple of 32 columns of D: threads store as many "
+    return config.store == Store::elements
+               ? "stores by elements: a tile must make a multiple of 32 columns of D: threads "
+                 "store as many "
                  "at a time"
                : "with one accumulator a tile must make a multiple of 32 columns of D: registers "
-                 "hold whole slices of it";
+                 "hold whole boxes of it";
   return b_invalid_because(config, tile_n, b, has_gate);
 }
 

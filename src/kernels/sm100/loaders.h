@@ -60,7 +60,7 @@ class LoaderSteps {
   BWGEMM_DEVICE void advance(const KernelParams& params, const Cta<config>& cta) {
     if (++part_ < end_) return;
     part_ = first_;
-    if (++block_ < slice_.end) return;
+    if (++block_ < split_.end) return;
     to_next_tile(params, cta);
   }
 
@@ -71,7 +71,7 @@ class LoaderSteps {
   BWGEMM_DEVICE std::uint32_t tile(const KernelParams& params) const {
     return walk_.number(params);
   }
-  BWGEMM_DEVICE bool begins_tile() const { return part_ == first_ && block_ == slice_.first; }
+  BWGEMM_DEVICE bool begins_tile() const { return part_ == first_ && block_ == split_.first; }
   BWGEMM_DEVICE int block() const { return block_; }
   BWGEMM_DEVICE int k() const { return block_ * k_block; }
   BWGEMM_DEVICE int row() const { return row_; }
@@ -85,20 +85,20 @@ class LoaderSteps {
       if (has_begun_) walk_.advance();
       has_begun_ = true;
       if (!walk_.valid()) return;
-      slice_ = k_slice(params, walk_, k_blocks_);
-    } while (slice_.blocks() == 0);
+      split_ = k_split(params, walk_, k_blocks_);
+    } while (split_.blocks() == 0);
     const TileIndex tile = walk_.at(params);
     row_ = cta.row(tile);
     column_ = cta.b_column(tile);
     batch_ = tile.batch;
-    block_ = slice_.first;
+    block_ = split_.first;
   }
 
   Walk<config> walk_;
   int k_blocks_;
   int first_, end_, part_;
   bool has_begun_ = false;
-  KSlice slice_{};
+  KSplit split_{};
   int block_ = 0, row_ = 0, column_ = 0, batch_ = 0;
 };
 

@@ -70,7 +70,7 @@ class MmaRole {
         tensor_memory_(tensor_memory),
         trace_(params, TraceRole::mma, 0, true) {}
 
-  // One tile, or slice of its k; there is at least one block.
+  // One tile, or split of its k; there is at least one block.
   BWGEMM_DEVICE void multiply(std::uint32_t number, int blocks) {
     trace_(TraceEvent::tile, number);
     trace_(TraceEvent::wait_accumulator);
@@ -166,7 +166,7 @@ BWGEMM_DEVICE void run_mma(const KernelParams& params, const Cta<config>& cta,
                            std::uint32_t tensor_memory, int k_blocks) {
   MmaRole<config> role(params, cta, tensor_memory);
   for (Walk<config> walk(params, cta); walk.valid(); walk.advance())
-    if (const int blocks = k_slice(params, walk, k_blocks).blocks(); blocks > 0)
+    if (const int blocks = k_split(params, walk, k_blocks).blocks(); blocks > 0)
       role.multiply(walk.number(params), blocks);
   role.finish();
 }

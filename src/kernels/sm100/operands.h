@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who loads an operand: TMA where a tensor map can address it, else the loaders of the rows that
-// have them (loaders.h). The host decides alike (kernels/shape.h).
+// Who loads an operand: TMA where a tensor map can address it, else the loader warps of the
+// variants that have them (loaders.h). The host decides alike (kernels/shape.h).
 #pragma once
 
 #include "kernels/params.h"

@@ -82,8 +82,8 @@ BWGEMM_DEVICE void run_producer(const KernelParams& params, const Cta<config>& c
     const int row = cta.row(tile), column = cta.b_column(tile);
     const int a_batch = tile.batch * params.a_batch_step;
     const int b_batch = tile.batch * params.b_batch_step;
-    const KSlice slice = k_slice(params, walk, k_blocks);
-    for (int block = slice.first; block < slice.end; ++block) {
+    const KSplit split = k_split(params, walk, k_blocks);
+    for (int block = split.first; block < split.end; ++block) {
       // The multiplications' reads of the slot's last contents before the loads overwrite them, in
       // every CTA that the loads go to.
       trace(TraceEvent::wait_empty, block);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// ScatterWriter: the epilogue of Output::scattered: ordinary stores of D, and loads of C, at any
+// ScatterWriter: the epilogue of Store::elements: ordinary stores of D, and loads of C, at any
 // address. A thread owns one row and moves 16 bytes of it at a time where they are aligned and
 // inside of D, else single elements.
 #pragma once
 
 #include "kernels/epilogue.h"
 #include "kernels/ptx/global_memory.h"
-#include "kernels/sm100/sums.h"
+#include "kernels/sm100/accumulator_reader.h"
 
 namespace bwgemm::sm100 {
 
@@ -19,10 +19,11 @@ class ScatterWriter {
 
   BWGEMM_DEVICE void announce(bool) const {}
 
-  BWGEMM_DEVICE void write_tile(const TileIndex& tile, Sums<config>& sums) const {
+  BWGEMM_DEVICE void write_tile(const TileIndex& tile,
+                                AccumulatorReader<config>& accumulators) const {
 #pragma unroll 1
     for (int row_block = 0; row_block < row_blocks(config); ++row_block) {
-      const int row = cta_.row(tile) + row_block * cta_rows + static_cast<int>(sums.row());
+      const int row = cta_.row(tile) + row_block * cta_rows + static_cast<int>(accumulators.row());
       const int first = tile.n * cta_.tile_n;
       char* d = address_of(params_.d, row, first, tile.batch);
       const char* c = address_of(params_.c, row, first, tile.batch);
@@ -31,7 +32,7 @@ class ScatterWriter {
 #pragma unroll 1
       for (int column = 0; column < cta_.tile_n; column += columns) {
         float product[columns];
-        sums.read(product, row_block, column);
+        accumulators.read(product, row_block, column);
         write(product, d, c, static_cast<int>(min(left, std::int64_t{columns})));
         d += columns * bytes;
         c += columns * bytes;

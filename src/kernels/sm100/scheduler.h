@@ -22,13 +22,13 @@ namespace bwgemm::sm100 {
 template <KernelConfig config>
 BWGEMM_DEVICE void init_responses(const Cta<config>& cta) {
   // Producer, scheduler, epilogue warps, the output role where there is one, and the leaders' mma.
-  constexpr int of_every_cta = 2 + epilogue_warps + (config.output == Output::scattered ? 0 : 1);
+  constexpr int of_every_cta = 2 + epilogue_warps + (config.store == Store::elements ? 0 : 1);
   const int readers = of_every_cta + (cta.rank_in_group() == 0 ? 1 : 0);
   cta.response_ring().init(responses, 1, readers + (cta.rank == 0 ? cta.cluster_size - 1 : 0));
   cta.response_wanted().init(1);
 }
 
-// Of the first CTA.
+// The scheduler of the cluster's first CTA.
 template <KernelConfig config>
 BWGEMM_DEVICE void ask_for_tiles(const KernelParams& params, const Cta<config>& cta) {
   constexpr std::uint32_t response_bytes = 16;
@@ -54,7 +54,7 @@ BWGEMM_DEVICE void ask_for_tiles(const KernelParams& params, const Cta<config>& 
   }
 }
 
-// Of the others.
+// The schedulers of the other CTAs.
 template <KernelConfig config>
 BWGEMM_DEVICE void pass_on_reads(const KernelParams& params, const Cta<config>& cta) {
   const Ring ring = cta.response_ring();

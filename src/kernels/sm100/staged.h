@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Staged: what the epilogues that store by TMA share: the turns of an epilogue warp with the output
-// role (kernels/output.h) at the staging buffers.
+// Staged: what the epilogues that store by TMA share: the handover of staging buffers between an
+// epilogue warp and the output role (kernels/output.h).
 #pragma once
 
 #include "kernels/epilogue.h"
 #include "kernels/ptx/shared_memory.h"
 #include "kernels/ptx/sync.h"
-#include "kernels/sm100/sums.h"
+#include "kernels/sm100/accumulator_reader.h"
 
 namespace bwgemm::sm100 {
 
@@ -16,7 +16,7 @@ class Staged {
   BWGEMM_DEVICE Staged(const Cta<config>& cta, Dtype type)
       : buffers_(cta.staging(type)), has_sums_(cta.has_sums()) {}
 
-  // Tells the output role whether the tile follows; only of a slice of k.
+  // Tells the output role whether the tile follows; only of a split of k.
   BWGEMM_DEVICE void announce(bool has_sums) {
     buffers_.ring.wait_full(at_);  // the last message of this buffer is read
     if (threadIdx.x % cta_rows == 0) ptx::st_shared(has_sums_ + 4 * at_.stage, has_sums);

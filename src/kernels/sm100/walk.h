@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walk: the tiles of one cluster, and slices of their k, by the config's schedule. Every role walks
+// Walk: the tiles of one cluster, and splits of their k, by the config's schedule. Every role walks
 // the same sequence. With launch control (Schedule::launch_control) each role learns the next one
 // from a ring of responses that scheduler.h fills; it must not leave any unread.
 #pragma once
@@ -23,7 +23,7 @@ class AloneTile {
   bool is_valid_ = true;
 };
 
-// Whole tiles first, then slices of k of the others, as in kernels/tiles.h. `of_warp`: all lanes of
+// Whole tiles first, then splits of k of the others, as in kernels/tiles.h. `of_warp`: all lanes of
 // a warp walk together, converged; else one lane alone.
 template <KernelConfig config, bool of_warp = false>
 class Walk {
@@ -48,14 +48,12 @@ class Walk {
       if (cta_.rank == 0) ptx::mbarrier_arrive(cta_.response_wanted().address);
   }
 
-  BWGEMM_DEVICE bool is_sliced(const KernelParams& params) const {
-    return tiles_.is_sliced(params);
-  }
+  BWGEMM_DEVICE bool is_split(const KernelParams& params) const { return tiles_.is_split(params); }
   BWGEMM_DEVICE std::uint32_t number(const KernelParams& params) const {
     return tiles_.number(params);
   }
-  // Of the sliced tiles, from 0 on.
-  BWGEMM_DEVICE std::uint32_t sliced_number(const KernelParams& params) const {
+  // The tile's number among those whose k is split, from 0 on.
+  BWGEMM_DEVICE std::uint32_t split_number(const KernelParams& params) const {
     return number(params) - params.whole_tiles;
   }
   BWGEMM_DEVICE std::uint32_t split(const KernelParams& params) const {
@@ -99,16 +97,16 @@ class Walk {
 };
 
 // Blocks of k that one walk of the main loop takes.
-struct KSlice {
+struct KSplit {
   int first, end;
 
   BWGEMM_DEVICE int blocks() const { return end - first; }
 };
 
 template <KernelConfig config, bool of_warp>
-BWGEMM_DEVICE KSlice k_slice(const KernelParams& params, const Walk<config, of_warp>& walk,
+BWGEMM_DEVICE KSplit k_split(const KernelParams& params, const Walk<config, of_warp>& walk,
                              int k_blocks) {
-  if (!walk.is_sliced(params)) return {0, k_blocks};
+  if (!walk.is_split(params)) return {0, k_blocks};
   const int blocks = params.k_per_split / k_block;
   const int first = min(static_cast<int>(walk.split(params)) * blocks, k_blocks);
   return {first, min(first + blocks, k_blocks)};

@@ -19,12 +19,12 @@ class Blocks {
 
   BWGEMM_DEVICE bool valid() const { return tiles_.valid(); }
   BWGEMM_DEVICE void advance(const KernelParams& params, const Cta<config>& cta) {
-    if (++block_ < slice_.end) return;
+    if (++block_ < split_.end) return;
     tiles_.advance();
     locate(params, cta);
   }
 
-  BWGEMM_DEVICE bool starts_slice() const { return block_ == slice_.first; }
+  BWGEMM_DEVICE bool starts_split() const { return block_ == split_.first; }
   BWGEMM_DEVICE std::uint32_t tile(const KernelParams& params) const {
     return tiles_.number(params);
   }
@@ -37,20 +37,20 @@ class Blocks {
   // To the first block of the next tile that has any.
   BWGEMM_DEVICE void locate(const KernelParams& params, const Cta<config>& cta) {
     for (; tiles_.valid(); tiles_.advance()) {
-      slice_ = k_slice(params, tiles_, tiles_.is_sliced(params), k_blocks_);
-      if (slice_.first < slice_.end) break;
+      split_ = k_split(params, tiles_, tiles_.is_split(params), k_blocks_);
+      if (split_.first < split_.end) break;
     }
     if (!tiles_.valid()) return;
     const TileIndex tile = tiles_.at(params);
     row_ = cta.row(tile);
     column_ = cta.column(tile);
     batch_ = tile.batch;
-    block_ = slice_.first;
+    block_ = split_.first;
   }
 
   Tiles tiles_;
   int k_blocks_;
-  KSlice slice_{};
+  KSplit split_{};
   int block_ = 0, row_ = 0, column_ = 0, batch_ = 0;
 };
 

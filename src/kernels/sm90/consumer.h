@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The consumer role of the cooperative kernel: a warpgroup that multiplies its 64 or 128 rows of
-// each tile into registers, sums slices of k (sm90/split.h) and hands the sums to the epilogue
-// (sm90/slices.h, register_stores.h, scatter.h).
+// The consumer role of the Hopper kernel: a warpgroup that multiplies its 64 or 128 rows of each
+// tile into registers by wgmma, adds up the splits of k (split.h, cluster_reduction.h) and hands
+// the accumulators to the epilogue (boxes.h, register_stores.h, scatter.h). Ping-pong is here too.
 #pragma once
 
 #include "kernels/epilogue.h"
 #include "kernels/ptx/wgmma.h"
 #include "kernels/ptx/wgmma_mma.h"
-#include "kernels/sm90/at_once.h"
-#include "kernels/sm90/cluster_sums.h"
+#include "kernels/sm90/boxes.h"
+#include "kernels/sm90/cluster_reduction.h"
 #include "kernels/sm90/cta.h"
 #include "kernels/sm90/descriptors.h"
+#include "kernels/sm90/register_epilogue.h"
 #include "kernels/sm90/register_stores.h"
 #include "kernels/sm90/scatter.h"
-#include "kernels/sm90/slices.h"
 #include "kernels/sm90/split.h"
 #include "kernels/tiles.h"
 #include "kernels/trace.h"
@@ -141,22 +141,23 @@ BWGEMM_DEVICE void clear(Accumulators<config>& accumulators) {
 
 template <KernelConfig config>
 struct TileWriterOf {
-  using type = SliceWriter<config>;
+  using type = BoxWriter<config>;
 };
 template <KernelConfig config>
-requires(config.output == Output::scattered) struct TileWriterOf<config> {
+requires(config.store == Store::elements) struct TileWriterOf<config> {
   using type = Scatter<config>;
 };
 template <KernelConfig config>
 using TileWriter = typename TileWriterOf<config>::type;
 
-// The turns of two warpgroups that multiply one after the other; of others nothing. The parities of
-// the ring tell a slot's fills apart only for one who has met all but the last ring of them: so who
-// comes next waits until the other has met all slots of its tile.
+// Ping-pong: two warpgroups multiply one after the other, each its own tiles; empty for other
+// kernels. One phase bit tells consecutive fills of a slot apart, so a consumer may lag by less
+// than one trip round the ring. A warpgroup therefore starts only when the other has waited for
+// every slot of its tile.
 template <KernelConfig config>
-class Turns {
+class PingPong {
  public:
-  BWGEMM_DEVICE Turns(int warpgroup, int k_blocks, OperandReader<config>& operands)
+  BWGEMM_DEVICE PingPong(int warpgroup, int k_blocks, OperandReader<config>& operands)
       : mine_(1 + warpgroup),
         others_(2 - warpgroup),
         k_blocks_(k_blocks),
@@ -164,18 +165,18 @@ class Turns {
     if (!is_first_) pass(operands);
   }
   BWGEMM_DEVICE void wait() {
-    if constexpr (config.takes_turns) {
+    if constexpr (config.ping_pong) {
       if (!is_first_) ptx::barrier_sync(mine_, threads);
       is_first_ = false;
     }
   }
   BWGEMM_DEVICE void hand_over(bool is_awaited) const {
-    if constexpr (config.takes_turns)
+    if constexpr (config.ping_pong)
       if (is_awaited) ptx::barrier_arrive(others_, threads);
   }
-  // The tile of the other one.
+  // Passes by the slots of the other warpgroup's tile.
   BWGEMM_DEVICE void pass(OperandReader<config>& operands) const {
-    if constexpr (config.takes_turns) operands.pass(k_blocks_);
+    if constexpr (config.ping_pong) operands.pass(k_blocks_);
   }
 
  private:
@@ -188,19 +189,19 @@ class Turns {
 template <KernelConfig config>
 BWGEMM_DEVICE void run_consumer(const Params<config>& params, const Cta<config>& cta, int warpgroup,
                                 const Scaling& scaling, int k_blocks) {
-  // Written by the first wgmma of each slice of k, or cleared where it has no blocks.
+  // Written by the first wgmma of each split of k, or cleared where it has no blocks.
   Accumulators<config> accumulators = {};
   Trace trace(params, TraceRole::consumer, warpgroup, threadIdx.x % 128 == 0);
   OperandReader<config> operands(cta, warpgroup);
-  const PartialSums<config> partials(params, cta.rank, warpgroup);
+  const WorkspaceReduction<config> partials(params, cta.rank, warpgroup);
   TileWriter<config> writer(params, cta, warpgroup, scaling);
-  Turns<config> turns(warpgroup, k_blocks, operands);
+  PingPong<config> ping_pong(warpgroup, k_blocks, operands);
   for (Tiles tiles = cta.tiles(params, warpgroup); tiles.valid(); tiles.advance()) {
     trace(TraceEvent::tile, tiles.number(params));
-    const bool is_sliced = cta.is_sliced(params, tiles);
-    const KSlice slice = k_slice(params, tiles, is_sliced, k_blocks);
+    const bool is_split = cta.is_split(params, tiles);
+    const KSplit split = k_split(params, tiles, is_split, k_blocks);
     const auto prefetch = [&] {
-      if constexpr (config.output != Output::scattered)
+      if constexpr (config.store != Store::elements)
         if (params.fused.has(operation::reads_vectors)) {
           const TileIndex tile = tiles.at(params);
           prefetch_vectors<config>(params, cta.row(tile) + cta.first_row(warpgroup),
@@ -208,45 +209,45 @@ BWGEMM_DEVICE void run_consumer(const Params<config>& params, const Cta<config>&
         }
     };
     const RegisterStores<config> register_stores(params, cta, tiles, warpgroup);
-    // In turns when its own products are under way: before, the other warpgroup waits for them.
-    if constexpr (!config.takes_turns) prefetch();
-    if (slice.first == slice.end) clear<config>(accumulators);
-    if constexpr (config.takes_turns) trace(TraceEvent::wait_turn);
-    turns.wait();
+    // A ping-pong consumer prefetches when its own products are under way: before, the other
+    // warpgroup waits for them.
+    if constexpr (!config.ping_pong) prefetch();
+    if (split.first == split.end) clear<config>(accumulators);
+    if constexpr (config.ping_pong) trace(TraceEvent::wait_turn);
+    ping_pong.wait();
     const auto met_all = [&] {
-      turns.hand_over(tiles.has_tile_between());
-      if constexpr (config.takes_turns) prefetch();
+      ping_pong.hand_over(tiles.has_tile_between());
+      if constexpr (config.ping_pong) prefetch();
     };
     // wgmma says its type, so there is a main loop for each.
-    const int blocks = slice.end - slice.first;
+    const int blocks = split.end - split.first;
     if (params.input_type == Dtype::bf16)
       operands.template multiply_tile<Dtype::bf16>(accumulators, blocks, trace, met_all);
     else
       operands.template multiply_tile<Dtype::f16>(accumulators, blocks, trace, met_all);
-    turns.pass(operands);
+    ping_pong.pass(operands);
     trace(TraceEvent::epilogue);
-    const bool has_sums =
-        !is_sliced ||
-        (cta.has_cluster_of_slices(params)
-             ? ClusterSums<config>(params, cta, warpgroup).sum(tiles.split(params), accumulators)
-             : partials.sum(params, tiles, accumulators));
-    if constexpr (config.output == Output::scattered) {
+    const bool has_sums = !is_split || (cta.has_cluster_of_splits(params)
+                                            ? ClusterReduction<config>(params, cta, warpgroup)
+                                                  .sum(tiles.split(params), accumulators)
+                                            : partials.sum(params, tiles, accumulators));
+    if constexpr (config.store == Store::elements) {
       if (has_sums) writer.write_tile(accumulators, cta, tiles.at(params));
     } else {
       const bool has_output_role = !cta.stores_from_registers(params);
-      if (is_sliced && has_output_role) writer.announce(has_sums);
+      if (is_split && has_output_role) writer.announce(has_sums);
       if (!has_sums) continue;
       Scaling left = scaling;
       const std::uint32_t operations = operations_of(params);
       if ((operations & operation::any) != 0) {
         const TileIndex tile = tiles.at(params);
         const int row = cta.row(tile) + cta.first_row(warpgroup), column = cta.column(tile);
-        if constexpr (takes_matrices(config))  // else AtOnce serves everything
-          if (!AtOnce<config>::serves(operations, scaling)) {
+        if constexpr (takes_matrices(config))  // else RegisterEpilogue serves everything
+          if (!RegisterEpilogue<config>::serves(operations, scaling)) {
             writer.write_fused(accumulators, row, column, tile.batch);
             continue;
           }
-        AtOnce<config>(params, operations, scaling.alpha)
+        RegisterEpilogue<config>(params, operations, scaling.alpha)
             .apply(accumulators, row, column, tile.batch);
         left = {1, scaling.beta};
       }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cta: one CTA of the cooperative kernel: its shared memory as rings and addresses, its place in
-// the cluster and the part of the cluster's tile that it computes. Every role reads it, none
-// changes it.
+// Cta: one CTA of the Hopper kernel: its shared memory as rings and addresses, its place in
+// the cluster and the part of the cluster's tile that the CTA computes. Every role reads the Cta,
+// none changes it.
 #pragma once
 
 #include "kernels/epilogue.h"
@@ -18,7 +18,7 @@ struct ParamsOf {
   using type = KernelParams;
 };
 template <KernelConfig config>
-requires(config.output == Output::scattered) struct ParamsOf<config> {
+requires(config.load == Load::tma_shifted) struct ParamsOf<config> {
   using type = ResidueParams;
 };
 // The kernel's argument.
@@ -46,7 +46,7 @@ struct Cta {
   static constexpr int sharers = config.cluster.m + config.cluster.n - 1;
   // One lane of every warp, of every such CTA, that multiplies the slot.
   static constexpr int empty_arrivals =
-      (config.takes_turns ? 1 : consumer_warpgroups(config)) * warps_per_warpgroup * sharers;
+      (config.ping_pong ? 1 : consumer_warpgroups(config)) * warps_per_warpgroup * sharers;
 
   std::uint32_t shared;  // 1024-aligned start of dynamic shared memory
   std::uint32_t rank;    // among CTAs that share operands
@@ -60,30 +60,30 @@ struct Cta {
     return (tile.n * config.cluster.n + cluster_n()) * config.tile.n;
   }
 
-  // Whether the walk stands at a slice of k. Kernels that take turns have none: their tiles must
-  // take equally many slots.
-  BWGEMM_DEVICE static bool is_sliced(const KernelParams& params, const Tiles& tiles) {
-    return !config.takes_turns && tiles.is_sliced(params);
+  // Whether the walk stands at a split of k. Ping-pong kernels have none: all their tiles must take
+  // equally many slots.
+  BWGEMM_DEVICE static bool is_split(const KernelParams& params, const Tiles& tiles) {
+    return !config.ping_pong && tiles.is_split(params);
   }
   // What a consumer warpgroup works on: tiles, and its first row of each.
   BWGEMM_DEVICE static Tiles tiles(const KernelParams& params, int warpgroup) {
     const Tiles all = all_tiles(params);
-    return config.takes_turns ? all.every_second(warpgroup) : all;
+    return config.ping_pong ? all.every_second(warpgroup) : all;
   }
   BWGEMM_DEVICE static Tiles all_tiles(const KernelParams& params) {
     Tiles all(params, cluster_size);
-    if (has_cluster_of_slices(params)) all.go_to_slice(ptx::clusterid_x(), ptx::cluster_ctarank());
+    if (has_cluster_of_splits(params)) all.go_to_split(ptx::clusterid_x(), ptx::cluster_ctarank());
     return all;
   }
-  // Whether this launch's clusters are the slices of a tile.
-  BWGEMM_DEVICE static bool has_cluster_of_slices(const KernelParams& params) {
-    return can_sum_in_cluster(config) && params.sums_in_cluster;
+  // Whether this launch's clusters are the splits of a tile.
+  BWGEMM_DEVICE static bool has_cluster_of_splits(const KernelParams& params) {
+    return can_reduce_in_cluster(config) && params.reduces_in_cluster;
   }
   BWGEMM_DEVICE static bool stores_from_registers(const KernelParams& params) {
     return can_store_from_registers(config) && params.stores == Stores::from_registers;
   }
   BWGEMM_DEVICE static constexpr int first_row(int warpgroup) {
-    return config.takes_turns ? 0 : warpgroup * warpgroup_rows(config);
+    return config.ping_pong ? 0 : warpgroup * warpgroup_rows(config);
   }
 
   BWGEMM_DEVICE std::uint32_t a(std::uint32_t stage) const {
@@ -91,7 +91,7 @@ struct Cta {
   }
   BWGEMM_DEVICE std::uint32_t b(std::uint32_t stage) const { return a(stage) + offsets.a_bytes; }
   BWGEMM_DEVICE Ring operands() const { return {shared + offsets.full, shared + offsets.empty}; }
-  // Output::scattered: TMA has filled a slot that is full only after its lines are moved.
+  // Load::tma_shifted: TMA has filled a slot, which is full only after its lines are moved.
   BWGEMM_DEVICE std::uint32_t landed(std::uint32_t stage) const {
     return shared + offsets.landed + 8 * stage;
   }
@@ -117,22 +117,22 @@ struct Cta {
     return shared + offsets.staging_messages + 4 * warpgroup * staging_depth(config);
   }
 
-  // A cluster of slices: the first one has read its operands, and the sums of the others, a slice
-  // behind the other where these lay, have arrived.
+  // A cluster of splits: the first CTA has read its operands; the partial sums of the others have
+  // arrived in their place, one split behind the other.
   BWGEMM_DEVICE Barrier may_send() const { return {shared + offsets.may_send}; }
   BWGEMM_DEVICE Barrier received(int warpgroup) const {
     return {shared + offsets.received + 8 * warpgroup};
   }
 
-  // With a gate two columns of the tile, or rows of Output::columns, are one of D.
+  // With a gate two columns of the tile, or two rows where A and B are swapped, are one of D.
   BWGEMM_DEVICE OutputWindow window(int warpgroup, Dtype d_type, bool has_gate) const {
     const int per_line = has_gate ? 2 : 1;
     const int rows = cluster_m() * config.tile.m + first_row(warpgroup);
     const int columns = cluster_n() * config.tile.n;
-    const int slice_inner = staging_line_bytes(config) / size_bytes(d_type);
+    const int box_inner = staging_line_bytes(config) / size_bytes(d_type);
     constexpr int tile_m = config.cluster.m * config.tile.m;
     constexpr int tile_n = config.cluster.n * config.tile.n;
-    if constexpr (config.output == Output::columns)
+    if constexpr (config.swaps_ab)
       return {.inner_is_m = true,
               .tile_inner = tile_m / per_line,
               .tile_outer = tile_n,
@@ -140,8 +140,8 @@ struct Cta {
               .outer = columns,
               .inner_extent = warpgroup_rows(config) / per_line,
               .outer_extent = config.tile.n,
-              .slice_inner = has_gate ? gated_slice_rows : slice_inner,
-              .slice_outer = staging_lines(config)};
+              .box_inner = has_gate ? gated_box_rows : box_inner,
+              .box_outer = staging_lines(config)};
     else
       return {.inner_is_m = false,
               .tile_inner = tile_n / per_line,
@@ -150,8 +150,8 @@ struct Cta {
               .outer = rows,
               .inner_extent = config.tile.n / per_line,
               .outer_extent = warpgroup_rows(config),
-              .slice_inner = slice_inner,
-              .slice_outer = staging_lines(config)};
+              .box_inner = box_inner,
+              .box_outer = staging_lines(config)};
   }
 };
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cooperative persistent GEMM for sm_90a: a TMA ring feeds one to three consumer warpgroups that
-// share one output tile; output leaves through staging buffers, or from registers. This file owns
-// roles, start and end; roles: producer.h, consumer.h with split.h, cluster_sums.h, slices.h and
-// register_stores.h, and kernels/output.h.
+// The Hopper GEMM (sm_90a), warp-specialized and persistent: a producer warp fills a ring of
+// operand stages by TMA, one to three consumer warpgroups issue wgmma on one output tile
+// (cooperative) or on a tile each (ping-pong). D leaves through staging buffers by TMA, or from
+// registers. This file owns roles, start and end. The roles are in producer.h, consumer.h (with
+// split.h and cluster_reduction.h for split-K, boxes.h and register_stores.h for epilogues) and
+// kernels/output.h.
 //
 // Roles                warp 0: producer (one lane issues) | warps 1 to 3: output of consumer 0 to 2
 //                      (1 lane; all where D is stored line by line: line_stores.h)
@@ -13,22 +15,24 @@
 //   staging            output   -> consumer    1 (+ TMA bytes of C)     1 lane of each warp: 4
 //     (staging_depth() per consumer)
 // Timeline, per tile   producer  k: wait empty, after the first round -> expect bytes -> TMA a, b
-//   (or slice of its   consumer  k: wait full -> wgmma x 4 -> commit -> wait for k-1 -> release k-1
+//   (or split of its   consumer  k: wait full -> wgmma x 4 -> commit -> wait for k-1 -> release k-1
 //   k)                           wait for all -> release the last: the producer runs ahead
 //                                with splits: leave sums -> last to arrive reads all -> tell output
-//                                slices: wait staging full -> combine -> write -> fence -> arrive
-//                      output    slices: offer buffer (load C) ... wait written -> TMA store
+//                                boxes: wait staging full -> combine -> write -> fence -> arrive
+//                      output    boxes: offer buffer (load C) ... wait written -> TMA store
 //
-// Where slices do not divide a line of the tile, its last one begins inside the one before it and
-// stores the same there again, once that has been written (overlaps_slices()).
+// Where boxes do not divide a line of the tile, the last box of a line begins inside the one
+// before. Overlapping boxes store identical bytes; the second waits for the first
+// (overlaps_boxes()).
 //
-// takes_turns: both consumers have tiles of their own, every second of the CTA's. One multiplies
+// ping_pong: each of two consumers has tiles of its own, every second of the CTA's. One multiplies
 // while the other stores: barriers 1 and 2 pass the tensor cores on. A slot is one consumer's.
 //
-// Stores::from_registers: consumers of narrow tiles in columns store D themselves. The output role
-// has nothing to do then.
+// swaps_ab: the problem's m is the kernel's n, so that few rows of D fill a tile. D is then in
+// column order. Stores::from_registers: consumers of narrow tiles of such kernels store D
+// themselves, and the output role has nothing to do.
 //
-// Output::scattered: operands that start anywhere. All of warpgroup 0 is the producer, and moves
+// Load::tma_shifted: operands that start anywhere. All of warpgroup 0 is the producer, and moves
 // what has landed (residue_producer.h). Consumers store D themselves (scatter.h); no output role.
 #pragma once
 
@@ -45,7 +49,7 @@
 namespace bwgemm::sm90 {
 
 inline constexpr int producer_warp = 0, barrier_warp = 1, prefetching_warp = 2;
-inline constexpr int ring_barrier = 4;  // 1 to 3 are those of turns, or of sums of slices
+inline constexpr int ring_barrier = 4;  // 1 to 3 are those of ping-pong, or of splits
 
 // All barriers, by one lane: each takes 11 clocks, and three times as many where two warps make
 // them at once.
@@ -54,20 +58,21 @@ BWGEMM_DEVICE void init_barriers(const KernelParams& params, const Cta<config>& 
   if (ptx::elect_sync()) {
     cta.operands().init(config.stages, 1, cta.empty_arrivals);
     cta.all_staging().init(cta.all_staging_buffers, 1, warps_per_warpgroup);
-    if (cta.has_cluster_of_slices(params)) ClusterSums<config>::init(cta);
+    if (cta.has_cluster_of_splits(params)) ClusterReduction<config>::init(cta);
     ptx::fence_mbarrier_init();  // before uses by TMA and, with the cluster barrier, by peers
   }
   __syncwarp();  // the elected lane back with its warp, which aligned instructions need
 }
 
-// Peers of slices wait for each other when they need each other, or before they exit.
+// The CTAs of a cluster of splits wait for each other when they need each other, or before they
+// exit.
 template <KernelConfig config>
-BWGEMM_DEVICE void arrive_as_slice(const KernelParams& params, const Cta<config>& cta) {
-  if (cta.has_cluster_of_slices(params)) ptx::barrier_cluster_arrive_relaxed();
+BWGEMM_DEVICE void arrive_as_split(const KernelParams& params, const Cta<config>& cta) {
+  if (cta.has_cluster_of_splits(params)) ptx::barrier_cluster_arrive_relaxed();
 }
 
-// All but the producer's warp: leaves barriers initialised for every thread that goes on, and for
-// every peer.
+// Run by all but the producer's warp. Barriers are then initialised for every thread that goes on,
+// and for every peer.
 template <KernelConfig config>
 BWGEMM_DEVICE void set_up(const KernelParams& params, const Cta<config>& cta, int warp) {
   if (warp == barrier_warp) init_barriers(params, cta);
@@ -80,7 +85,7 @@ BWGEMM_DEVICE void set_up(const KernelParams& params, const Cta<config>& cta, in
     }
     __syncwarp();
   }
-  arrive_as_slice(params, cta);
+  arrive_as_split(params, cta);
   ptx::barrier_sync(0, threads(config) - 32);
   if constexpr (cta.cluster_size > 1) ptx::barrier_cluster_wait();  // at once
 }
@@ -92,15 +97,15 @@ BWGEMM_DEVICE void run_producer_warp(const KernelParams& params, const Cta<confi
   if constexpr (cta.cluster_size > 1) ptx::barrier_cluster_arrive_relaxed();
   ptx::griddepcontrol_wait();  // what grids before this one wrote before anything is read
   run_producer(params, cta, k_blocks_to_run(params, load_scalar(params.alpha)), [&] {
-    arrive_as_slice(params, cta);  // a branch: earlier, one line of parameters waits for another
+    arrive_as_split(params, cta);  // a branch: earlier, one line of parameters waits for another
     ptx::barrier_sync(ring_barrier, 2 * 32);
     if constexpr (cta.cluster_size > 1) ptx::barrier_cluster_wait();  // for peers' barriers
   });
 }
 
-// Output::scattered: one of the four producer warps makes all barriers.
+// Load::tma_shifted: one of the four producer warps makes all barriers.
 template <KernelConfig config>
-requires(config.output == Output::scattered) BWGEMM_DEVICE
+requires(config.load == Load::tma_shifted) BWGEMM_DEVICE
     void set_up(const ResidueParams& params, const Cta<config>& cta, int warp) {
   if (warp == producer_warp) {
     if (ptx::elect_sync()) {
@@ -118,16 +123,16 @@ requires(config.output == Output::scattered) BWGEMM_DEVICE
   ptx::barrier_sync(0, threads(config));
 }
 
-// Where k is split, the consumer says of each slice of k first whether it has the tile's sums. C is
-// loaded and D stored only then, so that nobody reads C when another CTA stores D over it.
+// Where k is split, the consumer first says of each split whether this CTA has the tile's sums.
+// Only then C is loaded and D stored, so that nobody reads C when another CTA stores D over that C.
 template <KernelConfig config, class Role>
 BWGEMM_DEVICE void store_tiles(const KernelParams& params, const Cta<config>& cta, int warpgroup,
                                Role output) {
   Tiles tiles = cta.tiles(params, warpgroup);
   while (tiles.valid()) {
-    const bool is_sliced = cta.is_sliced(params, tiles);
-    const Tiles next = is_sliced ? tiles.alone() : tiles.whole_ones(params);
-    if (!is_sliced || output.read_message(cta.has_sums(warpgroup)) != 0) output.store(params, next);
+    const bool is_split = cta.is_split(params, tiles);
+    const Tiles next = is_split ? tiles.alone() : tiles.whole_ones(params);
+    if (!is_split || output.read_message(cta.has_sums(warpgroup)) != 0) output.store(params, next);
     tiles.advance_behind(next);
   }
   output.finish();
@@ -147,7 +152,7 @@ BWGEMM_DEVICE void run_output(const KernelParams& params, const Cta<config>& cta
   if (!ptx::elect_sync()) return;
   const bool has_gate = can_gate(config) && params.fused.has(operation::gate);
   const bool reads_c = beta_of<config>(params) != 0 && !params.fused.has(operation::loads_c);
-  using Role = OutputRole<3, overlaps_slices(config)>;
+  using Role = OutputRole<3, overlaps_boxes(config)>;
   store_tiles(params, cta, warpgroup, Role(params, staging, window(has_gate), reads_c, warpgroup));
 }
 
@@ -155,7 +160,7 @@ BWGEMM_DEVICE void run_output(const KernelParams& params, const Cta<config>& cta
 // and its wait is all that the cluster's barrier promises.
 template <KernelConfig config>
 BWGEMM_DEVICE void leave(const KernelParams& params, const Cta<config>& cta) {
-  if (!cta.has_cluster_of_slices(params)) return;
+  if (!cta.has_cluster_of_splits(params)) return;
   __syncwarp();  // single lanes back with their warps, which the aligned barrier needs
   ptx::barrier_cluster_wait();
 }
@@ -177,7 +182,7 @@ BWGEMM_DEVICE void run_warpgroup0(const KernelParams& params, const Cta<config>&
   leave(params, cta);
 }
 template <KernelConfig config>
-requires(config.output == Output::scattered) BWGEMM_DEVICE
+requires(config.load == Load::tma_shifted) BWGEMM_DEVICE
     void run_warpgroup0(const ResidueParams& params, const Cta<config>& cta, int warp) {
   set_up(params, cta, warp);
   ptx::griddepcontrol_wait();

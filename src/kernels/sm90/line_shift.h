@@ -29,7 +29,7 @@ struct RawLine {
 struct LinePlace {
   std::uint32_t address, swizzle;
 
-  // Of tiles that start at multiples of 1024 bytes.
+  // The line's tile starts at a multiple of 1024 bytes.
   BWGEMM_DEVICE explicit LinePlace(std::uint32_t line)
       : address(line), swizzle((line >> 7 & 7) * unit_bytes) {}
   BWGEMM_DEVICE std::uint32_t unit(int index) const {
@@ -47,7 +47,7 @@ BWGEMM_DEVICE void read_line(const LinePlace& place, RawLine& raw) {
   }
 }
 
-// Two elements of a raw line in one register. The indices are constants where it is used.
+// Two elements of a raw line in one register. Callers pass constant indices.
 BWGEMM_DEVICE std::uint32_t element_pair(const RawLine& raw, int low, int high) {
   const std::uint32_t low_half = low % 2 == 0 ? 0x10 : 0x32;
   const std::uint32_t high_half = high % 2 == 0 ? 0x5400 : 0x7600;
@@ -82,8 +82,8 @@ BWGEMM_DEVICE void write_line(const LinePlace& place, const RawLine& raw, int he
   }
 }
 
-// The same with element 8i + j at position 8j + i, where an MN-major operand that is loaded class
-// by class has it. A unit then holds what is 8 elements apart, and the head only says which unit.
+// Writes element 8i + j at position 8j + i, its place in an MN-major operand that is loaded class
+// by class. A unit then holds what is 8 elements apart, and the head only says which unit.
 BWGEMM_DEVICE void write_line_interleaved(const LinePlace& place, const RawLine& raw, int head) {
   asm volatile("" : "+r"(head));  // or its 15 comparisons are made once and kept in registers
 #pragma unroll

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // LineStores: the output role where TMA cannot store D, because rows of D start or end at any
-// address. One warp copies slices from the staging buffers to D, row by row, with ordinary stores.
+// address. One warp copies boxes from the staging buffers to D, row by row, with ordinary stores.
 // The epilogue uses the same ring and interface as with the output role of kernels/output.h. This
 // role does not load C.
 #pragma once
@@ -28,19 +28,19 @@ class LineStores {
 
   template <class Walk>
   BWGEMM_DEVICE void store(const KernelParams& params, const Walk& tiles) {
-    OutputSlices<Walk> slice(params, window_, tiles);
-    for (; slice.valid(); slice.advance(params)) {
-      trace_(TraceEvent::wait_slice);
+    OutputBoxes<Walk> box(params, window_, tiles);
+    for (; box.valid(); box.advance(params)) {
+      trace_(TraceEvent::wait_box);
       staging_.ring.empty(at_).wait(at_.phase);  // the epilogue's writes before the reads
       trace_(TraceEvent::store);
-      copy(params, slice);
+      copy(params, box);
       pass_on();
     }
   }
 
   // As that of kernels/output.h.
   BWGEMM_DEVICE std::uint32_t read_message(std::uint32_t address) {
-    trace_(TraceEvent::wait_slice);
+    trace_(TraceEvent::wait_box);
     staging_.ring.empty(at_).wait(at_.phase);  // the message before its read
     const std::uint32_t message = ptx::ld_shared(address + 4 * at_.stage);
     pass_on();
@@ -70,7 +70,7 @@ class LineStores {
     __syncwarp();
   }
 
-  // What a slice has of D, or every second of its lines.
+  // What a box has of D, or every second of its lines.
   struct Lines {
     char* to;            // the first of them
     std::int64_t pitch;  // bytes from one to the next
@@ -82,18 +82,18 @@ class LineStores {
   // second element of one.
   enum class Start { word, pair, half };
 
-  template <class Slices>
-  BWGEMM_DEVICE void copy(const KernelParams& params, const Slices& slice) const {
+  template <class Boxes>
+  BWGEMM_DEVICE void copy(const KernelParams& params, const Boxes& box) const {
     const StridedMatrix& d = params.d;
     const std::int64_t bytes = size_bytes(params.d_type);
     const std::int64_t lines_of_d = window_.inner_is_m ? params.n : params.m,
                        line_length = window_.inner_is_m ? params.m : params.n;
-    const int end = clipped(lines_of_d - slice.outer(), window_.slice_outer);
-    const int left = clipped(line_length - slice.inner(), line_bytes / static_cast<int>(bytes));
+    const int end = clipped(lines_of_d - box.outer(), window_.box_outer);
+    const int left = clipped(line_length - box.inner(), line_bytes / static_cast<int>(bytes));
     if (left <= 0) return;
     const std::int64_t pitch = bytes * d.outer_stride;
-    char* const to = static_cast<char*>(const_cast<void*>(d.data)) + bytes * slice.inner() +
-                     slice.outer() * pitch + bytes * d.batch_stride * slice.batch();
+    char* const to = static_cast<char*>(const_cast<void*>(d.data)) + bytes * box.inner() +
+                     box.outer() * pitch + bytes * d.batch_stride * box.batch();
     const Lines lines{to, pitch, 0, end, left};
     if (bytes == 4) return copy_lines<Start::word, 1>(lines);
     const bool all_alike = (pitch & 2) == 0, starts_with_half = starts_in_a_word(to);
@@ -112,7 +112,7 @@ class LineStores {
     if (!all_alike || starts_with_half || left % 2 != 0) copy_lone_elements(lines);
   }
 
-  // Of a line of 16-bit elements.
+  // Whether a line of 16-bit elements starts at the second half of a word.
   BWGEMM_DEVICE static bool starts_in_a_word(const char* line) {
     return (reinterpret_cast<std::uintptr_t>(line) & 2) != 0;
   }
@@ -175,8 +175,9 @@ class LineStores {
     }
   }
 
-  // Of lines of 16-bit elements, those that share a word of D with another line's: the first where
-  // it is the word's second, the last where it is the first. A lane has a line.
+  // Copies the 16-bit elements that share a word of D with another line: a line's first element if
+  // it is the second of its word, its last element if that is the first of its word. A lane has a
+  // line.
   BWGEMM_DEVICE void copy_lone_elements(const Lines& lines) const {
     const std::uint32_t buffer = staging_.buffer(at_);
 #pragma unroll 1

@@ -13,7 +13,7 @@ template <KernelConfig config>
 struct Patch {
   static constexpr int rows = 2, pairs = patch_columns(config) / 8;
   static constexpr bool is_single = false;
-  static constexpr bool in_pairs = config.output == Output::rows;
+  static constexpr bool in_pairs = stores_rows_by_tma(config);
   static constexpr bool in_steps = false;
 
   const KernelParams& params;
@@ -21,30 +21,29 @@ struct Patch {
   int batch;
 
   BWGEMM_DEVICE int row(int i) const {
-    return config.output == Output::columns ? of_product(first_row, i) : first_row + 8 * i;
+    return config.swaps_ab ? of_product(first_row, i) : first_row + 8 * i;
   }
   BWGEMM_DEVICE static constexpr int column_offset(int i) { return 8 * i; }
   BWGEMM_DEVICE int column(int i = 0) const { return first_column + column_offset(i); }
   BWGEMM_DEVICE int first(int i) const {
-    return config.output == Output::columns ? column(i) : of_product(first_column, i);
+    return config.swaps_ab ? column(i) : of_product(first_column, i);
   }
   BWGEMM_DEVICE int second(int i) const {
-    return first(i) + (config.output == Output::columns ? 1 : params.fused.columns.step);
+    return first(i) + (config.swaps_ab ? 1 : params.fused.columns.step);
   }
   BWGEMM_DEVICE bool has_row(int i) const { return first_row + 8 * i < static_cast<int>(params.m); }
   BWGEMM_DEVICE bool has_first(int i) const { return column(i) < static_cast<int>(params.n); }
-  // Rows end with a pair (kernels/fusing.h).
+  // Rows end with a pair (kernels/output_path.h).
   BWGEMM_DEVICE bool has_second(int i) const {
-    return config.output == Output::columns ? column(i) + 1 < static_cast<int>(params.n)
-                                            : has_first(i);
+    return config.swaps_ab ? column(i) + 1 < static_cast<int>(params.n) : has_first(i);
   }
   BWGEMM_DEVICE Dtype type16() const { return params.input_type; }
-  BWGEMM_DEVICE static constexpr bool is_exchanged() { return config.output == Output::columns; }
+  BWGEMM_DEVICE static constexpr bool is_exchanged() { return config.swaps_ab; }
   BWGEMM_DEVICE const StridedMatrix& c() const { return params.c; }
 
  private:
-  // Of the kernel's 8 * i behind `first`, along D's contiguous dimension: groups of 16 may be x and
-  // y of a gate.
+  // The product's index of what the kernel has 8 * i behind `first`, along D's contiguous
+  // dimension: groups of 16 may be x and y of a gate.
   BWGEMM_DEVICE int of_product(int first, int i) const {
     const GateColumns& columns = params.fused.columns;
     return first / 16 * columns.block + first % 8 * columns.step + i / 2 * columns.block +

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The producer role of the cooperative kernel: one thread keeps the operand ring full. In a
+// The producer role of the Hopper kernel: one thread keeps the operand ring full. In a
 // cluster each CTA loads its part of the operand that CTAs share and multicasts it to all of them.
 //
 // The producer does not load what lies outside an operand: TMA takes longer for a row of zeros than
@@ -19,7 +19,7 @@
 
 namespace bwgemm::sm90 {
 
-// Of `extent` what is left from `first` on, which may be a tile behind the end and over 2^31.
+// What is left of `extent` from `first` on. `first` may be a tile behind the end, and over 2^31.
 BWGEMM_DEVICE constexpr int left_of(int extent, int first) {
   return static_cast<int>(static_cast<std::uint32_t>(extent) - static_cast<std::uint32_t>(first));
 }
@@ -35,8 +35,9 @@ struct OperandTile {
 
   constexpr int part() const { return rows / sharers; }  // of m or n, loaded by one CTA
   constexpr int box() const { return major == Major::k ? part() : 64; }
-  // Of `most` rows of the tile from `first` on those that have to be loaded, of an operand of
-  // `extent`: chunks of 64, of which `most` has a whole number, where they lie along m or n.
+  // How many of the `most` rows of the tile from `first` on have to be loaded, where the operand
+  // has `extent` rows. Rows that lie along m or n are loaded in chunks of 64, of which `most` has a
+  // whole number.
   BWGEMM_DEVICE constexpr int inside(int first, int extent, int most) const {
     const int left = left_of(extent, first);
     const int rows = left < 0 ? 0 : left < most ? left : most;
@@ -81,7 +82,8 @@ BWGEMM_DEVICE void load_operand(const TensorMap& map, const OperandPart& part,
                                 std::uint32_t barrier) {
 #pragma unroll
   for (int done = 0; done < tile.part(); done += tile.box()) {
-    // Asked for every load, this takes a third of the main loop's time. Lone CTAs begin inside.
+    // This test takes a third of the main loop's time if made for every load. Lone CTAs begin
+    // inside.
     if ((done > 0 || tile.may_be_empty) && done >= part.rows) break;
     const int offset = part.first + done;
     const int inner = tile.major == Major::k ? k : mn + offset;
@@ -94,7 +96,7 @@ BWGEMM_DEVICE void load_operand(const TensorMap& map, const OperandPart& part,
   }
 }
 
-// The same part of a K-major operand whose columns, or rows, a gate reorders: see
+// Loads the same part of a K-major operand whose columns, or rows, a gate reorders: see
 // FusedParams::columns.
 template <OperandTile tile>
 BWGEMM_DEVICE void load_gated(const TensorMap& map, const OperandPart& part,
@@ -209,8 +211,9 @@ class Slots {
   Cursor at_;
 };
 
-// By the whole warp, of which one lane issues: what all lanes compute alike stays in uniform
-// registers, where loads need it. `await_ring` comes when what the first loads need is computed.
+// Run by the whole warp, of which one lane issues: what all lanes compute alike stays in uniform
+// registers, where loads need it. `await_ring` is called when what the first loads need is
+// computed.
 template <KernelConfig config, class AwaitRing>
 BWGEMM_DEVICE void run_producer(const KernelParams& params, const Cta<config>& cta, int k_blocks,
                                 AwaitRing await_ring) {
@@ -225,14 +228,14 @@ BWGEMM_DEVICE void run_producer(const KernelParams& params, const Cta<config>& c
        static_cast<std::uint16_t>(b_tile.sharer_mask() << cta.cluster_n() * config.cluster.m), 0});
   Slots<config> slots(cta);
   Tiles tiles = cta.all_tiles(params);
-  KSlice slice{};
+  KSplit split{};
   std::uint32_t bytes = 0;
   const auto begin_tile = [&] {
     const TileIndex tile = tiles.at(params);
     a.begin_tile(cta.row(tile), tile.batch * params.a_batch_step);
     b.begin_tile(cta.column(tile), tile.batch * params.b_batch_step);
     bytes = computed_here(a.bytes() + b.bytes());
-    slice = k_slice(params, tiles, cta.is_sliced(params, tiles), k_blocks);
+    split = k_split(params, tiles, cta.is_split(params, tiles), k_blocks);
   };
   if (tiles.valid()) begin_tile();
   await_ring();
@@ -252,10 +255,10 @@ BWGEMM_DEVICE void run_producer(const KernelParams& params, const Cta<config>& c
       __syncwarp();  // the elected lane back with its warp
       slots.advance();
     };
-    int block = slice.first;
+    int block = split.first;
 #pragma unroll 1
-    for (; block < slice.end && fresh_slots > 0; ++block, --fresh_slots) load_block(block);
-    for (; block < slice.end; ++block) {
+    for (; block < split.end && fresh_slots > 0; ++block, --fresh_slots) load_block(block);
+    for (; block < split.end; ++block) {
       // The consumers' reads of the slot's last contents, in every CTA that this CTA's loads and
       // its own expectation concern, before the loads overwrite them.
       trace(TraceEvent::wait_empty, block);

@@ -16,7 +16,7 @@ namespace bwgemm::sm90 {
 template <KernelConfig config>
 class RegisterStores {
  public:
-  // Of the tile at which the walk stands.
+  // For the tile at which the walk stands.
   BWGEMM_DEVICE RegisterStores(const KernelParams& params, const Cta<config>& cta,
                                const Tiles& tiles, int warpgroup)
       : params_(params) {

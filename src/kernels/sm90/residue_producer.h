@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The producer role where operands may start anywhere: a warpgroup. One lane of each warp keeps TMA
-// loads under way; then all of it moves the lines of a block that has landed to their places, and
-// hands the block to the consumers. Where nothing is to be moved, TMA hands blocks over itself.
+// The producer role of Load::tma_shifted, where operands may start anywhere: a warpgroup. One lane
+// of each warp keeps TMA loads under way. Then the whole warpgroup moves the lines of a block that
+// has landed to their places, and hands the block to the consumers. Where nothing is to be moved,
+// TMA hands blocks over itself.
 //
 // Pipelines   TMA   -> mover     landed arrives            (none: it hands on what it has)
 //   a slot                       1 lane of 4 warps + bytes
@@ -60,10 +61,10 @@ class ResidueLoads {
   // `only_loads`: nothing is to be moved, so the role stands where its loads do.
   BWGEMM_DEVICE void issue(const ResidueParams& params, const Cta<config>& cta, Trace& trace,
                            bool only_loads = false) {
-    if (only_loads && blocks_.starts_slice()) trace(TraceEvent::tile, blocks_.tile(params));
+    if (only_loads && blocks_.starts_split()) trace(TraceEvent::tile, blocks_.tile(params));
     trace(TraceEvent::wait_empty, blocks_.block());
     // The consumers' reads of the slot's last contents before the loads overwrite them. The moves
-    // in it came before those.
+    // in the slot came before those reads.
     ring_.wait_empty(at_);
     trace(TraceEvent::issue, blocks_.block());
     if (ptx::elect_sync()) {
@@ -104,7 +105,7 @@ class ResidueMoves {
   BWGEMM_DEVICE bool valid() const { return blocks_.valid(); }
 
   BWGEMM_DEVICE void move(const ResidueParams& params, const Cta<config>& cta, Trace& trace) {
-    if (blocks_.starts_slice()) trace(TraceEvent::tile, blocks_.tile(params));
+    if (blocks_.starts_split()) trace(TraceEvent::tile, blocks_.tile(params));
     trace(TraceEvent::wait_landed, blocks_.block());
     // TMA's writes of the slot before the reads and writes of this thread.
     Barrier{cta.landed(at_.stage)}.wait(at_.phase);
@@ -120,11 +121,11 @@ class ResidueMoves {
   }
 
  private:
-  // What the next block's lines need from global memory; it arrives while its loads do.
+  // Loads what the next block's lines need from global memory, while TMA loads that block.
   BWGEMM_DEVICE void fetch() {
     if (!blocks_.valid()) return;
-    a_.fetch(blocks_.row(), blocks_.block(), blocks_.batch(), blocks_.starts_slice());
-    b_.fetch(blocks_.column(), blocks_.block(), blocks_.batch(), blocks_.starts_slice());
+    a_.fetch(blocks_.row(), blocks_.block(), blocks_.batch(), blocks_.starts_split());
+    b_.fetch(blocks_.column(), blocks_.block(), blocks_.batch(), blocks_.starts_split());
   }
 
   Blocks<config> blocks_;

@@ -61,7 +61,7 @@ struct ResidueBoxes {
   }
 };
 
-// The aligned unit that holds an element and those before it in its line.
+// The aligned unit of 16 bytes that holds an element.
 BWGEMM_DEVICE const void* unit_of(const StridedMatrix& matrix, int mn, int k, int batch) {
   const std::int64_t element =
       mn * matrix.outer_stride + k * matrix.inner_stride + batch * matrix.batch_stride;
@@ -69,8 +69,9 @@ BWGEMM_DEVICE const void* unit_of(const StridedMatrix& matrix, int mn, int k, in
   return reinterpret_cast<const void*>(address & -std::uintptr_t{unit_bytes});
 }
 
-// What one of the shifting threads does for an operand of `extent` of m or n. Its place among them
-// is computed anew where it is used: what would be derived from it once takes too many registers.
+// What one of the shifting threads does for an operand of `extent` of m or n. The thread's place
+// among them is computed anew wherever it is used: what would be derived from that place once takes
+// too many registers.
 template <Major major, int extent>
 class ResidueTile;
 
@@ -89,7 +90,7 @@ class ResidueTile<Major::k, extent> {
     }
   }
 
-  // Before the first block of a slice of k.
+  // Before the first block of a split of k.
   BWGEMM_DEVICE void fetch(int mn, int block, int batch, bool starts) {
     if (!starts) return;
 #pragma unroll

@@ -138,8 +138,8 @@ class Scatter {
     bool has_first, has_second;
   };
 
-  // Of 2-byte elements, neighbours in an aligned word. At odd addresses a row's first and last
-  // element are in no such word, and the last lane's.
+  // A lane's two columns: 2-byte elements are neighbours in an aligned word. A row's first and last
+  // element at odd addresses are in no such word: they are the last lane's.
   template <bool is_f32>
   BWGEMM_DEVICE static Columns columns_of(int lane, const char* row, int left) {
     if constexpr (is_f32) return {lane, lane + 32, lane < left, lane + 32 < left};
@@ -200,12 +200,12 @@ class Scatter {
       values[i] = {staged(own, part.first + i, patch.column),
                    staged(own, part.first + i, patch.column + 1)};
     fused.add_operands(values, [](Pair(&c)[rows_at_once]) {
-      for (Pair& pair : c) pair = {};  // it loads C itself
+      for (Pair& pair : c) pair = {};  // the fused epilogue loads C itself
     });
     if (fused.has(operation::reads_aux))
       fused.differentiate(values);
     else
-      fused.bend(values);
+      fused.apply_activation(values);
     fused.store(params_.d, params_.d_type == Dtype::f32, values);
   }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Split along k: which blocks of k a slice has, and how the slices of a tile are summed. Every
-// warpgroup leaves its sums of a slice in global memory; the last of a tile's slices to arrive adds
-// all of them in the order of the slices, so that the sum does not depend on who was last. Nobody
-// waits for anybody. (Slices that are the CTAs of a cluster are summed by cluster_sums.h.)
+// Split-K: which blocks of k a split has, and the reduction through the workspace. Every warpgroup
+// leaves its partial sums of a split in global memory. The last of a tile's splits to arrive adds
+// all of them in the order of the splits, so that the result does not depend on who was last.
+// Nobody waits for anybody. Splits that are the CTAs of a cluster are added by cluster_reduction.h.
 #pragma once
 
 #include "kernels/layout.h"
@@ -13,13 +13,13 @@
 namespace bwgemm::sm90 {
 
 // Blocks of k that one walk of the main loop takes.
-struct KSlice {
+struct KSplit {
   int first, end;
 };
 
-BWGEMM_DEVICE KSlice k_slice(const KernelParams& params, const Tiles& tiles, bool is_sliced,
+BWGEMM_DEVICE KSplit k_split(const KernelParams& params, const Tiles& tiles, bool is_split,
                              int k_blocks) {
-  if (!is_sliced) return {0, k_blocks};
+  if (!is_split) return {0, k_blocks};
   const int blocks = params.k_per_split / k_block;
   const int first = min(static_cast<int>(tiles.split(params)) * blocks, k_blocks);
   return {first, min(first + blocks, k_blocks)};
@@ -32,38 +32,38 @@ using Accumulators = float[warpgroup_rows(config) / 64][config.tile.n / 2];
 // A warpgroup's view of the partial sums. A thread's accumulators lie in units of four,
 // neighbouring threads next to each other.
 template <KernelConfig config>
-class PartialSums {
+class WorkspaceReduction {
   static constexpr int count = accumulators(config);
   static constexpr int per_row_block = config.tile.n / 2;
   static constexpr int warpgroup_threads = 128;
   static constexpr int unit = 4;  // floats
-  // Registers of loads in flight: part of a slice, or several slices where they are small.
+  // Registers of loads in flight: part of a split, or several splits where they are small.
   static constexpr int spare = (registers(config).consumer - count - 48) / unit * unit;
   static constexpr int in_flight = spare < unit ? unit : spare < 96 ? spare : 96;
   static constexpr int chunk = count < in_flight ? count : in_flight;
-  static constexpr int slices_at_once = in_flight / chunk;
+  static constexpr int splits_at_once = in_flight / chunk;
 
  public:
-  BWGEMM_DEVICE PartialSums(const KernelParams& params, std::uint32_t rank, int warpgroup)
+  BWGEMM_DEVICE WorkspaceReduction(const KernelParams& params, std::uint32_t rank, int warpgroup)
       : rank_(rank), warpgroup_(warpgroup), splits_(params.splits) {}
 
-  // Hands in the sums of the slice at which `tiles` stands. True in the last warpgroup to do so for
-  // its part of the tile, which then has the sums of all slices; its counter is zero again.
+  // Hands in the sums of the split at which `tiles` stands. True in the last warpgroup to do so for
+  // its part of the tile, which then has the sums of all splits; its counter is zero again.
   BWGEMM_DEVICE bool sum(const KernelParams& params, const Tiles& tiles,
                          Accumulators<config>& sums) const {
     const std::uint32_t tile =
         (tiles.number(params) - params.whole_tiles) * config.cluster.size() + rank_;
-    float* const first = params.partials + static_cast<std::int64_t>(tile) * splits_ * slice_pitch +
+    float* const first = params.partials + static_cast<std::int64_t>(tile) * splits_ * split_pitch +
                          warpgroup_ * (warpgroup_threads * count) +
                          threadIdx.x % warpgroup_threads * unit;
-    write(first + static_cast<std::int64_t>(tiles.split(params)) * slice_pitch, sums);
+    write(first + static_cast<std::int64_t>(tiles.split(params)) * split_pitch, sums);
     if (!is_last(params.arrivals + tile * consumer_warpgroups(config) + warpgroup_)) return false;
     read_all(first, sums);
     return true;
   }
 
  private:
-  static constexpr int slice_pitch = config.tile.m * config.tile.n;
+  static constexpr int split_pitch = config.tile.m * config.tile.n;
 
   BWGEMM_DEVICE static void write(float* to, const Accumulators<config>& sums) {
 #pragma unroll
@@ -74,13 +74,15 @@ class PartialSums {
   }
 
   BWGEMM_DEVICE bool is_last(std::uint32_t* arrivals) const {
-    // Constant where it can be: with a number that ptxas does not know the kernel takes all 16.
+    // Constant where possible: with a number that ptxas does not know the kernel takes all 16
+    // barriers.
     const int barrier = consumer_warpgroups(config) == 1 ? 1 : 1 + warpgroup_;
     // The sums of every thread before the arrival of one.
     ptx::barrier_sync(barrier, warpgroup_threads);
     bool last = false;
     if (threadIdx.x % warpgroup_threads == 0) {
-      // Releases this slice's sums to, and acquires the others' for, the warpgroup that is last.
+      // Releases this split's partial sums to the last warpgroup, which acquires those of the
+      // others.
       last = ptx::atom_add_acq_rel_gpu(arrivals, 1) == splits_ - 1;
       if (last) ptx::st_global(arrivals, 0);  // nobody else arrives in this launch
     }
@@ -93,20 +95,20 @@ class PartialSums {
 #pragma unroll
     for (int i = 0; i < count; ++i) sums[i / per_row_block][i % per_row_block] = 0;
 #pragma unroll 1
-    for (std::uint32_t slice = 0; slice < splits_; slice += slices_at_once)
+    for (std::uint32_t split = 0; split < splits_; split += splits_at_once)
 #pragma unroll
-      for (int first = 0; first < count; first += chunk) add(from, slice, first, sums);
+      for (int first = 0; first < count; first += chunk) add(from, split, first, sums);
   }
 
-  // Adds `chunk` sums of each of slices_at_once slices. All loads first.
-  BWGEMM_DEVICE void add(const float* from, std::uint32_t slice, int first,
+  // Adds `chunk` sums of each of splits_at_once splits. All loads first.
+  BWGEMM_DEVICE void add(const float* from, std::uint32_t split, int first,
                          Accumulators<config>& sums) const {
-    float values[slices_at_once][chunk];
+    float values[splits_at_once][chunk];
 #pragma unroll
-    for (int j = 0; j < slices_at_once; ++j) {
-      // Past the last slice: any slice, not added.
-      const std::int64_t read = min(slice + j, splits_ - 1);
-      const float* const sums_of = from + read * slice_pitch + first * warpgroup_threads;
+    for (int j = 0; j < splits_at_once; ++j) {
+      // Past the last split: any split, not added.
+      const std::int64_t read = min(split + j, splits_ - 1);
+      const float* const sums_of = from + read * split_pitch + first * warpgroup_threads;
 #pragma unroll
       for (int i = 0; i < chunk; i += unit)
         if (first + i < count)
@@ -114,8 +116,8 @@ class PartialSums {
                                 values[j][i + 2], values[j][i + 3]);
     }
 #pragma unroll
-    for (int j = 0; j < slices_at_once; ++j) {
-      if (slice + j >= splits_) break;
+    for (int j = 0; j < splits_at_once; ++j) {
+      if (split + j >= splits_) break;
 #pragma unroll
       for (int i = 0; i < chunk; ++i)
         if (first + i < count) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the accumulators of a consumer warpgroup lie in a staging buffer. There is one class for each
-// width of output element and each order of D. A slice is the part of the tile that fills one
+// width of output element and each order of D. A box is the part of the tile that fills one
 // buffer. Its size is counted in pairs of neighbouring accumulators for each thread.
 //
 // Every class is told the element's type. Only the 16-bit classes need it, for bf16 or f16.
@@ -25,12 +25,12 @@ inline constexpr int swizzle_lines = 8;  // the swizzle repeats
 // the lines of the buffer are columns of the tile.
 template <KernelConfig config>
 class Staged16 {
-  static constexpr bool columns = config.output == Output::columns;
+  static constexpr bool columns = config.swaps_ab;
   static constexpr int line_bytes = staging_line_bytes(config);
 
  public:
   static constexpr int pairs = (columns ? staging_lines(config) : line_bytes / 2) / 4;
-  static constexpr int slices_of_rows = 1;  // that 64 rows take
+  static constexpr int boxes_of_rows = 1;  // that 64 rows take
 
   // The line that this lane names for its matrix of the first two groups.
   BWGEMM_DEVICE Staged16(int warp, int lane)
@@ -100,7 +100,7 @@ class Staged32Rows {
 
  public:
   static constexpr int pairs = line_bytes / 16;
-  static constexpr int slices_of_rows = 1;
+  static constexpr int boxes_of_rows = 1;
 
   BWGEMM_DEVICE Staged32Rows(int warp, int lane)
       : swaps_(lane / 4 / lines_without_conflict % 2 != 0),
@@ -159,7 +159,7 @@ class Staged32Columns {
 
  public:
   static constexpr int pairs = staging_lines(config) / 4;
-  static constexpr int slices_of_rows = 2;
+  static constexpr int boxes_of_rows = 2;
 
   BWGEMM_DEVICE Staged32Columns(int warp, int lane)
       : offset_(swizzled(lane % 4 * 2 * line_bytes + (warp % 2 * 16 + lane / 4) * 4, line_bytes)) {}
@@ -198,7 +198,7 @@ class Staged32Columns {
 // width.
 template <int element_bytes>
 class StagedGated {
-  static constexpr int line_bytes = gated_slice_rows * element_bytes;
+  static constexpr int line_bytes = gated_box_rows * element_bytes;
 
  public:
   BWGEMM_DEVICE StagedGated(int warp, int lane)
@@ -229,7 +229,6 @@ class StagedGated {
 };
 
 template <KernelConfig config>
-using Staged32 = std::conditional_t<config.output == Output::columns, Staged32Columns<config>,
-                                    Staged32Rows<config>>;
+using Staged32 = std::conditional_t<config.swaps_ab, Staged32Columns<config>, Staged32Rows<config>>;
 
 }  // namespace bwgemm::sm90

@@ -25,7 +25,7 @@ template <KernelConfig config>
 class Product {
  public:
   static constexpr int a_blocks = config.tile.m / 8, b_blocks = config.tile.n / 8;
-  using Sums = warp::Sums<config>;
+  using Accumulators = warp::Accumulators<config>;
 
   BWGEMM_DEVICE Product(const KernelParams& params, const TileIndex& at)
       : a_data_(operand_at(params, params.a, at.batch)),
@@ -33,11 +33,11 @@ class Product {
         a_(params.a, a_data_, std::int64_t{at.m} * config.tile.m, params.m),
         b_(params.b, b_data_, std::int64_t{at.n} * config.tile.n, params.n) {}
 
-  BWGEMM_DEVICE void run(const KernelParams& params, int k, Sums& sums) {
+  BWGEMM_DEVICE void run(const KernelParams& params, int k, Accumulators& accumulators) {
     if (loads_pairs(params.a, a_data_) && loads_pairs(params.b, b_data_))
-      run_steps<true>(params.input_type, k, sums);
+      run_steps<true>(params.input_type, k, accumulators);
     else
-      run_steps<false>(params.input_type, k, sums);
+      run_steps<false>(params.input_type, k, accumulators);
   }
 
  private:
@@ -52,7 +52,7 @@ class Product {
   }
 
   template <bool in_pairs>
-  BWGEMM_DEVICE void run_steps(Dtype type, int k, Sums& sums) {
+  BWGEMM_DEVICE void run_steps(Dtype type, int k, Accumulators& accumulators) {
     constexpr int ahead = steps_ahead(config);
     const int whole = k / step_depth, rest = k % step_depth;
     Step last, steps[ahead];
@@ -64,16 +64,16 @@ class Product {
     for (int first = -ahead; first < whole; first += ahead)
 #pragma unroll
       for (int i = 0; i < ahead; ++i) {
-        if (first >= 0 && first + i < whole) multiply<in_pairs>(type, steps[i], sums);
+        if (first >= 0 && first + i < whole) multiply<in_pairs>(type, steps[i], accumulators);
         if (first + i + ahead >= whole) continue;
         a_.template load<in_pairs>(steps[i].a);
         b_.template load<in_pairs>(steps[i].b);
       }
-    if (rest > 0) multiply<false>(type, last, sums);
+    if (rest > 0) multiply<false>(type, last, accumulators);
   }
 
   template <bool in_pairs>
-  BWGEMM_DEVICE static void multiply(Dtype type, const Step& step, Sums& sums) {
+  BWGEMM_DEVICE static void multiply(Dtype type, const Step& step, Accumulators& accumulators) {
     const bool is_bf16 = type == Dtype::bf16;
 #pragma unroll
     for (int i = 0; i < a_blocks / 2; ++i) {
@@ -86,8 +86,8 @@ class Product {
         const BlockWords& block = step.b.block[j];
         const std::uint32_t b0 = block.template pair<in_pairs>(0),
                             b1 = block.template pair<in_pairs>(1);
-        ptx::mma_m16n8k16_bf16_if(is_bf16, sums.block[i][j], a, b0, b1);
-        ptx::mma_m16n8k16_f16_if(!is_bf16, sums.block[i][j], a, b0, b1);
+        ptx::mma_m16n8k16_bf16_if(is_bf16, accumulators.block[i][j], a, b0, b1);
+        ptx::mma_m16n8k16_f16_if(!is_bf16, accumulators.block[i][j], a, b0, b1);
       }
     }
   }
@@ -116,13 +116,13 @@ BWGEMM_DEVICE void gemm(const KernelParams& params) {
     __syncwarp();  // stores of the unit before may have parted the lanes; mma needs them together
     const TileIndex at =
         tile_at(unit, params.tiles_m, params.tiles_n, params.raster_group, params.reciprocals);
-    Sums<config> sums{};
-    Product<config>(params, at).run(params, k, sums);
+    Accumulators<config> accumulators{};
+    Product<config>(params, at).run(params, k, accumulators);
     if (unit + gridDim.x * warps >= units) ptx::griddepcontrol_launch_dependents();
     trace(TraceEvent::epilogue);
     const std::int64_t row = std::int64_t{at.m} * config.tile.m + lane / 4;
     const std::int64_t column = std::int64_t{at.n} * config.tile.n + lane % 4 * 2;
-    write(Patch<config>{params, row, column, at.batch}, scaling, sums);
+    write(Patch<config>{params, row, column, at.batch}, scaling, accumulators);
   }
 }
 

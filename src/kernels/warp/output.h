@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a warp's sums to D: each lane stores what it holds, without a way through shared memory.
+// From a warp's accumulators to D: each lane stores what it holds, without a way through shared
+// memory.
 #pragma once
 
 #include "kernels/direct/pointers.h"
@@ -8,10 +9,10 @@
 
 namespace bwgemm::warp {
 
-// Sums of blocks of 16 x 8 as mma.sync leaves them: a lane has columns 2 * (lane % 4) and the next,
-// the first two of row lane / 4 and the others of the row 8 below.
+// Accumulators: blocks of 16 x 8 as mma.sync leaves them: a lane has columns 2 * (lane % 4) and the
+// next, the first two of row lane / 4 and the others of the row 8 below.
 template <KernelConfig config>
-struct Sums {
+struct Accumulators {
   static constexpr int block_rows = config.tile.m / 16, block_columns = config.tile.n / 8;
   float block[block_rows][block_columns][4];
 };
@@ -116,13 +117,13 @@ BWGEMM_DEVICE std::uint32_t operations_with_c(const KernelParams& params) {
 
 template <KernelConfig config>
 BWGEMM_DEVICE void write(const Patch<config>& patch, const Scaling& scaling,
-                         const Sums<config>& sums) {
+                         const Accumulators<config>& accumulators) {
   const KernelParams& params = patch.params;
   constexpr int rows = patch.rows, count = rows * patch.pairs;
   Pair x[count];
 #pragma unroll
   for (int i = 0; i < count; ++i) {
-    const float(&block)[4] = sums.block[i % rows / 2][i / rows];
+    const float(&block)[4] = accumulators.block[i % rows / 2][i / rows];
     x[i] = {scaling.combine(block[i % 2 * 2]), scaling.combine(block[i % 2 * 2 + 1])};
   }
   if (params.fused.has(operation::any) || scaling.reads_c()) {
@@ -131,7 +132,7 @@ BWGEMM_DEVICE void write(const Patch<config>& patch, const Scaling& scaling,
     if (fused.has(operation::reads_aux))
       fused.differentiate(x);
     else
-      fused.bend(x);
+      fused.apply_activation(x);
   }
   const StridedMatrix d = direct::matrix_of_batch(params, params.d, patch.batch);
   if (params.d_type == Dtype::f32)

@@ -157,7 +157,7 @@ TEST_F(DropinRealLt, WhatIsNotServedIsSeen) {
 }
 
 // Algorithms of zeros do not split.
-TEST_F(DropinRealLt, SlicesOfAlgorithms) {
+TEST_F(DropinRealLt, SplitsOfAlgorithms) {
   const cublasLtMatmulAlgo_t zeros{};
   call_.workspace = reinterpret_cast<void*>(0x7f0000000000);
   call_.workspace_size = 1 << 20;

@@ -8,7 +8,7 @@
 
 #include "core/error.h"
 #include "gpu/fused_problems.h"
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 #include "program/product.h"
 #include "vgpu/driver/tensor_map_check.h"
 
@@ -64,8 +64,8 @@ std::string described(const RowProblem& problem) {
   text << gemm.m << 'x' << gemm.n << 'x' << gemm.k << ' ' << name(gemm.input) << "->"
        << name(gemm.output) << " batch " << gemm.batch << " alpha " << gemm.alpha << " beta "
        << gemm.beta
-       << (problem.slices == test::Slices::none        ? ""
-           : problem.slices == test::Slices::in_memory ? " split"
+       << (problem.splits == test::Splits::none        ? ""
+           : problem.splits == test::Splits::in_memory ? " split"
                                                        : " split in clusters")
        << (problem.device_scalars ? " device scalars" : "");
   if (problem.tile_n != 0) text << " tile " << problem.tile_n;
@@ -263,15 +263,16 @@ std::optional<LaunchCase> LaunchCase::make(const KernelConfig& row, const RowPro
     context.resident_clusters = context.facts.sm_count / row.cluster.size() * row.ctas_per_sm;
     SelectOptions options{};
     options.forced.kernel = kernel.view();
-    options.forced.splits = test::forced_splits(row, problem.slices);
-    options.forced.reduction =
-        problem.slices == test::Slices::in_cluster ? SliceSums::cluster : SliceSums::memory;
+    options.forced.splits = test::forced_splits(row, problem.splits);
+    options.forced.reduction = problem.splits == test::Splits::in_cluster
+                                   ? SplitReduction::cluster
+                                   : SplitReduction::workspace;
     options.forced.tile_n = problem.tile_n;
     options.forced.raster = problem.raster;
     options.sm_count_target = context.sm_limit;
     options.workspace_bytes = most_workspace;
-    const Choice choice = select(valid, context.facts, kernel_rows, options);
-    context.resident_slice_clusters = context.facts.sm_count / choice.splits;
+    const Choice choice = select(valid, context.facts, kernel_variants, options);
+    context.resident_split_clusters = context.facts.sm_count / choice.splits;
     const Values base = values_of(valid, false);
     Part part;
     add_product(valid, provenance(valid, false), base, row, choice, context, part);
@@ -365,7 +366,7 @@ std::optional<LaunchCase> served(const KernelConfig& row, RowProblem problem,
     if (auto made = LaunchCase::make(row, problem, variation)) return made;
   }
   const std::int64_t tile_n = row.tile.n != 0 ? row.tile.n : problem.gemm.m;
-  const bool by_columns = row.output == Output::columns;
+  const bool by_columns = row.swaps_ab;
   problem.gemm.m = std::min<std::int64_t>(problem.gemm.m, by_columns ? row.tile.m : tile_n);
   problem.gemm.n = std::min<std::int64_t>(problem.gemm.n, by_columns ? tile_n : row.tile.m);
   return LaunchCase::make(row, problem, variation);
@@ -422,15 +423,15 @@ std::vector<LaunchCase> cases_of(const KernelConfig& row) {
   for (const RowProblem& problem : test::covering_problems(row, memory)) {
     add(problem);
     // With one tile a cluster, fewer clusters are none that the library launches.
-    if (problem.slices != test::Slices::in_memory ||
+    if (problem.splits != test::Splits::in_memory ||
         row.choices.schedule == bwgemm::Schedule::one_tile)
       continue;
     for (const int clusters : {1, 2}) add(problem, {.clusters = clusters});
     test::RowProblem two_tiles = problem;
     two_tiles.gemm.m *= 3;  // where two CTAs of a cluster share them, too
     add(two_tiles, {.clusters = 1});
-    test::RowProblem few = problem;  // slices that are empty, one right behind the other
-    few.gemm.k = std::int64_t{test::forced_splits(row, problem.slices) + 1} * row.tile.k;
+    test::RowProblem few = problem;  // splits that are empty, one right behind the other
+    few.gemm.k = std::int64_t{test::forced_splits(row, problem.splits) + 1} * row.tile.k;
     add(few, {.clusters = 1});
   }
   // A D that starts anywhere goes with no C, not even with one that beta, in memory, may ask for.
@@ -443,7 +444,7 @@ std::vector<LaunchCase> cases_of(const KernelConfig& row) {
       problem.gemm.k += std::int64_t{std::max(row.stages, 2)} * row.tile.k;
     add(problem);
     // Several tiles, so that staging buffers come again.
-    if (row.output == Output::scattered || problem.gemm.beta != 2) continue;
+    if (row.store == Store::elements || problem.gemm.beta != 2) continue;
     problem.gemm.n *= 3;
     add(problem);
   }

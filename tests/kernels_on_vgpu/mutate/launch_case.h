@@ -84,7 +84,7 @@ class LaunchCase {
 };
 
 // What a row is run on: its covering set, the edges of its tile and ring, what can be fused to it,
-// and what only mutants need: one launch twice, many rounds of the ring, slices of k on fewer
+// and what only mutants need: one launch twice, many rounds of the ring, splits of k on fewer
 // clusters than there are.
 std::vector<LaunchCase> cases_of(const KernelConfig& row);
 

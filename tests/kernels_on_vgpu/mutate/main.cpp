@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "gpu/row_classes.h"
-#include "kernels/rows.h"
+#include "kernels/variants.h"
 #include "kernels_on_vgpu/kernel_case.h"
 #include "kernels_on_vgpu/mutate/subject.h"
 
@@ -35,13 +35,13 @@ struct Options {
 
 // The row that stands for each class of code.
 int list() {
-  for (const KernelConfig& row : kernel_rows)
+  for (const KernelConfig& row : kernel_variants)
     if (test::is_representative(row)) std::printf("%s\n", kernel_name(row).c_str());
   return 0;
 }
 
 const KernelConfig* row_named(const std::string& kernel) {
-  for (const KernelConfig& row : kernel_rows)
+  for (const KernelConfig& row : kernel_variants)
     if (kernel_name(row).view() == kernel) return &row;
   return nullptr;
 }

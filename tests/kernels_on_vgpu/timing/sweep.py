@@ -7,7 +7,7 @@ sweep.py --build BUILD --list bench/problems/weights.csv --out SWEEP.csv [--all-
 
 Sizes of the list are in row order, those of the sweep the C API's, as with bwgemm_bench. All products
 must be plain ones of bf16, K-major. Simulated is what the cost model has within --within of its best,
-but for slices of k of products beyond --largest-split, and kernels whose threads load operands (the
+but for splits of k of products beyond --largest-split, and kernels whose threads load operands (the
 virtual GPU has them too slow). Lines that --out has already are kept. Nothing here is measured.
 """
 import argparse
@@ -117,7 +117,7 @@ def main():
                         'an --out of its own')
     parser.add_argument('--all-sms', action='store_true', help='sample none: ten times slower')
     parser.add_argument('--largest-split', type=float, default=1.2e11,
-                        help='m * n * k up to which slices of k are simulated, on all SMs')
+                        help='m * n * k up to which splits of k are simulated, on all SMs')
     options = parser.parse_args()
     part, parts = map(int, options.part.split('/'))
     if not 1 <= part <= parts:

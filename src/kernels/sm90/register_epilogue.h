@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// AtOnce: fused operations that read no matrix (scales, biases, activation, gate), applied in place
-// to all accumulators of a consumer thread. The tile is then written like that of a plain product,
-// which may add a C like D to scales and biases.
-// Operations that read a matrix go part by part (sm90/slices.h), because accumulators leave enough
-// registers for a part of a matrix only. That takes a few times as many instructions.
+// RegisterEpilogue: fused operations that read no matrix (scales, biases, activation, gate),
+// applied in place to all accumulators of a consumer thread. The tile is then written like that of
+// a plain product, which may add a C like D to scales and biases. Operations that read a matrix
+// otherwise go part by part (boxes.h), because accumulators leave enough registers for a part of a
+// matrix only. Going part by part takes a few times as many instructions.
 #pragma once
 
 #include "kernels/fused.h"
@@ -39,14 +39,14 @@ struct ColumnBlock {
   BWGEMM_DEVICE bool has_first(int i) const { return column_offset(i) < columns_left; }
   // Rows end with a pair, as in sm90/patch.h.
   BWGEMM_DEVICE bool has_second(int i) const {
-    return config.output == Output::columns ? column_offset(i) + 1 < columns_left : has_first(i);
+    return config.swaps_ab ? column_offset(i) + 1 < columns_left : has_first(i);
   }
   BWGEMM_DEVICE Dtype type16() const { return params.input_type; }
-  BWGEMM_DEVICE static constexpr bool is_exchanged() { return config.output == Output::columns; }
+  BWGEMM_DEVICE static constexpr bool is_exchanged() { return config.swaps_ab; }
 };
 
 template <KernelConfig config>
-class AtOnce {
+class RegisterEpilogue {
  public:
   // Whether all that is asked for is done here. `operations`: those of the launch.
   BWGEMM_DEVICE static bool serves(std::uint32_t operations, const Scaling& scaling) {
@@ -57,11 +57,11 @@ class AtOnce {
     // C that lies in the staging buffers is added where the tile is written.
     if (scaling.reads_c()) return (operations & (curves | operation::gate)) == 0;
     if ((operations & operation::gate) == 0) return true;
-    // Vectors of x and y lie as the gate has it, and so do rows of x and y.
+    // Vectors, and rows, of x and y lie as the gate has them.
     return gates_columns(config) && (operations & operation::reads_vectors) == 0;
   }
 
-  BWGEMM_DEVICE AtOnce(const KernelParams& params, std::uint32_t operations, float alpha)
+  BWGEMM_DEVICE RegisterEpilogue(const KernelParams& params, std::uint32_t operations, float alpha)
       : params_(params), operations_(operations), alpha_(alpha) {}
 
   // `row` and `column`: of the product, where the warpgroup's part of the tile begins. With a gate
@@ -75,7 +75,7 @@ class AtOnce {
     }
     const bool has_relu = has(operation::relu);
     if (has(operation::sigmoid | operation::erf) || (has_relu && has_gate()))
-      bend_all(values);
+      apply_activation_to_all(values);
     else if (has_relu)
       rectify(values);
     if constexpr (gates_columns(config))
@@ -131,7 +131,7 @@ class AtOnce {
 
   // Part by part, since a curve is long and its code is there once. Behind the parts of all values
   // come those of x alone, where there is a gate: every second group of 8 columns.
-  BWGEMM_DEVICE void bend_all(Accumulators<config>& values) const {
+  BWGEMM_DEVICE void apply_activation_to_all(Accumulators<config>& values) const {
     // Without a gate relu is done by rectify.
     const std::uint32_t curve =
         gates_columns(config) ? operations_ : operations_ & ~operation::relu;
@@ -143,7 +143,7 @@ class AtOnce {
       each_of_part<all_parts - 1>(values, part, [&](int i, float* pair) {
         x[i] = {ptx::mov_here(pair[0]), ptx::mov_here(pair[1])};
       });
-      bwgemm::bend<part_pairs>(params_.fused, curve, x);
+      bwgemm::apply_activation<part_pairs>(params_.fused, curve, x);
       each_of_part<all_parts - 1>(values, part, [&](int i, float* pair) {
         pair[0] = ptx::mov_here(x[i].low);
         pair[1] = ptx::mov_here(x[i].high);

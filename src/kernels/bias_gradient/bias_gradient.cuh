@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel that adds up the rows or the columns of a matrix, of any alignment and leading
-// dimension; the order of the additions is that of kernels/sums/params.h. Persistent over parts of
-// units of outputs.
+// The kernel of bias gradients: adds up the rows or the columns of a matrix of any alignment and
+// leading dimension. The order of the additions is that of kernels/bias_gradient/params.h.
+// Persistent over parts of units of outputs.
 //
 // Roles (256 threads)   each adds 8 x 8 elements at a time to as many sums: 8 outputs of 8 terms
 // Shared memory         32 sums for each of 64 outputs
-// Timeline, per slice   loads and additions; sums to shared memory, barrier, 64 threads add them,
+// Timeline, per chunk   loads and additions; sums to shared memory, barrier, 64 threads add them,
 //                       barrier
 //           per unit    where parts share it: sums out, arrive, all but the last CTA go on; write
 #pragma once
 
+#include "kernels/bias_gradient/params.h"
 #include "kernels/epilogue.h"
 #include "kernels/ptx/global_memory.h"
 #include "kernels/ptx/shared_memory.h"
 #include "kernels/ptx/sync.h"
-#include "kernels/sums/params.h"
 
-namespace bwgemm::sums {
+namespace bwgemm::bias_gradient {
 
 inline constexpr int octet = 8;
 inline constexpr int groups = block / octet;    // of neighbouring terms: one thread's
@@ -143,7 +143,7 @@ struct Place {
 // One batch of the matrix.
 class Reader {
  public:
-  BWGEMM_DEVICE Reader(const SumsParams& params, std::uint32_t batch)
+  BWGEMM_DEVICE Reader(const BiasGradientParams& params, std::uint32_t batch)
       : params_(params), place_(params.terms_lie_together) {
     const int bytes = size_bytes(params.type);
     data_ = static_cast<const char*>(params.matrix);
@@ -154,11 +154,11 @@ class Reader {
     in_units_ = (reinterpret_cast<std::int64_t>(data_) | line_bytes_) % unit_bytes == 0;
   }
 
-  // The sums of this thread's terms of the slice.
-  BWGEMM_DEVICE void add_slice(std::uint32_t unit, std::uint32_t slice, Sums& sums) const {
-    const std::int64_t end = min(params_.terms, (slice + std::int64_t{1}) * params_.slice);
+  // The sums of this thread's terms of the chunk.
+  BWGEMM_DEVICE void add_chunk(std::uint32_t unit, std::uint32_t chunk, Sums& sums) const {
+    const std::int64_t end = min(params_.terms, (chunk + std::int64_t{1}) * params_.chunk);
     const std::int64_t output = std::int64_t{unit} * unit_outputs + place_.output;
-    std::int64_t term = slice * params_.slice + octet * place_.group;
+    std::int64_t term = chunk * params_.chunk + octet * place_.group;
     const int outputs = clipped(params_.outputs - output);
     const bool along = params_.terms_lie_together;
     const int bytes = size_bytes(params_.type);
@@ -201,14 +201,14 @@ class Reader {
   }
 
  private:
-  const SumsParams& params_;
+  const BiasGradientParams& params_;
   const Place place_;
   const char* data_;
   std::int64_t line_bytes_;
   bool in_units_;
 };
 
-// Of one output of the unit: of what all threads left in shared memory.
+// Adds what all threads left in shared memory for one output of the unit.
 BWGEMM_DEVICE float sum_of_groups(std::uint32_t shared, int output) {
   float sum[groups];
 #pragma unroll
@@ -217,15 +217,15 @@ BWGEMM_DEVICE float sum_of_groups(std::uint32_t shared, int output) {
   return tree(sum);
 }
 
-// Where the slices' sums of an output meet. `unit` counts through the batches.
-BWGEMM_DEVICE float* partial(const SumsParams& params, std::uint32_t unit, std::uint32_t slice,
-                             int output) {
-  const std::int64_t unit_of_all = std::int64_t{slice} * (params.units * params.batch) + unit;
+// Where the chunks' sums of an output meet. `unit` counts through the batches.
+BWGEMM_DEVICE float* partial(const BiasGradientParams& params, std::uint32_t unit,
+                             std::uint32_t chunk, int output) {
+  const std::int64_t unit_of_all = std::int64_t{chunk} * (params.units * params.batch) + unit;
   return params.partials + unit_of_all * unit_outputs + output;
 }
 
 // True in every thread of the last CTA to hand in its sums; the unit's counter is zero again.
-BWGEMM_DEVICE bool is_last(const SumsParams& params, std::uint32_t unit) {
+BWGEMM_DEVICE bool is_last(const BiasGradientParams& params, std::uint32_t unit) {
   __syncthreads();  // orders the sums of every thread before the arrival of thread 0
   bool last = false;
   if (threadIdx.x == 0) {
@@ -236,23 +236,24 @@ BWGEMM_DEVICE bool is_last(const SumsParams& params, std::uint32_t unit) {
   return __syncthreads_or(last) != 0;  // orders the arrival before the reads of every thread
 }
 
-BWGEMM_DEVICE float sum_of_slices(const SumsParams& params, std::uint32_t unit, int output) {
+BWGEMM_DEVICE float sum_of_chunks(const BiasGradientParams& params, std::uint32_t unit,
+                                  int output) {
   constexpr int at_once = 16;
   float sum = 0;
 #pragma unroll 1
-  for (std::uint32_t first = 0; first < params.slices; first += at_once) {
+  for (std::uint32_t first = 0; first < params.chunks; first += at_once) {
     std::uint32_t value[at_once];
 #pragma unroll
     for (int i = 0; i < at_once; ++i)
       value[i] =
-          ptx::ld_global_if(first + i < params.slices, partial(params, unit, first + i, output));
+          ptx::ld_global_if(first + i < params.chunks, partial(params, unit, first + i, output));
 #pragma unroll
     for (int i = 0; i < at_once; ++i) sum = __fadd_rn(sum, __uint_as_float(value[i]));
   }
   return sum;
 }
 
-BWGEMM_DEVICE void write(const SumsParams& params, std::uint32_t batch, std::int64_t output,
+BWGEMM_DEVICE void write(const BiasGradientParams& params, std::uint32_t batch, std::int64_t output,
                          float sum) {
   if (output >= params.outputs) return;
   char* const to = static_cast<char*>(params.to) +
@@ -263,7 +264,7 @@ BWGEMM_DEVICE void write(const SumsParams& params, std::uint32_t batch, std::int
     ptx::st_global_u16(to, pack(params.to_type, {sum, 0}));
 }
 
-BWGEMM_DEVICE void add_up(const SumsParams& params) {
+BWGEMM_DEVICE void add_up(const BiasGradientParams& params) {
   alignas(unit_bytes) __shared__ std::uint8_t memory[4 * groups * pitch];
   const auto shared = static_cast<std::uint32_t>(__cvta_generic_to_shared(memory));
   const int output = threadIdx.x;  // of the unit, of the threads that finish it
@@ -275,27 +276,27 @@ BWGEMM_DEVICE void add_up(const SumsParams& params) {
     const std::uint32_t unit_of_all = index / params.parts;
     const std::uint32_t batch = unit_of_all / params.units;
     const std::uint32_t unit = unit_of_all - batch * params.units;
-    const std::uint32_t first = (index - unit_of_all * params.parts) * params.slices_per_part;
+    const std::uint32_t first = (index - unit_of_all * params.parts) * params.chunks_per_part;
     const Reader reader(params, batch);
     float sum = 0;
 #pragma unroll 1
-    for (std::uint32_t slice = first; slice < first + params.slices_per_part; ++slice) {
+    for (std::uint32_t chunk = first; chunk < first + params.chunks_per_part; ++chunk) {
       Sums sums = {};
-      reader.add_slice(unit, slice, sums);
+      reader.add_chunk(unit, chunk, sums);
       reader.hand_over(sums, shared);
       __syncthreads();  // orders the sums of every thread before the reads of those that finish
       if (finishes) sum = __fadd_rn(sum, sum_of_groups(shared, output));
-      __syncthreads();  // orders those reads before the sums of the next slice
+      __syncthreads();  // orders those reads before the sums of the next chunk
     }
     if (index + gridDim.x >= work) ptx::griddepcontrol_launch_dependents();
     if (params.parts > 1) {
       if (finishes)
         ptx::st_global(partial(params, unit_of_all, first, output), __float_as_uint(sum));
       if (!is_last(params, unit_of_all)) continue;
-      if (finishes) sum = sum_of_slices(params, unit_of_all, output);
+      if (finishes) sum = sum_of_chunks(params, unit_of_all, output);
     }
     if (finishes) write(params, batch, std::int64_t{unit} * unit_outputs + output, sum);
   }
 }
 
-}  // namespace bwgemm::sums
+}  // namespace bwgemm::bias_gradient

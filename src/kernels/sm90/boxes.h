@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// SliceWriter: the epilogue of one consumer warpgroup. It turns accumulators into output values and
-// hands them, slice by slice, in the staging buffers to the output role (kernels/output.h, or
-// sm90/line_stores.h). How they lie there is sm90/staging.h.
+// BoxWriter: the epilogue of one consumer warpgroup that stores through staging buffers. A box is
+// what one buffer holds and one TMA store moves. The warpgroup writes output values box by box into
+// the buffers, for the output role (kernels/output.h, or line_stores.h). staging.h says where in a
+// buffer each value lies.
 #pragma once
 
 #include "kernels/epilogue.h"
@@ -15,10 +16,10 @@
 namespace bwgemm::sm90 {
 
 template <KernelConfig config>
-class SliceWriter {
+class BoxWriter {
  public:
-  BWGEMM_DEVICE SliceWriter(const KernelParams& params, const Cta<config>& cta, int warpgroup,
-                            const Scaling& scaling)
+  BWGEMM_DEVICE BoxWriter(const KernelParams& params, const Cta<config>& cta, int warpgroup,
+                          const Scaling& scaling)
       : params_(params),
         staging_(cta.staging(warpgroup)),
         has_sums_(cta.has_sums(warpgroup)),
@@ -42,16 +43,16 @@ class SliceWriter {
 #pragma unroll
     for (const auto& row_block : accumulators) {
       if (is_f32_)
-        write_slices(staged32_, Dtype::f32, row_block, scaling, is_half);
+        write_boxes(staged32_, Dtype::f32, row_block, scaling, is_half);
       else
-        write_slices(staged16_, params_.input_type, row_block, scaling, is_half);
+        write_boxes(staged16_, params_.input_type, row_block, scaling, is_half);
     }
   }
 
   // The same with fused operations. The warpgroup's rows begin at (row, column) of the product.
   BWGEMM_DEVICE void write_fused(const Accumulators<config>& accumulators, int row, int column,
                                  int batch) {
-    int written = 0;  // pairs of the slice
+    int written = 0;  // pairs of the box
 #pragma unroll 1
     for (int part = 0; part < parts; ++part) {
       // Nothing that follows from these is computed before the loop and kept.
@@ -67,7 +68,7 @@ class SliceWriter {
       Pair x[part_pairs];
       take(accumulators, part, x);
       const bool has_gate = can_gate && fused.has(operation::gate);
-      if (written == 0) begin_slice(has_gate);
+      if (written == 0) begin_box(has_gate);
       const std::uint32_t buffer = staging_.buffer(at_);
       fused.add_operands(x, [&](Pair(&c)[part_pairs]) {
         is_f32_ ? staged32.read(Dtype::f32, buffer, c, written)
@@ -98,10 +99,10 @@ class SliceWriter {
       } else {
         write(x);
       }
-      // A gate halves the lines of a slice, or their number.
+      // A gate halves the lines of a box, or their number.
       written += has_gate && !gates_rows(config) ? part_pairs / 2 : part_pairs;
       if (written < (is_f32_ ? Staged32<config>::pairs : Staged16<config>::pairs)) continue;
-      end_slice(has_gate);
+      end_box(has_gate);
       written = 0;
     }
   }
@@ -109,7 +110,7 @@ class SliceWriter {
  private:
   static constexpr int pairs = config.tile.n / 4;  // of a thread in 64 rows
 
-  // Of fused epilogues.
+  // Parts that a fused epilogue handles at a time.
   static constexpr int part_pairs = patch_columns(config) / 4;
   static constexpr int parts_of_rows = config.tile.n / patch_columns(config);
   static constexpr int parts = parts_of_rows * warpgroup_rows(config) / staging_rows;
@@ -133,7 +134,7 @@ class SliceWriter {
               ptx::mul_rn_here(scaling_.alpha, from[2 * i + 1])};
   }
 
-  // The curve. With a gate x comes first and y, which stays as it is, behind it.
+  // The curve. With a gate x comes first; y comes behind and stays as it is.
   BWGEMM_DEVICE void finish(const Fused<Patch<config>>& fused, std::uint32_t operations,
                             bool has_gate, Pair (&x)[part_pairs]) const {
     if (fused.has(operation::reads_aux)) {
@@ -142,10 +143,11 @@ class SliceWriter {
     }
     if constexpr (can_gate) {
       if (has_gate) sort(x);
-      bend<part_pairs / 2>(params_.fused, operations, x);
-      if (!has_gate) bend<part_pairs / 2>(params_.fused, operations, x + part_pairs / 2);
+      apply_activation<part_pairs / 2>(params_.fused, operations, x);
+      if (!has_gate)
+        apply_activation<part_pairs / 2>(params_.fused, operations, x + part_pairs / 2);
     } else {
-      fused.bend(x);
+      fused.apply_activation(x);
     }
   }
 
@@ -162,16 +164,16 @@ class SliceWriter {
     for (int i = 0; i < part_pairs; ++i) x[i] = sorted[i];
   }
 
-  // A slice may be staged in two buffers, for 32 rows each: each warp writes one and passes on the
+  // A box may be staged in two buffers, for 32 rows each: each warp writes one and passes on the
   // other.
   BWGEMM_DEVICE bool is_in_two(bool has_gate) const {
-    return Staged32<config>::slices_of_rows == 2 && is_f32_ && !has_gate;
+    return Staged32<config>::boxes_of_rows == 2 && is_f32_ && !has_gate;
   }
-  BWGEMM_DEVICE void begin_slice(bool has_gate) {
+  BWGEMM_DEVICE void begin_box(bool has_gate) {
     if (is_in_two(has_gate) && warp_ / 2 == 1) pass_on();
     staging_.ring.wait_full(at_);  // stores have left the buffer, TMA writes of C have landed
   }
-  BWGEMM_DEVICE void end_slice(bool has_gate) {
+  BWGEMM_DEVICE void end_box(bool has_gate) {
     // This thread's writes and reads of C before the TMA store's reads and the next C's writes.
     ptx::fence_proxy_async_shared();
     hand_over();
@@ -183,20 +185,20 @@ class SliceWriter {
   }
 
   template <class Staged>
-  BWGEMM_DEVICE void write_slices(const Staged& staged, Dtype type,
-                                  const float (&accumulators)[config.tile.n / 2],
-                                  const Scaling& scaling, bool is_half) {
+  BWGEMM_DEVICE void write_boxes(const Staged& staged, Dtype type,
+                                 const float (&accumulators)[config.tile.n / 2],
+                                 const Scaling& scaling, bool is_half) {
 #pragma unroll
     for (int done = 0; done < pairs; done += Staged::pairs) {
       if (gates_columns(config) && is_half && done >= pairs / 2) break;
       const int last = pairs - Staged::pairs;
       const int first = done < last ? done : last;
 #pragma unroll 1
-      for (int part = 0; part < Staged::slices_of_rows; ++part) {
+      for (int part = 0; part < Staged::boxes_of_rows; ++part) {
         staging_.ring.wait_full(at_);  // stores have left the buffer, TMA writes of C have landed
-        const bool has_rows = Staged::slices_of_rows == 1 || warp_ / 2 == part;
+        const bool has_rows = Staged::boxes_of_rows == 1 || warp_ / 2 == part;
         if (has_rows) {
-          write_slice(staged, type, &accumulators[2 * first], scaling, staging_.buffer(at_));
+          write_box(staged, type, &accumulators[2 * first], scaling, staging_.buffer(at_));
           // This thread's writes and reads of C before the TMA store's reads and the next C's
           // writes.
           ptx::fence_proxy_async_shared();
@@ -207,8 +209,8 @@ class SliceWriter {
   }
 
   template <class Staged>
-  BWGEMM_DEVICE void write_slice(const Staged& staged, Dtype type, const float* accumulators,
-                                 const Scaling& scaling, std::uint32_t buffer) const {
+  BWGEMM_DEVICE void write_box(const Staged& staged, Dtype type, const float* accumulators,
+                               const Scaling& scaling, std::uint32_t buffer) const {
     Pair values[Staged::pairs];
     if (scaling.reads_c()) {
       staged.read(type, buffer, values);
@@ -229,8 +231,8 @@ class SliceWriter {
   BWGEMM_DEVICE void hand_over() {
     __syncwarp();  // all lanes' accesses and fences before the arrival of one
     if (lane_ == 0) ptx::mbarrier_arrive(staging_.ring.empty(at_).address);
-    // Tells the compiler that the warp is whole again. Without it, it may keep the main loop's
-    // descriptors in vector registers, at twice the instructions (bench/log/2026-11-21.md).
+    // Tells the compiler that the warp is whole again. Without this the compiler may keep the main
+    // loop's descriptors in vector registers, at twice the instructions (bench/log/2026-11-21.md).
     __syncwarp();
     at_.advance(staging_.count);
   }

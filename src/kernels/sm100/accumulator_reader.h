@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums: what the epilogue of a tile starts from: accumulators in tensor memory or, where k is
-// split, the sum of what all slices left in global memory. Every CTA leaves its sums of a slice
-// there; the last of a tile's slices to arrive adds all of them in the order of the slices, so that
-// the sum does not depend on who was last. Nobody waits for anybody.
+// AccumulatorReader: what the epilogue of a tile starts from: accumulators in tensor memory or,
+// with split-K, the sum of what all splits left in the workspace. Every CTA leaves its partial sums
+// of a split there. The last of a tile's splits to arrive adds all of them in the order of the
+// splits, so that the result does not depend on who was last. Nobody waits for anybody.
 //
 // A thread owns one row of a block of 128: a lane of tensor memory.
 #pragma once
@@ -33,10 +33,10 @@ BWGEMM_DEVICE void load_accumulators(float (&values)[columns], std::uint32_t add
 }
 
 template <KernelConfig config>
-class Sums {
+class AccumulatorReader {
  public:
-  BWGEMM_DEVICE Sums(const KernelParams& params, const Cta<config>& cta,
-                     std::uint32_t tensor_memory, int k_blocks)
+  BWGEMM_DEVICE AccumulatorReader(const KernelParams& params, const Cta<config>& cta,
+                                  std::uint32_t tensor_memory, int k_blocks)
       : cta_(cta),
         ring_(cta.accumulator_ring()),
         released_(group_ctas(config) == 2 ? ptx::mapa(ring_.empty_address, cta.leader())
@@ -46,22 +46,22 @@ class Sums {
         splits_(params.splits) {}
 
   // Waits for the sums at which `walk` stands. True if the tile is this CTA's to finish: always
-  // where it is whole, else in the last CTA to hand in a slice's sums; its counter is zero again.
+  // where it is whole, else in the last CTA to hand in a split's sums; its counter is zero again.
   BWGEMM_DEVICE bool begin(const KernelParams& params, const Walk<config, true>& walk,
                            Trace& trace) {
     trace(TraceEvent::wait_sums);
-    has_product_ = k_slice(params, walk, k_blocks_).blocks() > 0;
+    has_product_ = k_split(params, walk, k_blocks_).blocks() > 0;
     if (has_product_) {
       ring_.wait_full(at_);  // the multiplications' writes before the loads
       ptx::tcgen05_fence_after_thread_sync();
     }
     trace(TraceEvent::epilogue);
-    is_sliced_ = walk.is_sliced(params);
-    if (!is_sliced_) return true;
-    const std::uint32_t tile = walk.sliced_number(params) * cta_.cluster_size + cta_.rank;
-    partials_ = params.partials + static_cast<std::int64_t>(tile) * splits_ * slice_floats() +
+    is_split_ = walk.is_split(params);
+    if (!is_split_) return true;
+    const std::uint32_t tile = walk.split_number(params) * cta_.cluster_size + cta_.rank;
+    partials_ = params.partials + static_cast<std::int64_t>(tile) * splits_ * partial_floats() +
                 threadIdx.x % cta_rows * unit;
-    leave(partials_ + static_cast<std::int64_t>(walk.split(params)) * slice_floats());
+    leave(partials_ + static_cast<std::int64_t>(walk.split(params)) * partial_floats());
     return is_last(params.arrivals + tile);
   }
 
@@ -69,19 +69,19 @@ class Sums {
   // the last column of a block at its end: its accumulators are free then.
   template <int columns>
   BWGEMM_DEVICE void read(float (&sums)[columns], int row_block, int column) {
-    if (is_sliced_)
-      add_slices(sums, row_block, column);
+    if (is_split_)
+      add_splits(sums, row_block, column);
     else
       take(sums, row_block, column);
   }
 
   // The same in two steps: where the sums are accumulators, those of a block are loaded, the last
   // ones by load(), before it is handed back.
-  BWGEMM_DEVICE bool are_accumulators() const { return has_product_ && !is_sliced_; }
+  BWGEMM_DEVICE bool are_accumulators() const { return has_product_ && !is_split_; }
   template <int columns>
   BWGEMM_DEVICE void read_some(float (&sums)[columns], int row_block, int column) const {
-    if (is_sliced_)
-      add_slices(sums, row_block, column);
+    if (is_split_)
+      add_splits(sums, row_block, column);
     else
       load_if_any(sums, row_block, column);
   }
@@ -114,11 +114,11 @@ class Sums {
   static constexpr int unit = 4;  // floats that lie together in partial sums
   static constexpr int step = columns_at_once(config);
   static constexpr int barrier = 1;
-  static constexpr int in_flight = 64;  // registers for what the last slice reads back
+  static constexpr int in_flight = 64;  // registers for what the last split reads back
 
-  BWGEMM_DEVICE int slice_floats() const { return cta_.rows * cta_.tile_n; }
+  BWGEMM_DEVICE int partial_floats() const { return cta_.rows * cta_.tile_n; }
 
-  // A CTA's sums of a slice: units of four columns, in each the rows one after the other.
+  // A CTA's sums of a split: units of four columns, in each the rows one after the other.
   BWGEMM_DEVICE static float* unit_of(float* from, int tile_n, int row_block, int column) {
     return from + (row_block * tile_n + column) * cta_rows;
   }
@@ -144,7 +144,7 @@ class Sums {
     ptx::barrier_sync(barrier, cta_rows);
     bool last = false;
     if (row() == 0) {
-      // Releases this slice's sums to, and acquires the others' for, the CTA that is last.
+      // Releases this split's sums to, and acquires the others' for, the CTA that is last.
       last = ptx::atom_add_acq_rel_gpu(arrivals, 1) == splits_ - 1;
       if (last) ptx::st_global(arrivals, 0);  // nobody else arrives in this launch
     }
@@ -165,28 +165,28 @@ class Sums {
   }
 
   template <int columns>
-  BWGEMM_DEVICE void add_slices(float (&sums)[columns], int row_block, int column) const {
-    // Loads in flight: of several slices where a thread has few columns of each.
-    constexpr int slices_at_once = columns < in_flight ? in_flight / columns : 1;
+  BWGEMM_DEVICE void add_splits(float (&sums)[columns], int row_block, int column) const {
+    // Loads in flight: of several splits where a thread has few columns of each.
+    constexpr int splits_at_once = columns < in_flight ? in_flight / columns : 1;
 #pragma unroll
     for (float& sum : sums) sum = 0;
     const float* const first = unit_of(partials_, cta_.tile_n, row_block, column);
 #pragma unroll 1
-    for (std::uint32_t slice = 0; slice < splits_; slice += slices_at_once) {
-      float values[slices_at_once][columns];  // all loads first
+    for (std::uint32_t split = 0; split < splits_; split += splits_at_once) {
+      float values[splits_at_once][columns];  // all loads first
 #pragma unroll
-      for (int j = 0; j < slices_at_once; ++j) {
-        // Past the last slice: any slice, not added.
+      for (int j = 0; j < splits_at_once; ++j) {
+        // Past the last split: any split, not added.
         const float* const from =
-            first + static_cast<std::int64_t>(min(slice + j, splits_ - 1)) * slice_floats();
+            first + static_cast<std::int64_t>(min(split + j, splits_ - 1)) * partial_floats();
 #pragma unroll
         for (int i = 0; i < columns; i += unit)
           ptx::ld_global_v4_f32(from + i * cta_rows, values[j][i], values[j][i + 1],
                                 values[j][i + 2], values[j][i + 3]);
       }
 #pragma unroll
-      for (int j = 0; j < slices_at_once; ++j) {
-        if (slice + j >= splits_) break;
+      for (int j = 0; j < splits_at_once; ++j) {
+        if (split + j >= splits_) break;
 #pragma unroll
         for (int i = 0; i < columns; ++i) sums[i] += values[j][i];
       }
@@ -199,8 +199,8 @@ class Sums {
   std::uint32_t tensor_memory_;  // this warp's quarter
   int k_blocks_;
   std::uint32_t splits_;
-  float* partials_ = nullptr;  // this thread's, of the tile's first slice
-  bool is_sliced_ = false;
+  float* partials_ = nullptr;  // this thread's, of the tile's first split
+  bool is_split_ = false;
   bool has_product_ = false;
   Cursor at_;
 };

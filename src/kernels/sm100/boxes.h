@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// RowWriter: the epilogue of Output::rows: output values, slice by slice, into the staging buffers
-// that the output role stores. A thread owns one row of each buffer. Columns of a tile that are no
-// whole slice it stores itself: where TMA can store D, units of 16 bytes lie inside or outside of
-// it.
+// RowWriter: the epilogue where rows of D leave by TMA. Output values go box by box into the
+// staging buffers that the output role stores; a box is what one buffer holds. A thread owns one
+// row of each buffer. The thread itself stores columns of the tile that fill no whole box: where
+// TMA can store D, a unit of 16 bytes lies inside D or outside.
 #pragma once
 
 #include "kernels/ptx/global_memory.h"
@@ -10,9 +10,9 @@
 
 namespace bwgemm::sm100 {
 
-// One thread's row of a slice: `columns` elements of C or D in units of 16 bytes.
+// One thread's row of a box: `columns` elements of C or D in units of 16 bytes.
 template <Dtype type, int columns>
-struct SliceRow {
+struct BoxRow {
   static constexpr int bytes = columns * size_bytes(type);
   static constexpr int units = bytes / 16;
   std::uint32_t words[units][4];
@@ -64,44 +64,47 @@ class RowWriter {
       : params_(params),
         cta_(cta),
         scaling_(scaling),
-        sliced_(has_rest ? sliced_columns(cta.tile_n) : cta.tile_n),
+        boxed_columns_(has_rest ? boxed_columns(cta.tile_n) : cta.tile_n),
         staged_(cta, type) {}
 
   BWGEMM_DEVICE void announce(bool has_sums) { staged_.announce(has_sums); }
 
-  BWGEMM_DEVICE void write_tile(const TileIndex& tile, Sums<config>& sums) {
+  BWGEMM_DEVICE void write_tile(const TileIndex& tile, AccumulatorReader<config>& accumulators) {
 #pragma unroll 1
     for (int row_block = 0; row_block < row_blocks(config); ++row_block) {
-      const int held = holds && sums.are_accumulators() ? min(sliced_, held_columns) : 0;
+      const int held =
+          holds && accumulators.are_accumulators() ? min(boxed_columns_, held_columns) : 0;
 #pragma unroll 1
-      for (int column = 0; column < sliced_ - held; column += columns) {
+      for (int column = 0; column < boxed_columns_ - held; column += columns) {
         float product[columns];
         if constexpr (holds)
-          sums.read_some(product, row_block, column);
+          accumulators.read_some(product, row_block, column);
         else
-          sums.read(product, row_block, column);
-        write_slice(product);
+          accumulators.read(product, row_block, column);
+        write_box(product);
       }
       if constexpr (holds)
-        if (held > 0) write_held(row_block, held, sums);
+        if (held > 0) write_held(row_block, held, accumulators);
       if constexpr (has_rest)
-        if (sliced_ < cta_.tile_n) write_rest(tile, row_block, sums);
+        if (boxed_columns_ < cta_.tile_n) write_rest(tile, row_block, accumulators);
     }
   }
 
  private:
-  // Tiles with a rest have slices of this width; of pairs that share B tiles are multiples of it.
+  // Tiles with a rest have boxes of this width; of pairs that share B tiles are multiples of it.
   static constexpr bool has_rest = may_leave_rest(config) && columns == 32 && groups(config) == 1;
   // Where the next tile waits for the only accumulators, a thread reads the last ones of its row
   // before it waits for the first of their staging buffers.
   static constexpr bool holds = config.choices.accumulators == 1;
   static constexpr int held_columns = 192;  // of f32: as many registers, and few more
 
-  BWGEMM_DEVICE void write_rest(const TileIndex& tile, int row_block, Sums<config>& sums) const {
+  BWGEMM_DEVICE void write_rest(const TileIndex& tile, int row_block,
+                                AccumulatorReader<config>& accumulators) const {
     float product[tile_n_step];
-    sums.read(product, row_block, sliced_);
-    const int row = cta_.row(tile) + row_block * cta_rows + static_cast<int>(Sums<config>::row());
-    const int column = tile.n * cta_.tile_n + sliced_;
+    accumulators.read(product, row_block, boxed_columns_);
+    const int row =
+        cta_.row(tile) + row_block * cta_rows + static_cast<int>(AccumulatorReader<config>::row());
+    const int column = tile.n * cta_.tile_n + boxed_columns_;
     const std::int64_t left =
         row < params_.m ? size_bytes(type) * (params_.n - column) : std::int64_t{0};
     const auto unit = [&](const StridedMatrix& matrix, int index) {
@@ -110,7 +113,7 @@ class RowWriter {
              size_bytes(type) *
                  (row * matrix.outer_stride + column + tile.batch * matrix.batch_stride);
     };
-    SliceRow<type, tile_n_step> rest;
+    BoxRow<type, tile_n_step> rest;
     if (scaling_.reads_c()) {
 #pragma unroll
       for (int i = 0; i < rest.units; ++i)
@@ -126,35 +129,36 @@ class RowWriter {
                           rest.words[i][3]);
   }
 
-  BWGEMM_DEVICE void write_held(int row_block, int held, Sums<config>& sums) {
+  BWGEMM_DEVICE void write_held(int row_block, int held, AccumulatorReader<config>& accumulators) {
     float products[held_columns / columns][columns];
 #pragma unroll
     for (int i = 0; i < held_columns / columns; ++i)
-      if (i * columns < held) sums.load(products[i], row_block, sliced_ - held + i * columns);
-    sums.hand_back(row_block);
+      if (i * columns < held)
+        accumulators.load(products[i], row_block, boxed_columns_ - held + i * columns);
+    accumulators.hand_back(row_block);
 #pragma unroll
     for (int i = 0; i < held_columns / columns; ++i)
-      if (i * columns < held) write_slice(products[i]);
+      if (i * columns < held) write_box(products[i]);
   }
 
-  BWGEMM_DEVICE void write_slice(const float (&product)[columns]) {
+  BWGEMM_DEVICE void write_box(const float (&product)[columns]) {
     const std::uint32_t address =
-        staged_.receive() + Sums<config>::row() * SliceRow<type, columns>::bytes;
-    SliceRow<type, columns> slice;
+        staged_.receive() + AccumulatorReader<config>::row() * BoxRow<type, columns>::bytes;
+    BoxRow<type, columns> box;
     if (scaling_.reads_c()) {
-      slice.read(address);
-      slice.combine(scaling_, product);
+      box.read(address);
+      box.combine(scaling_, product);
     } else {
-      slice.assign(scaling_, product);
+      box.assign(scaling_, product);
     }
-    slice.write(address);
+    box.write(address);
     staged_.hand_over();
   }
 
   const KernelParams& params_;
   const Cta<config>& cta_;
   Scaling scaling_;
-  int sliced_;  // columns
+  int boxed_columns_;  // columns
   Staged<config> staged_;
 };
 

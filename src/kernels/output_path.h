@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fusing: the host's view of fused epilogues: which problems need one, of a kernel that can serve
-// them, who loads C and how D is stored. kernels/fused.h is what they do.
+// The output path as the host sees it: how C reaches the epilogue, how D leaves the kernel, and
+// whether the epilogue is a fused one. All for a kernel that can serve the problem. What a fused
+// epilogue does is in kernels/fused.h.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +13,13 @@
 
 namespace bwgemm {
 
-// Of the addresses, strides and rows that a tensor map takes (cuTensorMapEncodeTiled).
+// Limits of the addresses and strides that a tensor map takes (cuTensorMapEncodeTiled).
 inline constexpr std::int64_t tma_alignment_bytes = 16;
 inline constexpr std::int64_t tma_stride_limit_bytes = std::int64_t{1} << 40;
 
-// C and D are not moved by TMA.
+// Whether threads, not TMA, move C and D.
 constexpr bool stores_by_elements(const KernelConfig& config) {
-  return is_unmapped(config) || config.output == Output::scattered;
+  return is_unmapped(config) || config.store == Store::elements;
 }
 
 // Whether a map can be made of a matrix with so many lines.
@@ -33,36 +34,37 @@ inline bool fits_map(const Matrix& matrix, std::int64_t lines, std::int64_t batc
          (takes(matrix.batch_stride) && matrix.batch_stride * size_bytes(matrix.type) >= lines);
 }
 
-// Problems as the kernel sees them. Whether the output role loads C by TMA, as in a plain product;
-// otherwise the epilogue loads it. False where C is not read.
+// Whether the output role loads C by TMA, as in a plain product; else the epilogue loads C. False
+// where C is not read. Here and below `problem` is as the kernel sees it.
 inline bool stages_c(const Problem& problem, const KernelConfig& config) {
   const Matrix& c = problem.c;
   if (!problem.reads_c() || stores_by_elements(config)) return false;
   if (c.type != problem.d.type || c.order != problem.d.order) return false;
   if (problem.batch > 1 && c.batch_stride == 0) return false;
-  return fits_map(c, config.output == Output::columns ? problem.n : problem.m, problem.batch);
+  return fits_map(c, config.swaps_ab ? problem.n : problem.m, problem.batch);
 }
 
-// Whether the output role stores D line by line: no map takes D, or its lines end inside of the 16
-// bytes up to which TMA would write. It loads no C then and knows no gate, and what is fused in
-// rows takes whole pairs of columns.
+// Whether the output role stores D line by line: no map takes D, or lines of D end inside of the 16
+// bytes up to which TMA would write. The role then loads no C and knows no gate. A fused epilogue
+// that stores rows takes whole pairs of columns.
 inline bool stores_lines(const Problem& problem, const KernelConfig& config) {
   if (!sm90::can_store_lines(config)) return false;
   if (problem.reads_c() || problem.epilogue.gate != Gate::none) return false;
-  const bool in_columns = config.output == Output::columns;
+  const bool in_columns = config.swaps_ab;
   if (!in_columns && problem.epilogue.any() && problem.n % 2 != 0) return false;
   const std::int64_t length = in_columns ? problem.m : problem.n;
   return length * size_bytes(problem.d.type) % tma_alignment_bytes != 0 ||
          !fits_map(problem.d, in_columns ? problem.n : problem.m, problem.batch);
 }
 
-// Whether consumers store D from their registers. They know no matrix beside it, and no gate.
+// Whether consumers store D from their registers. Such consumers read no C and no aux, and know no
+// gate.
 inline bool stores_from_registers(const Problem& problem, const KernelConfig& config) {
   return sm90::can_store_from_registers(config) && !problem.reads_c() &&
          problem.epilogue.gate == Gate::none && problem.epilogue.aux.data == nullptr;
 }
 
-// How D leaves a kernel that is no stores_by_elements().
+// How D leaves a kernel of which stores_by_elements() is false.
 inline Stores stores_of(const Problem& problem, const KernelConfig& config) {
   if (stores_from_registers(problem, config)) return Stores::from_registers;
   return stores_lines(problem, config) ? Stores::by_lines : Stores::by_map;
