@@ -23,8 +23,8 @@
 //             split by split, which the last CTA reads back, after all operands have arrived; in
 //             clusters of splits: their start, and all sums into the first CTA of each
 //   block   = slowdown of the tile's shape (kernels/variants.h) * max(time of the tensor cores,
-//             delivery, active SMs * energy of products and deliveries / power, a floor); CTAs that share an
-//             SM take turns
+//             delivery, active SMs * energy of products and deliveries / power, a floor); CTAs
+//             that share an SM take turns
 //   delivery = max(one SM: bytes of the operands, and of an operand along m or n a part of what a
 //             tile has outside of it; the chip: bytes leaving L2, shared ones of a cluster once),
 //             where bytes of rows that straddle two lines count more than once for both, in whole
