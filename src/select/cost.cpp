@@ -354,9 +354,8 @@ Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConf
   const double later =
       config.ping_pong && full_waves > 0 ? later_waves(costs, facts, config, tile_n) : 1;
   const double whole_waves = full_waves == 0 ? 0 : 1 + static_cast<double>(full_waves - 1) * later;
-  const double compute_us = whole_waves * wave_us(resident, steps) +
-                            later * wave_us(left, steps) + wave_us(partials, split_steps) +
-                            (hides_epilogue ? epilogue : 0);
+  const double compute_us = whole_waves * wave_us(resident, steps) + later * wave_us(left, steps) +
+                            wave_us(partials, split_steps) + (hides_epilogue ? epilogue : 0);
   return {drifted_us(problem, facts, costs, compute_us, delivered_bytes), merge};
 }
 
