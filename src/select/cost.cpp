@@ -239,7 +239,7 @@ double one_tile_ping_pong(const ArchCosts& costs, int tile_n) {
 double later_waves(const ArchCosts& costs, const DeviceFacts& facts, const KernelConfig& config,
                    int tile_n) {
   constexpr double narrow = 128, none = 288, along_mn = 2;
-  const double slowness = std::max(0.0, 1 / memory_pace(facts) - 1);
+  const double slowness = std::max(0.0, 1 / memory_speed(facts) - 1);
   const bool both_along_mn = config.a == Major::mn && config.b == Major::mn;
   return 1 + slowness * costs.later_ping_pong * (none - tile_n) / (none - narrow) *
                  (both_along_mn ? along_mn : 1);
