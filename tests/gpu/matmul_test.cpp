@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "gpu/fused_problems.h"
+#include "gpu/mixed_operands.h"
 #include "gpu/row_problems.h"
 #include "kernels/variants.h"
 #include "support/matmul_case.h"
@@ -169,24 +170,11 @@ std::vector<MatmulCase> odd_cases() {
   return cases;
 }
 
-// One operand begins anywhere, the other lies in units of 16 bytes, of 4, or begins anywhere, too.
-// Rows end inside of units, with no memory behind the last one. So does k, in the first or in the
-// second slab of a pair, which have code each; or it ends with a slab.
+// With a k that ends in the first slab of a pair, in the second, or with a slab: each has code.
 std::vector<MatmulCase> mixed_cases() {
   std::vector<MatmulCase> cases;
   for (const std::int64_t k : {61, 93, 64})
-    for (const int unit : {8, 2, 1})
-      for (const bwgemmOperation_t transa : {BWGEMM_OP_N, BWGEMM_OP_T})
-        for (const bwgemmOperation_t transb : {BWGEMM_OP_N, BWGEMM_OP_T})
-          for (const bool a_is_odd : {false, true}) {
-            const Dtype type = transb == BWGEMM_OP_N ? Dtype::bf16 : Dtype::f16;
-            GemmCase& gemm = cases.emplace_back(exact_case(type, cases.size() + 300)).gemm;
-            gemm.transa = transa, gemm.transb = transb;
-            gemm.m = gemm.n = 37, gemm.k = k;
-            gemm.nothing_behind = true;
-            (a_is_odd ? gemm.a_displacement : gemm.b_displacement) = 1;
-            (a_is_odd ? gemm.b_displacement : gemm.a_displacement) = unit % 8;
-          }
+    for (const GemmCase& gemm : mixed_operands(k)) cases.emplace_back().gemm = gemm;
   return cases;
 }
 

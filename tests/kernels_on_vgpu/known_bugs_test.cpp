@@ -223,7 +223,7 @@ const Bug bugs[] = {
     {"LoadersRelaxedArrival", Kernel::loading, "mbarrier.arrive.release.cta", "run_loader",
      relaxed},
 
-    {"DirectReadsSlabsEarly", Kernel::direct, "bar.sync", "run_main_loop", removed},
+    {"DirectReadsSlabsEarly", Kernel::direct, "bar.sync", "multiply_copied", removed},
     {"DirectArrivesEarly", Kernel::direct, "bar.sync", "sum_splits", removed},
     {"DirectReadsStagedEarly", Kernel::direct, "bar.sync", "6direct4gemm", removed, {-2, 0}},
     {"DirectReusesStagingEarly", Kernel::direct, "bar.sync", "6direct4gemm", removed, only_last},
@@ -289,7 +289,7 @@ KernelProblem problem_for(const KernelConfig& config) {
   KernelProblem problem{};
   problem.alpha = 1;
   problem.batch = 1;
-  problem.clusters = config.family == Family::direct ? 4 : 1;
+  problem.clusters = config.family == Family::direct ? 2 : 1;
   problem.pad = config.family == Family::single ? 3 : 8;
   problem.m = config.family == Family::direct ? 100 : 300;
   problem.n = config.family == Family::direct ? 70 : 300;

@@ -100,7 +100,8 @@ const Golden golden[] = {
     {h200,    168,   136, 20328,   1, bf16,     kk, "bwgemm_sm90_b16_kk_64x64x64_1x4_s13_coop"},
     {h200,      7,     5,     3,   1, f16_f32,  mn, "bwgemm_sm90_b16_16x16x16_warp"},
     {h200,     47,    47,    13,  96, bf16,     kk, "bwgemm_sm90_b16_16x16x16_warp"},
-    {h200,   4096,  4096,     0,   1, bf16,     kk, "bwgemm_sm90_b16_64x64x32_direct"},
+    {h200,   4096,  4096,     0,   1, bf16,     kk, "bwgemm_sm90_b16_16x16x16_warp"},
+    {h200,    883,   128,   883,  41, bf16,     kn, "bwgemm_sm90_b16_64x64x32_direct"},
     {h200,      1,    64,  8192,   1, bf16,     kk, "bwgemm_sm90_b16_1x1x2048_dot"},
     {h200,      1,     1, 65536,   1, bf16,     kk, "bwgemm_sm90_b16_1x1x2048_dot"},
     {h200,      1,  1024,  2048,   1, bf16,     kk, "bwgemm_sm90_b16_1x4x2048_dot"},
@@ -122,7 +123,8 @@ const Golden golden[] = {
     {b200,      7,     5,     3,   1, f16,      kn, "bwgemm_sm100_b16_16x16x16_warp"},
     {b200,      1,  4096,  4096,   1, bf16,     kk, "bwgemm_sm100_b16_8x16x1024_dot"},
     {b200,      7,   501,  1003,   1, f16,      kk, "bwgemm_sm100_b16_8x16x1024_dot"},
-    {b200,   4096,  4096,     0,   1, bf16,     kk, "bwgemm_sm100_b16_64x64x32_direct"},
+    {b200,   4096,  4096,     0,   1, bf16,     kk, "bwgemm_sm100_b16_16x16x16_warp"},
+    {b200,     52,    52,    80, 173, bf16,     kk, "bwgemm_sm100_b16_64x64x32_direct"},
 };
 // clang-format on
 
