@@ -452,7 +452,7 @@ std::vector<LaunchCase> cases_of(const KernelConfig& row) {
   for (const RowProblem& problem : long_rows(row)) add(problem);
   if (row.family == Family::direct || row.family == Family::warp) add(pointer_arrays(row));
   if (row.family == Family::direct)
-    for (const test::GemmCase& gemm : test::mixed_operands(93)) add({.gemm = gemm});
+    for (const test::GemmCase& gemm : test::mixed_operands()) add({.gemm = gemm});
   const std::vector<RowProblem> edges = test::edge_problems(row, memory);
   for (const RowProblem& edge : edges) add(edge);
   add(edges.front(), {.twice = true});  // of one element, A and D: the second needs the first
