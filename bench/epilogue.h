@@ -9,7 +9,7 @@
 
 namespace bwgemm::bench {
 
-// D = activation(x), x = alpha op(A) op(B) + beta C + bias: see bwgemmMatmul.
+// D = activation(x), x = alpha op(A) op(B) + bias + beta C: see bwgemmMatmul.
 struct BenchEpilogue {
   bool residual = false;  // C is apart from D, which has its form
   bool bias = false;      // of D's type; an element for each of the product's rows, API view

@@ -83,18 +83,21 @@ int tune(const std::string& log_path, const std::string& path) {
   const TwoSides sides(recorded_library(log), dropin_path());
   ChosenFile file(path, gpu.name());
   std::size_t served = 0, left = 0, number = 0;
+  file.write();  // of no calls: fails before anything is timed
   for (const RecordedCall& call : calls) {
     std::fprintf(stderr, "bwgemm-tune: %zu of %zu: %s", ++number, calls.size(),
                  call.name().c_str());
+    Paired times;
     try {
       const double warm = served + left == 0 ? first_warm_ms : warm_ms;
-      const Paired times = time_both(gpu, sensors, sides, call, warm);
-      ++(file.add(call, times) ? served : left);
-      file.write();
-      std::fprintf(stderr, ": cuBLAS %.2f us, bwgemm %.2f us\n", times.first_us, times.bwgemm_us);
+      times = time_both(gpu, sensors, sides, call, warm);
     } catch (const std::exception& error) {
       std::fprintf(stderr, ": not timed: %s\n", error.what());
+      continue;
     }
+    ++(file.add(call, times) ? served : left);
+    file.write();
+    std::fprintf(stderr, ": cuBLAS %.2f us, bwgemm %.2f us\n", times.first_us, times.bwgemm_us);
   }
   if (served + left == 0) throw std::runtime_error("no call could be timed");
   std::fprintf(

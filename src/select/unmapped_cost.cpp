@@ -13,15 +13,16 @@ namespace bwgemm {
 namespace {
 
 // A step of two operands that the kernel moves as this one (kernels/direct/slab.h).
-const WorkStep& direct_step(const Matrix& matrix, const ArchCosts& costs) {
+const WorkStep& direct_step(const Problem& problem, const Matrix& matrix, const ArchCosts& costs) {
   constexpr int pair_bytes = 4;
   if (is_wide(matrix)) return costs.direct_wide;
-  return begins_at_multiples(matrix, pair_bytes) && matrix.batch_stride % 2 == 0
-             ? costs.direct_pairs
-             : costs.direct_narrow;
+  const bool has_pairs = begins_at_multiples(matrix, pair_bytes) &&
+                         (problem.batch == 1 || matrix.batch_stride % 2 == 0);
+  return has_pairs ? costs.direct_pairs : costs.direct_narrow;
 }
 WorkStep direct_step(const Problem& problem, const ArchCosts& costs) {
-  const WorkStep &a = direct_step(problem.a, costs), &b = direct_step(problem.b, costs);
+  const WorkStep& a = direct_step(problem, problem.a, costs);
+  const WorkStep& b = direct_step(problem, problem.b, costs);
   return {(a.latency_us + b.latency_us) / 2, (a.us + b.us) / 2};
 }
 

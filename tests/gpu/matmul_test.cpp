@@ -79,6 +79,15 @@ std::vector<MatmulCase> fused_cases(Dtype input) {
   staged.fusing.c_apart = true;
   staged.fusing.c = input;
   staged.fusing.row_scale = true;
+  // Where C cancels the product, a bias that is added first is lost to rounding.
+  for (const Bias bias : {Bias::along_m, Bias::along_n}) {
+    MatmulCase& order = add();
+    order.gemm.k = 1;
+    order.gemm.alpha = 0x1p24f;
+    order.gemm.beta = -0x1p24f;
+    order.gemm.output = Dtype::f32;
+    order.fusing.bias = bias;
+  }
   return cases;
 }
 
@@ -132,6 +141,11 @@ std::vector<MatmulCase> odd_cases() {
   wide.gemm.lda_extra = wide.gemm.ldb_extra = 0;
   wide.gemm.a_displacement = 0;
   wide.gemm.transa = BWGEMM_OP_N, wide.gemm.transb = BWGEMM_OP_T;
+  MatmulCase& one_step = add();  // of k, and a next one would begin anywhere
+  one_step.gemm.m = 66, one_step.gemm.n = 33, one_step.gemm.k = 1;
+  one_step.gemm.ld_multiple = 1, one_step.gemm.lda_extra = 1, one_step.gemm.ldb_extra = 0;
+  one_step.gemm.a_displacement = one_step.gemm.b_displacement = 0;
+  one_step.gemm.transa = BWGEMM_OP_N, one_step.gemm.transb = BWGEMM_OP_T;
   MatmulCase& rows = add();
   rows.gemm.beta = -1;
   rows.fusing.c_apart = rows.fusing.c_in_rows = true;

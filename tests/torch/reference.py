@@ -45,14 +45,14 @@ def product(a, b, transa, transb, alpha, beta, c, bias, activation, gate, aux, a
     if care == 2 or not fits(a, b, rank) or a.dtype != b.dtype or (gate and b.shape[-1] % 2):
         return None
     x = alpha * torch.matmul(a, b)
-    if c is not None:
-        if c.shape != x.shape:
-            return None
-        x = x + beta * c
     if bias is not None:
         if bias.shape != x.shape[-1:]:
             return None
         x = x + bias
+    if c is not None:
+        if c.shape != x.shape:
+            return None
+        x = x + beta * c
     if aux_mode == STORE:
         aux.copy_(x)
     if gate:

@@ -62,8 +62,9 @@ def note_written(*arrays):
     torch's own functions."""
     for array in arrays:
         torch = _module_of(array, "torch", "Tensor")
-        if torch is not None:
-            torch.autograd.graph.increment_version(array)
+        note = torch and getattr(torch.autograd.graph, "increment_version", None)
+        if note:  # older releases of torch lack it
+            note(array)
 
 
 def _of_torch(torch, name, tensor):

@@ -221,7 +221,7 @@ def _gemm(a, b, name, c, alpha, beta, transa, transb, out_dtype, stream):
 
 def matmul(a, b, out=None, out_dtype=None, stream=None, bias=None, activation=None, gate=None,
            residual=None, bias_gradient=None, bias_gradient_of="columns"):
-    """activation(a @ b + residual + bias), written into out if it is given. See gemm.
+    """activation(a @ b + bias + residual), written into out if it is given. See gemm.
 
     bias is a vector with an element for each column of b, residual an array of the result's shape,
     activation one of "relu", "gelu", "gelu_tanh" and "silu". With a gate the columns of the product

@@ -172,7 +172,7 @@ BWGEMM_DEVICE const char* operand_at(const KernelParams& params, SlabLoader& loa
                                      std::int64_t batch, std::int64_t shift) {
   const char* const data = data_of_batch(params, matrix.data, batch) + 2 * shift;
   if (params.is_pointer_array || params.fused.has(operation::gate))
-    loader.fit(data, rows, params.k, params.batch);
+    loader.fit(data, rows, params.batch);
   return data;
 }
 
@@ -190,8 +190,8 @@ BWGEMM_DEVICE void gemm(const KernelParams& params) {
   const std::int64_t tiles_per_batch = static_cast<std::int64_t>(params.tiles_m) * params.tiles_n;
   const std::int64_t tiles = tiles_per_batch * params.batch;
 
-  SlabLoader a_loader(params.a, params.m, params.k, params.batch);
-  SlabLoader b_loader(params.b, params.n, params.k, params.batch);
+  SlabLoader a_loader(params.a, params.m, params.batch);
+  SlabLoader b_loader(params.b, params.n, params.batch);
   const WarpTile warp(threadIdx.x);
   const FragmentReader a(lines_along_k(params.a), warp.row, BlockOrder::rows_first);
   const FragmentReader b(lines_along_k(params.b), warp.column, BlockOrder::k_first);

@@ -36,15 +36,14 @@ struct SlabWords {
 // written; past the last step of k it holds zeros.
 class SlabLoader {
  public:
-  BWGEMM_DEVICE SlabLoader(const StridedMatrix& matrix, std::int64_t rows, std::int64_t k,
-                           int batches)
+  BWGEMM_DEVICE SlabLoader(const StridedMatrix& matrix, std::int64_t rows, int batches)
       : matrix_(matrix),
         along_k_(lines_along_k(matrix)),
-        width_(access_width(matrix.data, rows, k, batches)) {}
+        width_(access_width(matrix.data, rows, batches)) {}
 
   // For a matrix at another address.
-  BWGEMM_DEVICE void fit(const void* data, std::int64_t rows, std::int64_t k, int batches) {
-    width_ = access_width(data, rows, k, batches);
+  BWGEMM_DEVICE void fit(const void* data, std::int64_t rows, int batches) {
+    width_ = access_width(data, rows, batches);
   }
 
   BWGEMM_DEVICE bool can_be_copied() const { return width_ > 1; }
@@ -98,13 +97,13 @@ class SlabLoader {
 
  private:
   // Elements per access, 0 where none are neighbours.
-  BWGEMM_DEVICE int access_width(const void* data, std::int64_t rows, std::int64_t k,
-                                 int batches) const {
+  BWGEMM_DEVICE int access_width(const void* data, std::int64_t rows, int batches) const {
     if (along_stride() != 1) return 0;
     Alignment alignment;
     alignment.add(data);
     alignment.add(2 * matrix_.batch_stride, batches);
-    alignment.add(2 * line_stride(), along_k_ ? rows : k);
+    // Lines behind the only step of k are addressed, too, though nothing of them is copied.
+    alignment.add(2 * line_stride(), along_k_ ? rows : 2);
     return alignment.bytes() / 2;
   }
 

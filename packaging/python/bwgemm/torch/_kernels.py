@@ -44,7 +44,7 @@ def _expressible(tensor):
 def product(a, b, fit, transa=False, transb=False, alpha=1.0, beta=0.0, c=None, bias=None,
             activation=None, gate=None, aux=None, aux_mode=NO_AUX, bias_gradient=None,
             bias_gradient_of=None, rank=2):
-    """A new tensor of activation(alpha * op(a) @ op(b) + beta * c + bias); bwgemmMatmul says more. fit()
+    """A new tensor of activation(alpha * op(a) @ op(b) + bias + beta * c); bwgemmMatmul says more. fit()
     raises if something is wrong with the operands. It is called only if they cannot be used as they are."""
     rest = (ACTIVATION[activation], GATE[gate], aux, aux_mode, bias_gradient,
             BIAS_GRADIENT.get(bias_gradient_of, 0), None, None, None, NO_CARE, rank)
