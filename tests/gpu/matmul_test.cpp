@@ -155,6 +155,10 @@ std::vector<MatmulCase> odd_cases() {
   pointers.gemm.batch = 3;
   pointers.gemm.beta = 1;
   pointers.fusing.pointer_array = true;
+  MatmulCase& across = add();  // operands lie along m and n
+  across.gemm.batch = 2;
+  across.gemm.transa = BWGEMM_OP_N, across.gemm.transb = BWGEMM_OP_T;
+  across.fusing.pointer_array = true;
   MatmulCase& all = add();
   all.gemm.batch = 2;
   all.gemm.repeat_b = true;
