@@ -12,8 +12,8 @@ namespace bwgemm {
 Program built(Handle& handle, const ValidProblem& problem, const Choice& choice,
               const CallSettings& call);
 
-// What the kernels of such a program need of the device's memory: copies and product, and then
-// bias_gradient.
+// What the kernels of such a program need of the device's memory: copies and product, and then the
+// bias gradient.
 ScratchNeed need_of(const Problem& problem, const Choice& choice,
                     const BiasGradientLaunch& bias_gradient, const CallSettings& call);
 

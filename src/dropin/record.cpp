@@ -78,18 +78,6 @@ void write_all(int file, const std::string& text) {
   }
 }
 
-// Whether a file of counts is new, or its columns are those of today.
-bool takes_counts(int file, bool& is_new) {
-  struct stat found {};
-  if (fstat(file, &found) != 0) return false;
-  is_new = found.st_size == 0;
-  if (is_new || !S_ISREG(found.st_mode)) return true;
-  const std::string wanted = columns;
-  std::string head(wanted.size(), '\0');
-  return pread(file, head.data(), head.size(), 0) == static_cast<ssize_t>(head.size()) &&
-         head == wanted;
-}
-
 // Several processes may end at once; the first one writes the names of the columns.
 void append(const std::string& path, const std::string& lines) {
   const int file = open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
@@ -98,14 +86,14 @@ void append(const std::string& path, const std::string& lines) {
     return say(line.append(path));
   }
   flock(file, LOCK_EX);
-  bool is_new = false;
-  const bool takes = takes_counts(file, is_new);
-  if (takes) write_all(file, is_new ? columns + lines : lines);
+  std::string head(std::strlen(columns), '\0');
+  const bool is_new = pread(file, head.data(), head.size(), 0) <= 0;  // or nothing to read again
+  const bool has_columns = is_new || head == columns;
+  if (has_columns) write_all(file, is_new ? columns + lines : lines);
   close(file);
-  if (!takes) {
-    std::string line = "the counts are not added to ";
-    say(line.append(path).append(", which has other columns"));
-  }
+  if (has_columns) return;
+  std::string line = "the counts are not added to ";
+  say(line.append(path).append(", which has other columns"));
 }
 
 Counts& counts() {

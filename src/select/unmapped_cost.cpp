@@ -12,13 +12,17 @@
 namespace bwgemm {
 namespace {
 
+// Whether pairs of neighbours lie at multiples of 4 bytes, in every batch.
+bool lies_in_pairs(const Problem& problem, const Matrix& matrix) {
+  constexpr int pair_bytes = 4;
+  return begins_at_multiples(matrix, pair_bytes) &&
+         (problem.batch == 1 || matrix.batch_stride % 2 == 0);
+}
+
 // A step of two operands that the kernel moves as this one (kernels/direct/slab.h).
 const WorkStep& direct_step(const Problem& problem, const Matrix& matrix, const ArchCosts& costs) {
-  constexpr int pair_bytes = 4;
   if (is_wide(matrix)) return costs.direct_wide;
-  const bool has_pairs = begins_at_multiples(matrix, pair_bytes) &&
-                         (problem.batch == 1 || matrix.batch_stride % 2 == 0);
-  return has_pairs ? costs.direct_pairs : costs.direct_narrow;
+  return lies_in_pairs(problem, matrix) ? costs.direct_pairs : costs.direct_narrow;
 }
 WorkStep direct_step(const Problem& problem, const ArchCosts& costs) {
   const WorkStep& a = direct_step(problem, problem.a, costs);
@@ -26,12 +30,9 @@ WorkStep direct_step(const Problem& problem, const ArchCosts& costs) {
   return {(a.latency_us + b.latency_us) / 2, (a.us + b.us) / 2};
 }
 
-// Whether a warp kernel loads neighbours along k two at a time (kernels/warp/operand.h), in every
-// batch.
+// Whether a warp kernel loads neighbours along k two at a time (kernels/warp/operand.h).
 bool loads_pairs(const Problem& problem, const Matrix& matrix, Major major) {
-  constexpr int pair_bytes = 4;
-  return major == Major::k && begins_at_multiples(matrix, pair_bytes) &&
-         !problem.is_pointer_array && (problem.batch == 1 || matrix.batch_stride % 2 == 0);
+  return major == Major::k && !problem.is_pointer_array && lies_in_pairs(problem, matrix);
 }
 
 // A team that stages activations (kernels/dot/activations.h) on an SM that `sharing` teams share.
