@@ -83,7 +83,6 @@ int tune(const std::string& log_path, const std::string& path) {
   const TwoSides sides(recorded_library(log), dropin_path());
   ChosenFile file(path, gpu.name());
   std::size_t served = 0, left = 0, number = 0;
-  file.write();  // of no calls: fails before anything is timed
   for (const RecordedCall& call : calls) {
     std::fprintf(stderr, "bwgemm-tune: %zu of %zu: %s", ++number, calls.size(),
                  call.name().c_str());

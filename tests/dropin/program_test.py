@@ -178,6 +178,15 @@ class Program(Folder):
         self.check(done, ONE_FORWARDED)
         self.assertIn("the counts cannot be written to ", done.stderr)
 
+    def test_a_file_of_other_columns_is_left_as_it_is(self):
+        file, text = self.path("counts.csv"), "process,function\n1,cublasGemmEx\n"
+        with open(file, "w", encoding="utf-8") as counts:
+            counts.write(text)
+        done = run(RUN, "-q", "-l", file, PROGRAM)
+        self.check(done, ONE_FORWARDED)
+        self.assertIn(f"the counts are not added to {file}, which has other columns", done.stderr)
+        self.assertEqual(environment.read(file), text)
+
     def test_without_bwgemm(self):
         library = shutil.copy(LIBRARY, self.path("libbwgemm_cublas.so"))
         done = run(PROGRAM, LD_PRELOAD=library)

@@ -144,8 +144,32 @@ class Tune(program_test.Folder):
         self.check(done, ALL)
         self.assertEqual(environment.read(self.path("tuned.csv")), environment.read(self.tuned))
 
+    def test_a_file_that_cannot_be_written(self):
+        done = run(TUNE, self.tuned + ".calls", self.path("no/tuned.csv"), **SPENDS)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("cannot write " + self.path("no/tuned.csv.partial"), done.stderr)
+        self.assertNotIn("2 of 10", done.stderr)
+
+    def test_an_older_file_stays_where_nothing_could_be_timed(self):
+        calls, tuned = self.path("calls.csv"), self.path("tuned.csv")
+        lines = environment.read(self.tuned + ".calls").splitlines(keepends=True)
+        kept = [line for line in lines if "cublasLtMatmul" in line or line.startswith("process")]
+        write(calls, "".join(kept).replace(",1000,1,", ",1000,8,"))  # no epilogue of cuBLASLt
+        write(tuned, "older\n")
+        done = run(TUNE, calls, tuned, **SPENDS)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("no call could be timed", done.stderr)
+        self.assertEqual(environment.read(tuned), "older\n")
+
+    def test_a_program_whose_name_looks_like_a_variable(self):
+        program = self.path("a=b")
+        os.symlink(KINDS, program)
+        self.check(run(RUN, "--tune", self.path("tuned.csv"), program, **SPENDS), ALL)
+
     def test_launcher_refuses(self):
         for arguments, why in ((["--tune"], "--tune wants a file"),
+                               (["--tune", "-n", KINDS], "--tune wants a file"),
+                               (["--tune", "--", KINDS], "--tune wants a file"),
                                (["-l", "x", "--tune", "y", KINDS], "--tune and -l exclude each other"),
                                (["--tune", "y", "-m", "log", KINDS], "--tune and -m exclude each other"),
                                (["--tune", self.path("no/y"), KINDS], "y.calls cannot be written"),

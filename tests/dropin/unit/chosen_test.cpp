@@ -119,6 +119,13 @@ TEST(DropinChosen, LinesAreForTheirDevice) {
   EXPECT_EQ(of_all.find(call(), of_all.device("NVIDIA B300")), Listed::to_serve);
 }
 
+// As programs for tables write them.
+TEST(DropinChosen, LinesMayEndAsWindowsEndsThem) {
+  const Chosen chosen = listing(",serve,device\r", {",0,NVIDIA H200\r"});
+  EXPECT_EQ(chosen.find(call(), chosen.device("NVIDIA H200")), Listed::to_forward);
+  EXPECT_EQ(chosen.device("NVIDIA B200"), -1);
+}
+
 TEST(DropinChosen, DamagedFilesChooseNothing) {
   EXPECT_EQ(why_bad(""), "it has no column function");
   EXPECT_EQ(why_bad("function,m\n"), "it has no column transa");
