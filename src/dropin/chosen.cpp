@@ -12,6 +12,7 @@
 namespace bwgemm::dropin {
 namespace {
 
+// Without carriage returns: programs for tables end lines as Windows does.
 std::vector<std::string> split(const std::string& text, char separator) {
   std::vector<std::string> parts(1);
   for (const char letter : text) {
@@ -103,9 +104,7 @@ bool Chosen::add(const std::vector<std::string>& fields, const Places& places) {
 
 bool Chosen::read(const std::string& text, std::string& why) {
   *this = {};
-  std::vector<std::string> lines = split(text, '\n');
-  for (std::string& line : lines)  // programs for tables end lines as Windows does
-    if (line.ends_with('\r')) line.pop_back();
+  const std::vector<std::string> lines = split(text, '\n');
   const std::vector<std::string> heads = split(lines.front(), ',');
   Places places{{}, place_of(heads, "serve"), place_of(heads, "device")};
   for (std::size_t column = 0; column < count; ++column) {
