@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <stdexcept>
+#include <utility>
 
 #include "dropin/chosen.h"
 #include "dropin/epilogue.h"

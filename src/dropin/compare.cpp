@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "dropin/epilogue.h"
 #include "dropin/serve.h"

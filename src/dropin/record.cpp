@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <fcntl.h>
 #include <map>
 #include <mutex>
 #include <new>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "dropin/cublas.h"
