@@ -80,8 +80,30 @@ class Fused {
 
   // The part of add_operands() that loads vectors only.
   BWGEMM_DEVICE void apply_vectors(Values& x) const {
-    scale(x);
+    apply_scales(x);
     add_biases(x);
+  }
+
+  BWGEMM_DEVICE void apply_scales(Values& x) const {
+    auto of_rows = [&] {
+      if (!has(operation::row_scale)) return;
+      float scale[rows];
+      load_rows(fused_.row_scale, true, scale);
+      for_all([&](int i) {
+        const float by = scale[i % rows];
+        x[i] = {__fmul_rn(x[i].low, by), __fmul_rn(x[i].high, by)};
+      });
+    };
+    if (!patch_.is_exchanged()) of_rows();
+    if (has(operation::column_scale)) {
+      Pair scale[pairs];
+      load_columns(fused_.column_scale, true, scale);
+      for_all([&](int i) {
+        const Pair by = scale[i / rows];
+        x[i] = {__fmul_rn(x[i].low, by.low), __fmul_rn(x[i].high, by.high)};
+      });
+    }
+    if (patch_.is_exchanged()) of_rows();
   }
 
   // The curve's slope at aux, times the values.
@@ -150,28 +172,6 @@ class Fused {
   BWGEMM_DEVICE static void for_all(Visit visit) {
 #pragma unroll
     for (int i = 0; i < count; ++i) visit(i);
-  }
-
-  BWGEMM_DEVICE void scale(Values& x) const {
-    auto of_rows = [&] {
-      if (!has(operation::row_scale)) return;
-      float scale[rows];
-      load_rows(fused_.row_scale, true, scale);
-      for_all([&](int i) {
-        const float by = scale[i % rows];
-        x[i] = {__fmul_rn(x[i].low, by), __fmul_rn(x[i].high, by)};
-      });
-    };
-    if (!patch_.is_exchanged()) of_rows();
-    if (has(operation::column_scale)) {
-      Pair scale[pairs];
-      load_columns(fused_.column_scale, true, scale);
-      for_all([&](int i) {
-        const Pair by = scale[i / rows];
-        x[i] = {__fmul_rn(x[i].low, by.low), __fmul_rn(x[i].high, by.high)};
-      });
-    }
-    if (patch_.is_exchanged()) of_rows();
   }
 
   BWGEMM_DEVICE void add_biases(Values& x) const {

@@ -166,8 +166,14 @@ struct Layout {
   int may_send;                        // mbarrier, where splits of k are a cluster
   int received;                        // mbarriers [warpgroup], likewise
   int landed;                          // mbarriers, one per stage; tma_shifted only
+  int biases;                          // f32 [warpgroup][columns, then rows]; not Store::elements
   int bytes;
 };
+
+// Biases of a warpgroup's part of the tile.
+constexpr int bias_bytes(const KernelConfig& config) {
+  return 4 * (config.tile.n + warpgroup_rows(config));
+}
 
 // Shared memory of one of ctas_per_sm CTAs.
 constexpr int smem_room(const KernelConfig& config) {
@@ -190,7 +196,11 @@ constexpr Layout layout(const KernelConfig& config, int staging_depth) {
   at.may_send = (at.staging_messages + 4 * buffers + 7) / 8 * 8;
   at.received = at.may_send + 8;
   at.landed = at.received + 8 * consumer_warpgroups(config);
-  at.bytes = at.landed + (config.load == Load::tma_shifted ? 8 * config.stages : 0);
+  const int end = at.landed + (config.load == Load::tma_shifted ? 8 * config.stages : 0);
+  at.biases = (end + 15) / 16 * 16;
+  at.bytes = config.store == Store::elements
+                 ? end
+                 : at.biases + consumer_warpgroups(config) * bias_bytes(config);
   return at;
 }
 

@@ -15,6 +15,7 @@
 #include "kernels/sm90/register_stores.h"
 #include "kernels/sm90/scatter.h"
 #include "kernels/sm90/split.h"
+#include "kernels/sm90/tile_biases.h"
 #include "kernels/tiles.h"
 #include "kernels/trace.h"
 
@@ -196,28 +197,34 @@ BWGEMM_DEVICE void run_consumer(const Params<config>& params, const Cta<config>&
   const WorkspaceReduction<config> partials(params, cta.rank, warpgroup);
   TileWriter<config> writer(params, cta, warpgroup, scaling);
   PingPong<config> ping_pong(warpgroup, k_blocks, operands);
+  const TileBiases<config> biases(params, cta, warpgroup);
   for (Tiles tiles = cta.tiles(params, warpgroup); tiles.valid(); tiles.advance()) {
     trace(TraceEvent::tile, tiles.number(params));
     const bool is_split = cta.is_split(params, tiles);
     const KSplit split = k_split(params, tiles, is_split, k_blocks);
-    const auto prefetch = [&] {
-      if constexpr (config.store != Store::elements)
-        if (params.fused.has(operation::reads_vectors)) {
-          const TileIndex tile = tiles.at(params);
-          prefetch_vectors<config>(params, cta.row(tile) + cta.first_row(warpgroup),
-                                   cta.column(tile), tile.batch);
-        }
+    bool has_biases = false;
+    typename TileBiases<config>::Loaded biases_loaded;
+    const auto read_ahead = [&] {
+      const std::uint32_t operations = operations_of(params);
+      if (config.store == Store::elements || (operations & operation::reads_vectors) == 0) return;
+      const TileIndex tile = tiles.at(params);
+      const int row = cta.row(tile) + cta.first_row(warpgroup), column = cta.column(tile);
+      has_biases = RegisterEpilogue<config>::awaits_biases(operations, scaling);
+      if (has_biases) biases.load(biases_loaded, row, column, tile.batch);
+      if (RegisterEpilogue<config>::reads_vectors(operations, scaling))
+        prefetch_vectors<config>(params, row, column, tile.batch);
     };
     const RegisterStores<config> register_stores(params, cta, tiles, warpgroup);
-    // A ping-pong consumer prefetches when its own products are under way: before, the other
+    // A ping-pong consumer reads ahead when its own products are under way: before, the other
     // warpgroup waits for them.
-    if constexpr (!config.ping_pong) prefetch();
+    if constexpr (!config.ping_pong) read_ahead();
     if (split.first == split.end) clear<config>(accumulators);
     if constexpr (config.ping_pong) trace(TraceEvent::wait_turn);
     ping_pong.wait();
     const auto met_all = [&] {
       ping_pong.hand_over(tiles.has_tile_between());
-      if constexpr (config.ping_pong) prefetch();
+      if constexpr (config.ping_pong) read_ahead();
+      if (has_biases) biases.put(biases_loaded);
     };
     // wgmma says its type, so there is a main loop for each.
     const int blocks = split.end - split.first;
@@ -240,15 +247,17 @@ BWGEMM_DEVICE void run_consumer(const Params<config>& params, const Cta<config>&
       Scaling left = scaling;
       const std::uint32_t operations = operations_of(params);
       if ((operations & operation::any) != 0) {
-        const TileIndex tile = tiles.at(params);
+        const bool is_served = RegisterEpilogue<config>::serves(operations, scaling);
+        const bool is_placed = (operations & RegisterEpilogue<config>::placed) != 0;
+        const TileIndex tile = is_served && !is_placed ? TileIndex{} : tiles.at(params);
         const int row = cta.row(tile) + cta.first_row(warpgroup), column = cta.column(tile);
         if constexpr (takes_matrices(config))  // else RegisterEpilogue serves everything
-          if (!RegisterEpilogue<config>::serves(operations, scaling)) {
+          if (!is_served) {
             writer.write_fused(accumulators, row, column, tile.batch);
             continue;
           }
         RegisterEpilogue<config>(params, operations, scaling.alpha)
-            .apply(accumulators, row, column, tile.batch);
+            .apply(accumulators, row, column, tile.batch, biases);
         left = {1, scaling.beta};
       }
       if (has_output_role)

@@ -117,6 +117,11 @@ struct Cta {
     return shared + offsets.staging_messages + 4 * warpgroup * staging_depth(config);
   }
 
+  // A warpgroup's biases (tile_biases.h).
+  BWGEMM_DEVICE std::uint32_t biases(int warpgroup) const {
+    return shared + offsets.biases + warpgroup * bias_bytes(config);
+  }
+
   // A cluster of splits: the first CTA has read its operands; the partial sums of the others have
   // arrived in their place, one split behind the other.
   BWGEMM_DEVICE Barrier may_send() const { return {shared + offsets.may_send}; }

@@ -9,6 +9,7 @@
 #include "kernels/fused.h"
 #include "kernels/sm90/cta.h"
 #include "kernels/sm90/split.h"
+#include "kernels/sm90/tile_biases.h"
 
 namespace bwgemm::sm90 {
 
@@ -61,18 +62,39 @@ class RegisterEpilogue {
     return gates_columns(config) && (operations & operation::reads_vectors) == 0;
   }
 
+  // Operations that read vectors here, and so ask where the tile lies. Biases come as TileBiases,
+  // but where accumulators leave no registers to hold what was loaded.
+  static constexpr bool takes_biases =
+      config.store != Store::elements && accumulators(config) < 192;
+  static constexpr std::uint32_t placed =
+      takes_biases ? operation::row_scale | operation::column_scale : operation::reads_vectors;
+
+  // Whether biases are to be had as TileBiases.
+  BWGEMM_DEVICE static bool awaits_biases(std::uint32_t operations, const Scaling& scaling) {
+    return takes_biases && (operations & (operation::row_bias | operation::column_bias)) != 0 &&
+           (!takes_matrices(config) || serves(operations, scaling));
+  }
+  // Whether the epilogue reads vectors from memory.
+  BWGEMM_DEVICE static bool reads_vectors(std::uint32_t operations, const Scaling& scaling) {
+    return (operations & placed) != 0 ||
+           ((operations & operation::reads_vectors) != 0 && !awaits_biases(operations, scaling));
+  }
+
   BWGEMM_DEVICE RegisterEpilogue(const KernelParams& params, std::uint32_t operations, float alpha)
       : params_(params), operations_(operations), alpha_(alpha) {}
 
   // `row` and `column`: of the product, where the warpgroup's part of the tile begins. With a gate
   // the tile's values are then those of half as many columns.
-  BWGEMM_DEVICE void apply(Accumulators<config>& values, int row, int column, int batch) const {
+  BWGEMM_DEVICE void apply(Accumulators<config>& values, int row, int column, int batch,
+                           const TileBiases<config>& biases) const {
     if (alpha_ != 1) scale(values);
-    if (has(operation::reads_vectors)) {
+    if (has(placed)) {
       const int lane = computed_here(ptx::laneid());
       const int warp = computed_here(threadIdx.x / 32 % warps_per_warpgroup);
       apply_vectors(values, row + warp * 16 + lane / 4, column + lane % 4 * 2, batch);
     }
+    if constexpr (takes_biases)
+      if (has(operation::row_bias | operation::column_bias)) biases.add(values);
     const bool has_relu = has(operation::relu);
     if (has(operation::sigmoid | operation::erf) || (has_relu && has_gate()))
       apply_activation_to_all(values);
@@ -120,7 +142,10 @@ class RegisterEpilogue {
       };
 #pragma unroll
       for (int i = 0; i < Columns::rows * Columns::pairs; ++i) x[i] = {value(i)[0], value(i)[1]};
-      fused.apply_vectors(x);
+      if constexpr (takes_biases)
+        fused.apply_scales(x);
+      else
+        fused.apply_vectors(x);
 #pragma unroll
       for (int i = 0; i < Columns::rows * Columns::pairs; ++i) {
         value(i)[0] = x[i].low;
