@@ -29,6 +29,7 @@ struct ResidueOperand {
   std::uint8_t heads[residue_classes];  // elements
   bool by_class;                        // false: lines lie in their order, maps[0] loads them
   bool shifted;                         // a head is not empty
+  std::int32_t batch_lines;  // between the lines of batches that are one matrix; 0: a dimension
 
   // Where in a class's map what TMA loads begins.
   constexpr int first_loaded(int residue_class) const {

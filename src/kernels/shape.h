@@ -113,6 +113,16 @@ inline bool starts_at_units(const Matrix& matrix) {
          matrix.ld % (unit_bytes / size_bytes(matrix.type)) == 0;
 }
 
+// Lines from one batch of an operand to the next, where tensor maps see all batches as one tall
+// matrix: their distance is whole lines, but no whole 16-byte units. 0: batches are a dimension of
+// the maps. Lines along m or n only: behind a batch's last line of k zeros are expected.
+inline std::int64_t lines_between_batches(const Matrix& matrix, Major major, std::int64_t batch) {
+  constexpr std::int64_t unit_elements = 8;
+  const bool is_apart = batch > 1 && matrix.batch_stride % unit_elements != 0;
+  if (!is_apart || major != Major::k || matrix.batch_stride % matrix.ld != 0) return 0;
+  return matrix.batch_stride / matrix.ld;
+}
+
 // Whether threads load the operand, because TMA cannot address it (sm100/operands.h is the device's
 // view).
 inline bool is_loaded_by_threads(const KernelConfig& config, const Matrix& matrix,

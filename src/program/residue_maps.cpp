@@ -26,8 +26,11 @@ std::uintptr_t line_address(const Matrix& matrix, std::int64_t line) {
 }
 
 // `lines_per_box` of each class.
-void fill_classes(const Matrix& matrix, const Lines& lines, std::int64_t batch, int lines_per_box,
-                  Argument argument, ResidueOperand& operand, Linker& linker) {
+void fill_classes(const Matrix& matrix, const Lines& of_batch, std::int64_t batch,
+                  int lines_per_box, Argument argument, ResidueOperand& operand, Linker& linker) {
+  const std::int64_t behind_first = (batch - 1) * operand.batch_lines;
+  const Lines lines{behind_first + of_batch.count, of_batch.length};
+  const std::int64_t map_batch = operand.batch_lines != 0 ? 1 : batch;
   operand.by_class = true;
   for (int i = 0; i < residue_classes; ++i) {
     // A class without lines loads zeros: behind the only element of its map.
@@ -40,9 +43,10 @@ void fill_classes(const Matrix& matrix, const Lines& lines, std::int64_t batch, 
     of_class.ld = residue_classes * matrix.ld;
     const std::int64_t length = is_empty ? 1 : elements_before + lines.length;
     const std::int64_t count = is_empty ? 1 : ceil_div(lines.count - i, residue_classes);
-    linker.map(operand.maps[i],
-               tensor_map_key(of_class, {length, count, batch}, {chunk_elements, lines_per_box}),
-               argument);
+    linker.map(
+        operand.maps[i],
+        tensor_map_key(of_class, {length, count, map_batch}, {chunk_elements, lines_per_box}),
+        argument);
     operand.heads[i] =
         static_cast<std::uint8_t>(is_empty ? 1 : (unit_elements - elements_before) % unit_elements);
     operand.shifted |= operand.heads[i] != 0;
@@ -56,6 +60,8 @@ void fill_operand(const Matrix& matrix, Major major, std::int64_t mn, const Prob
   const Lines lines = is_k_major ? Lines{mn, problem.k} : Lines{problem.k, mn};
   const int tile_lines = is_k_major ? tile_mn : k_block;
   if (is_k_major ? !starts_at_units(matrix) : k_by_class) {
+    operand.batch_lines =
+        static_cast<std::int32_t>(lines_between_batches(matrix, major, problem.batch));
     fill_classes(matrix, lines, problem.batch, tile_lines / residue_classes, argument, operand,
                  linker);
     return;
@@ -77,6 +83,8 @@ void fill_residues(const Problem& problem, const KernelConfig& config, const Pro
                params.residues_a, linker);
   fill_operand(problem.b, config.b, problem.n, problem, config.tile.n, k_by_class, from.b,
                params.residues_b, linker);
+  if (params.residues_a.batch_lines != 0) params.a_batch_step = 0;
+  if (params.residues_b.batch_lines != 0) params.b_batch_step = 0;
 }
 
 }  // namespace bwgemm

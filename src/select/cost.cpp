@@ -28,8 +28,20 @@ double memory_us(const Problem& problem, const DeviceFacts& facts, const ArchCos
   return bytes / (costs.memory_bytes_per_us * memory_speed(facts));
 }
 
-// Elements of D by ordinary stores; fitted as moving_block_us() was.
+// Elements of D by ordinary stores; fitted as moving_block_us() was. They leave in segments of 64
+// columns (sm90/scatter.h), those that D has.
 constexpr double stored_elements_per_us = 2.8e3;
+
+double scattered_us(const Problem& problem, const KernelConfig& config) {
+  constexpr int segment = 64;
+  const std::int64_t columns =
+      std::min<std::int64_t>(config.tile.n, ceil_div(problem.n, segment) * segment);
+  return static_cast<double>(config.tile.m * columns) / stored_elements_per_us;
+}
+
+// Until the first lines are moved: their heads come from memory on their own, and each class has a
+// map.
+constexpr double first_moves_us = 2.5;
 
 // Whether rows of D begin inside of words: each line then has elements that are stored alone.
 bool has_odd_rows(const Matrix& d) {
@@ -136,7 +148,7 @@ Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConf
   const std::int64_t resident = resident_clusters(facts, config);
   // What a CTA's only tile stores from registers costs no more than the way through buffers.
   const bool stores_in_turn = stores == Stores::from_registers && whole > resident;
-  const double epilogue = has_residues(config) ? cta_outputs / stored_elements_per_us
+  const double epilogue = has_residues(config) ? scattered_us(problem, config)
                           : is_by_lines ? output_bytes / line_bytes_per_us(problem, config, costs)
                           : stores_in_turn ? output_bytes / costs.register_bytes_per_us
                                            : staged_us(problem, config, costs, output_bytes);
@@ -191,7 +203,8 @@ Time tma_time(const Problem& problem, const DeviceFacts& facts, const KernelConf
       config.ping_pong && full_waves > 0 ? later_waves(costs, facts, config, tile_n) : 1;
   const double whole_waves = full_waves == 0 ? 0 : 1 + static_cast<double>(full_waves - 1) * later;
   const double compute_us = whole_waves * wave_us(resident, steps) + later * wave_us(left, steps) +
-                            wave_us(partials, split_steps) + (hides_epilogue ? epilogue : 0);
+                            wave_us(partials, split_steps) + (hides_epilogue ? epilogue : 0) +
+                            (has_residues(config) ? first_moves_us : 0);
   return {drifted_us(problem, facts, costs, compute_us, delivered_bytes), merge};
 }
 

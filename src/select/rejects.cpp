@@ -237,22 +237,26 @@ const char* fused_rejects(const Problem& problem, const KernelConfig& config) {
 }
 
 // A tensor map for each class of lines that start equally far from 16 bytes, in all batches.
-const char* residues_reject(const Matrix& matrix, std::int64_t lines, std::int64_t batch,
-                            const MatrixTexts& texts) {
+const char* residues_reject(const Matrix& matrix, Major major, std::int64_t lines,
+                            std::int64_t batch, const MatrixTexts& texts) {
   const std::int64_t limit = tma_stride_limit_bytes / size_bytes(matrix.type);
   if (matrix.ld >= limit / residue_classes) return texts.ld_limit;
   if (batch == 1 || matrix.batch_stride == 0) return nullptr;
   if (matrix.batch_stride >= limit) return texts.batch_stride_limit;
-  if (matrix.batch_stride % unit_elements != 0) return texts.batch_stride;
+  if (matrix.batch_stride % unit_elements != 0) {
+    const std::int64_t apart = lines_between_batches(matrix, major, batch);
+    return apart != 0 && apart <= (index_limit - lines) / batch ? nullptr : texts.batch_stride;
+  }
   return matrix.batch_stride * size_bytes(matrix.type) < lines ? texts.batch_overlap : nullptr;
 }
 
 const char* residues_reject(const Problem& problem, const Texts& texts) {
-  const std::int64_t a_lines = a_major(problem) == Major::k ? problem.m : problem.k;
-  const std::int64_t b_lines = b_major(problem) == Major::k ? problem.n : problem.k;
-  if (const char* reason = residues_reject(problem.a, a_lines, problem.batch, texts.a))
+  const Major a = a_major(problem), b = b_major(problem);
+  const std::int64_t a_lines = a == Major::k ? problem.m : problem.k;
+  const std::int64_t b_lines = b == Major::k ? problem.n : problem.k;
+  if (const char* reason = residues_reject(problem.a, a, a_lines, problem.batch, texts.a))
     return reason;
-  return residues_reject(problem.b, b_lines, problem.batch, texts.b);
+  return residues_reject(problem.b, b, b_lines, problem.batch, texts.b);
 }
 
 const char* tma_kernel_rejects(const Problem& problem, const KernelConfig& config,

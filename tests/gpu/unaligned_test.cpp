@@ -129,6 +129,21 @@ TEST_F(Unaligned, SmallSizesAndManyBlocks) {
   });
 }
 
+// Lines along k start elsewhere in their 16 bytes in each batch, but the batches are one tall
+// matrix. Lines along m and n start alike in all.
+TEST_F(Unaligned, BatchesOfWholeLines) {
+  run_rows(4, "", [](const KernelConfig& row, int i) {
+    const int odd = 2 * i + 1;
+    GemmCase gemm = of(row, row.tile.m + 8 + (row.a == Major::k ? odd : 0),
+                       row.tile.n - 8 + (row.b == Major::k ? odd : 0), 57 + i / 2 * 128);
+    gemm.a_displacement = 3 * i + 1;
+    gemm.b_displacement = i % 2 == 0 ? 0 : 5;
+    gemm.ldb_extra = row.a == Major::k ? 2 * i : 0;  // the kernel sees A and B exchanged
+    gemm.batch = i == 0 ? 9 : 3;
+    return gemm;
+  });
+}
+
 // Lines of each batch start elsewhere in their 16 bytes, or only the batches do.
 TEST_F(Unaligned, BatchesAnyDistanceApart) {
   if (device_arch() == Arch::sm90)

@@ -124,6 +124,22 @@ TEST_F(ResidueMaps, ClassesWithoutLinesLoadZeros) {
   }
 }
 
+// Three batches of 37 lines are 111 lines, those of k stay a batch each.
+TEST_F(ResidueMaps, BatchesOfWholeLinesAreOneMatrix) {
+  Problem problem = problem_of(37, 300, 99, kn);
+  problem.batch = 3;
+  problem.a.ld = 101;
+  problem.a.batch_stride = 37 * 101;
+  problem.b.batch_stride = 99 * problem.b.ld;
+  const ResidueParams& params = filled(problem, Major::k, Major::mn);
+  expect_covers(params.residues_a, problem.a, 111, 99);
+  EXPECT_EQ(params.residues_a.batch_lines, 37);
+  EXPECT_EQ(params.a_batch_step, 0);
+  EXPECT_EQ(fake_map(params.residues_a.maps[2]).dims[2], 1u);
+  EXPECT_EQ(params.residues_b.batch_lines, 0);
+  EXPECT_EQ(fake_map(params.residues_b.maps[0]).dims[2], 3u);
+}
+
 TEST_F(ResidueMaps, MapsComeFromTheCache) {
   Problem problem = problem_of(512, 512, 99);
   filled(problem, Major::k, Major::k);
@@ -141,12 +157,18 @@ TEST(ResidueRejects, OnlyWhatNoClassCanServe) {
   EXPECT_STREQ(rejects(problem, nominal_h200, row), nullptr);
   Problem batches = problem;
   batches.batch = 2;
+  batches.a.batch_stride = 100 * batches.a.ld + 1;
   EXPECT_STREQ(rejects(batches, nominal_h200, row),
                "the batch stride of A is not a multiple of 16 bytes");
   batches.a.batch_stride = batches.b.batch_stride = 1 << 14;
   EXPECT_STREQ(rejects(batches, nominal_h200, row), nullptr);
   batches.d.batch_stride = batches.c.batch_stride = 10101;
   EXPECT_STREQ(rejects(batches, nominal_h200, row), nullptr);
+  batches.a.batch_stride = 101 * batches.a.ld;  // whole lines
+  EXPECT_STREQ(rejects(batches, nominal_h200, row), nullptr);
+  batches.batch = (std::int64_t{1} << 31) / 101;
+  EXPECT_STREQ(rejects(batches, nominal_h200, row),
+               "the batch stride of A is not a multiple of 16 bytes");
   Problem far = problem;
   far.b.ld = std::int64_t{1} << 36;
   EXPECT_STREQ(rejects(far, nominal_h200, row), "the leading dimension of B reaches 2^40 bytes");

@@ -54,7 +54,9 @@ class ResidueLoads {
  public:
   BWGEMM_DEVICE ResidueLoads(const ResidueParams& params, const Cta<config>& cta, int k_blocks,
                              const Ring& ring, int warp)
-      : blocks_(params, cta, k_blocks), ring_(ring), warp_(warp) {}
+      : blocks_(params, cta, k_blocks), ring_(ring), warp_(warp) {
+    locate(params);
+  }
 
   BWGEMM_DEVICE bool valid() const { return blocks_.valid(); }
 
@@ -71,23 +73,31 @@ class ResidueLoads {
       const std::uint32_t landed = ring_.full(at_).address;
       ptx::mbarrier_arrive_expect_tx(landed, ABoxes::bytes_of(params.residues_a, warp_) +
                                                  BBoxes::bytes_of(params.residues_b, warp_));
-      ABoxes::load(params.residues_a, warp_, cta.a(at_.stage), blocks_.row(), blocks_.block(),
+      ABoxes::load(params.residues_a, warp_, cta.a(at_.stage), a_line_, blocks_.block(),
                    blocks_.batch() * params.a_batch_step, landed);
-      BBoxes::load(params.residues_b, warp_, cta.b(at_.stage), blocks_.column(), blocks_.block(),
+      BBoxes::load(params.residues_b, warp_, cta.b(at_.stage), b_line_, blocks_.block(),
                    blocks_.batch() * params.b_batch_step, landed);
     }
     __syncwarp();
     blocks_.advance(params, cta);
+    if (blocks_.starts_split()) locate(params);
     at_.advance(config.stages);
   }
 
  private:
+  // Where lines of the operands begin, with those of the batches before.
+  BWGEMM_DEVICE void locate(const ResidueParams& params) {
+    a_line_ = blocks_.row() + blocks_.batch() * params.residues_a.batch_lines;
+    b_line_ = blocks_.column() + blocks_.batch() * params.residues_b.batch_lines;
+  }
+
   using ABoxes = ResidueBoxes<config.a, config.tile.m>;
   using BBoxes = ResidueBoxes<config.b, config.tile.n>;
 
   Blocks<config> blocks_;
   Ring ring_;
   int warp_;
+  int a_line_ = 0, b_line_ = 0;
   Cursor at_;
 };
 

@@ -31,7 +31,8 @@ struct ResidueBoxes {
     return bytes / warps_per_warpgroup;
   }
 
-  // By one lane: `extent` of m or n, from `mn` on, by one block of k.
+  // By one lane: `extent` of m or n, from `mn` on, by one block of k. Where batches are one matrix,
+  // lines of a class of the tile are of another class of that matrix.
   BWGEMM_DEVICE static void load(const ResidueOperand& operand, int warp, std::uint32_t to, int mn,
                                  int block, int batch, std::uint32_t barrier) {
     if (operand.by_class) {
@@ -39,15 +40,17 @@ struct ResidueBoxes {
       for (int i = 0; i < by_class / warps_per_warpgroup; ++i) {
         const int box = i * warps_per_warpgroup + warp;
         const int j = box % residue_classes;
-        const int first = operand.first_loaded(j), chunk = box / residue_classes;
-        if constexpr (major == Major::k)
-          ptx::cp_async_bulk_tensor_3d(to + j * (bytes / residue_classes), operand.maps[j],
-                                       block * k_block + first, mn / residue_classes, batch,
-                                       barrier);
-        else
+        if constexpr (major == Major::k) {
+          const int line = mn + j, of_map = line % residue_classes;
+          ptx::cp_async_bulk_tensor_3d(to + j * (bytes / residue_classes), operand.maps[of_map],
+                                       block * k_block + operand.first_loaded(of_map),
+                                       line / residue_classes, batch, barrier);
+        } else {
+          const int chunk = box / residue_classes;
           ptx::cp_async_bulk_tensor_3d(to + chunk * chunk_bytes + j * class_chunk_bytes,
-                                       operand.maps[j], mn + chunk * 64 + first,
+                                       operand.maps[j], mn + chunk * 64 + operand.first_loaded(j),
                                        block * (k_block / residue_classes), batch, barrier);
+        }
       }
     } else if (warp < in_order) {
       if constexpr (major == Major::k)
@@ -82,20 +85,17 @@ class ResidueTile<Major::k, extent> {
  public:
   BWGEMM_DEVICE ResidueTile(const ResidueOperand& operand, const StridedMatrix& matrix, int mn_end,
                             int k_end)
-      : matrix_(matrix), mn_end_(mn_end), k_end_(k_end) {
-#pragma unroll
-    for (int slot = 0; slot < slots; ++slot) {
-      const int line = position(slot);
-      heads_[slot] = line < extent ? operand.heads[line / (extent / residue_classes)] : 0;
-    }
-  }
+      : operand_(operand), matrix_(matrix), mn_end_(mn_end), k_end_(k_end) {}
 
   // Before the first block of a split of k.
   BWGEMM_DEVICE void fetch(int mn, int block, int batch, bool starts) {
     if (!starts) return;
 #pragma unroll
     for (int slot = 0; slot < slots; ++slot) {
-      const int row = mn + line_at(position(slot), extent);
+      const int line = position(slot), row = mn + line_at(line, extent);
+      const int of_map =
+          (line / (extent / residue_classes) + batch * operand_.batch_lines) % residue_classes;
+      heads_[slot] = line < extent ? operand_.heads[of_map] : 0;
       ptx::ld_global_v4_if(heads_[slot] != 0 && row < mn_end_,
                            unit_of(matrix_, row, block * k_block, batch), before_[slot]);
       clear_behind(unit_elements - heads_[slot] + k_end_ - block * k_block, before_[slot]);
@@ -135,9 +135,10 @@ class ResidueTile<Major::k, extent> {
     }
   }
 
+  const ResidueOperand& operand_;
   const StridedMatrix& matrix_;
   int mn_end_, k_end_;
-  int heads_[slots];
+  int heads_[slots] = {};
   std::uint32_t before_[slots][unit_words] = {};
 };
 
