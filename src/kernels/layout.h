@@ -166,13 +166,18 @@ struct Layout {
   int may_send;                        // mbarrier, where splits of k are a cluster
   int received;                        // mbarriers [warpgroup], likewise
   int landed;                          // mbarriers, one per stage; tma_shifted only
-  int biases;                          // f32 [warpgroup][columns, then rows]; not Store::elements
+  int biases;                          // f32 [warpgroup][columns, then rows]
   int bytes;
 };
 
+// Whether biases go through shared memory (tile_biases.h): more accumulators leave no registers to
+// hold what was loaded.
+constexpr bool keeps_biases(const KernelConfig& config) {
+  return config.store != Store::elements && accumulators(config) < 192;
+}
 // Biases of a warpgroup's part of the tile.
 constexpr int bias_bytes(const KernelConfig& config) {
-  return 4 * (config.tile.n + warpgroup_rows(config));
+  return keeps_biases(config) ? 4 * (config.tile.n + warpgroup_rows(config)) : 0;
 }
 
 // Shared memory of one of ctas_per_sm CTAs.
@@ -198,9 +203,8 @@ constexpr Layout layout(const KernelConfig& config, int staging_depth) {
   at.landed = at.received + 8 * consumer_warpgroups(config);
   const int end = at.landed + (config.load == Load::tma_shifted ? 8 * config.stages : 0);
   at.biases = (end + 15) / 16 * 16;
-  at.bytes = config.store == Store::elements
-                 ? end
-                 : at.biases + consumer_warpgroups(config) * bias_bytes(config);
+  at.bytes =
+      keeps_biases(config) ? at.biases + consumer_warpgroups(config) * bias_bytes(config) : end;
   return at;
 }
 

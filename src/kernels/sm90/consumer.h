@@ -71,7 +71,7 @@ class OperandReader {
   }
 
   // Leaves the product of `k_blocks` blocks in the accumulators and the ring without their slots.
-  // Calls `met_all` when the last of them has been full.
+  // Calls met_all(type) when the last of them has been full.
   template <Dtype type, class MetAll>
   BWGEMM_DEVICE void multiply_tile(Accumulators<config>& accumulators, int k_blocks, Trace& trace,
                                    MetAll met_all) {
@@ -89,7 +89,7 @@ class OperandReader {
       previous = at_.stage;
       at_.advance(config.stages);
     }
-    met_all();
+    met_all(type);
     ptx::wgmma_wait_group<0>();  // the last block's reads, and all accumulators before their use
     keep_behind_wait(accumulators);
     if (k_blocks > 0) release(previous);
@@ -209,9 +209,10 @@ BWGEMM_DEVICE void run_consumer(const Params<config>& params, const Cta<config>&
       if (config.store == Store::elements || (operations & operation::reads_vectors) == 0) return;
       const TileIndex tile = tiles.at(params);
       const int row = cta.row(tile) + cta.first_row(warpgroup), column = cta.column(tile);
-      has_biases = RegisterEpilogue<config>::awaits_biases(operations, scaling);
+      has_biases = keeps_biases(config) &&
+                   (operations & (operation::row_bias | operation::column_bias)) != 0;
       if (has_biases) biases.load(biases_loaded, row, column, tile.batch);
-      if (RegisterEpilogue<config>::reads_vectors(operations, scaling))
+      if ((operations & RegisterEpilogue<config>::placed) != 0)
         prefetch_vectors<config>(params, row, column, tile.batch);
     };
     const RegisterStores<config> register_stores(params, cta, tiles, warpgroup);
@@ -221,10 +222,10 @@ BWGEMM_DEVICE void run_consumer(const Params<config>& params, const Cta<config>&
     if (split.first == split.end) clear<config>(accumulators);
     if constexpr (config.ping_pong) trace(TraceEvent::wait_turn);
     ping_pong.wait();
-    const auto met_all = [&] {
+    const auto met_all = [&](Dtype type) {
       ping_pong.hand_over(tiles.has_tile_between());
       if constexpr (config.ping_pong) read_ahead();
-      if (has_biases) biases.put(biases_loaded);
+      if (has_biases) biases.put(type, biases_loaded);
     };
     // wgmma says its type, so there is a main loop for each.
     const int blocks = split.end - split.first;

@@ -51,9 +51,9 @@ struct Patch {
   }
 };
 
-// Begins to bring what a tile of the warpgroup needs of biases and scales to L1, where nothing else
-// passes while products are computed: the epilogue would wait for each patch's part in turn. One
-// thread for every 8 rows and every 8 columns.
+// Begins to bring what a tile of the warpgroup needs of scales, and of biases that are not kept, to
+// L1, where nothing else passes while products are computed: the epilogue would wait for each
+// patch's part in turn. One thread for every 8 rows and every 8 columns.
 template <KernelConfig config>
 BWGEMM_DEVICE void prefetch_vectors(const KernelParams& params, int row, int column, int batch) {
   const FusedParams& fused = params.fused;
@@ -67,12 +67,14 @@ BWGEMM_DEVICE void prefetch_vectors(const KernelParams& params, int row, int col
                             element * (is_f32 == 0 || fused.has(is_f32) ? 4 : 2));
   };
   if (group < warpgroup_rows(config) / 8 && groups.has_row(group)) {
-    prefetch(operation::row_bias, operation::row_bias_f32, fused.row_bias, groups.row(group));
+    if constexpr (!keeps_biases(config))
+      prefetch(operation::row_bias, operation::row_bias_f32, fused.row_bias, groups.row(group));
     prefetch(operation::row_scale, 0, fused.row_scale, groups.row(group));
   }
   if (group < config.tile.n / 8 && groups.has_first(group)) {
-    prefetch(operation::column_bias, operation::column_bias_f32, fused.column_bias,
-             groups.first(group));
+    if constexpr (!keeps_biases(config))
+      prefetch(operation::column_bias, operation::column_bias_f32, fused.column_bias,
+               groups.first(group));
     prefetch(operation::column_scale, 0, fused.column_scale, groups.first(group));
   }
 }

@@ -62,23 +62,10 @@ class RegisterEpilogue {
     return gates_columns(config) && (operations & operation::reads_vectors) == 0;
   }
 
-  // Operations that read vectors here, and so ask where the tile lies. Biases come as TileBiases,
-  // but where accumulators leave no registers to hold what was loaded.
-  static constexpr bool takes_biases =
-      config.store != Store::elements && accumulators(config) < 192;
-  static constexpr std::uint32_t placed =
-      takes_biases ? operation::row_scale | operation::column_scale : operation::reads_vectors;
-
-  // Whether biases are to be had as TileBiases.
-  BWGEMM_DEVICE static bool awaits_biases(std::uint32_t operations, const Scaling& scaling) {
-    return takes_biases && (operations & (operation::row_bias | operation::column_bias)) != 0 &&
-           (!takes_matrices(config) || serves(operations, scaling));
-  }
-  // Whether the epilogue reads vectors from memory.
-  BWGEMM_DEVICE static bool reads_vectors(std::uint32_t operations, const Scaling& scaling) {
-    return (operations & placed) != 0 ||
-           ((operations & operation::reads_vectors) != 0 && !awaits_biases(operations, scaling));
-  }
+  // Operations that read vectors from memory, and so ask where the tile lies.
+  static constexpr std::uint32_t placed = keeps_biases(config)
+                                              ? operation::row_scale | operation::column_scale
+                                              : operation::reads_vectors;
 
   BWGEMM_DEVICE RegisterEpilogue(const KernelParams& params, std::uint32_t operations, float alpha)
       : params_(params), operations_(operations), alpha_(alpha) {}
@@ -93,7 +80,7 @@ class RegisterEpilogue {
       const int warp = computed_here(threadIdx.x / 32 % warps_per_warpgroup);
       apply_vectors(values, row + warp * 16 + lane / 4, column + lane % 4 * 2, batch);
     }
-    if constexpr (takes_biases)
+    if constexpr (keeps_biases(config))
       if (has(operation::row_bias | operation::column_bias)) biases.add(values);
     const bool has_relu = has(operation::relu);
     if (has(operation::sigmoid | operation::erf) || (has_relu && has_gate()))
@@ -142,7 +129,7 @@ class RegisterEpilogue {
       };
 #pragma unroll
       for (int i = 0; i < Columns::rows * Columns::pairs; ++i) x[i] = {value(i)[0], value(i)[1]};
-      if constexpr (takes_biases)
+      if constexpr (keeps_biases(config))
         fused.apply_scales(x);
       else
         fused.apply_vectors(x);
