@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tile order: every tile once, in bands.
-#include "kernels/raster.h"
+#include "device/raster.h"
 
 #include <cstdlib>
 #include <gtest/gtest.h>
