@@ -6,6 +6,7 @@
 
 #include "device/ptx/launch_control.h"
 #include "device/ptx/sync.h"
+#include "device/tile_order.h"
 #include "families/sm100/cta.h"
 
 namespace bwgemm::sm100 {

@@ -2,7 +2,7 @@
 // Facts of the Hopper kernels for the host: see rules/shape.h.
 #pragma once
 
-#include "families/sm90/layout.h"
+#include "families/sm90/valid.h"
 #include "rules/shape.h"
 
 namespace bwgemm::sm90 {

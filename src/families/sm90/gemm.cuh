@@ -45,6 +45,7 @@
 #include "families/sm90/line_stores.h"
 #include "families/sm90/producer.h"
 #include "families/sm90/residue_producer.h"
+#include "families/sm90/valid.h"
 
 namespace bwgemm::sm90 {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "core/paths.h"
-#include "families/sm90/layout.h"
+#include "families/sm90/valid.h"
 
 namespace bwgemm {
 
