@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "code.h"
-#include "kernels/params.h"
+#include "device/params.h"
 #include "row.h"
 
 namespace bwgemm::bench {

@@ -10,9 +10,9 @@
 
 #include "call.h"
 #include "code.h"
-#include "kernels/residues.h"
-#include "kernels/shape.h"
-#include "kernels/variants.h"
+#include "device/residues.h"
+#include "families/facts.h"
+#include "families/variants.h"
 #include "operands.h"
 #include "regret.h"
 #include "row.h"

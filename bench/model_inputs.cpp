@@ -7,9 +7,9 @@
 #include "api/validate.h"
 #include "call.h"
 #include "core/named.h"
-#include "kernels/variants.h"
+#include "families/cost.h"
+#include "families/variants.h"
 #include "launch/scratch.h"
-#include "select/cost.h"
 
 namespace bwgemm::bench {
 

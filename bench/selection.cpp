@@ -5,10 +5,10 @@
 
 #include "core/error.h"
 #include "core/tiling.h"
-#include "kernels/variants.h"
+#include "families/cost.h"
+#include "families/variants.h"
 #include "model_inputs.h"
 #include "select/candidate.h"
-#include "select/cost.h"
 #include "select/select.h"
 
 namespace bwgemm::bench {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/trace_events.h"
+#include "device/trace_events.h"
 
 namespace bwgemm::bench {
 

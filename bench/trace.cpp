@@ -9,9 +9,9 @@
 
 #include "call.h"
 #include "code.h"
-#include "kernels/layout.h"
-#include "kernels/shape.h"
-#include "kernels/variants.h"
+#include "device/layout.h"
+#include "families/facts.h"
+#include "families/variants.h"
 #include "operands.h"
 #include "series.h"
 

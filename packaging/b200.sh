@@ -99,7 +99,7 @@ time_all() {
   bench host --host --list "$(list baseline)"
 }
 
-# Times of every kernel worth it, to fit src/select/arch_costs.h and tests/vgpu/timing/b200.txt to.
+# Times of every kernel worth it, to fit src/rules/arch_costs.h and tests/vgpu/timing/b200.txt to.
 tune() {
   local name
   if ! $tiny; then

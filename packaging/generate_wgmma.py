@@ -15,7 +15,7 @@ HEAD = """\
 // shared memory. N follows from the number of accumulators. transpose 1 says MN-major.
 #pragma once
 
-#include "kernels/ptx/attributes.h"
+#include "device/ptx/attributes.h"
 
 namespace bwgemm::ptx {
 """

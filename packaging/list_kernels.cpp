@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs when the kernels are configured: writes one <name>.cu per variant of kernels/variants.h, and
-// those of kernels/bias_gradient and kernels/copies, into the folder given, and prints one line for
-// each for CMake: name, source folder, threads, cluster size, compilation targets (separated by
-// commas). Files whose text is unchanged are not touched, so that a new variant compiles only
-// itself.
+// Runs when the kernels are configured: writes one <name>.cu per variant of families/variants.h,
+// and those of families/bias_gradient and families/copies, into the folder given, and prints one
+// line for each for CMake: name, source folder, threads, cluster size, compilation targets
+// (separated by commas). Files whose text is unchanged are not touched, so that a new variant
+// compiles only itself.
 #include <array>
 #include <filesystem>
 #include <fstream>
@@ -14,10 +14,10 @@
 
 #include "core/dtype.h"
 #include "core/kernel_config.h"
-#include "kernels/bias_gradient/params.h"
-#include "kernels/copies/params.h"
-#include "kernels/shape.h"
-#include "kernels/variants.h"
+#include "families/bias_gradient/params.h"
+#include "families/copies/params.h"
+#include "families/facts.h"
+#include "families/variants.h"
 
 namespace {
 
@@ -28,18 +28,6 @@ using bwgemm::Load;
 using bwgemm::Major;
 using bwgemm::Schedule;
 using bwgemm::Store;
-
-std::string_view folder(Family family) {
-  switch (family) {
-    case Family::cooperative: return "sm90";
-    case Family::pair:
-    case Family::single: return "sm100";
-    case Family::direct: return "direct";
-    case Family::dot: return "dot";
-    case Family::warp: return "warp";
-  }
-  return "?";
-}
 
 std::string_view enumerator(Family family) {
   switch (family) {
@@ -109,8 +97,8 @@ std::string_view parameters(const KernelConfig& config) {
 
 std::string source(const KernelConfig& config) {
   std::ostringstream text;
-  text << "// Written by packaging/list_kernels.cpp from a variant of kernels/variants.h.\n"
-       << "#include \"kernels/" << folder(config.family) << "/gemm.cuh\"\n\n"
+  text << "// Written by packaging/list_kernels.cpp from a variant of families/variants.h.\n"
+       << "#include \"families/" << bwgemm::facts_of(config.family).folder << "/gemm.cuh\"\n\n"
        << "inline constexpr bwgemm::KernelConfig config{\n"
        << "    bwgemm::Arch::" << name(config.arch)
        << ", bwgemm::Family::" << enumerator(config.family)
@@ -132,7 +120,7 @@ std::string source(const KernelConfig& config) {
   if (config.cluster.size() > 1) text << " __cluster_dims__(" << config.cluster.size() << ", 1, 1)";
   text << "\n    " << kernel_name(config).view()
        << "(const __grid_constant__ bwgemm::" << parameters(config) << " params) {\n"
-       << "  bwgemm::" << folder(config.family) << "::gemm<config>(params);\n}\n";
+       << "  bwgemm::" << bwgemm::facts_of(config.family).folder << "::gemm<config>(params);\n}\n";
   return text.str();
 }
 
@@ -151,9 +139,9 @@ constexpr std::array helpers{
 
 std::string source(const Helper& helper, bwgemm::Arch arch) {
   std::ostringstream text;
-  text << "// Written by packaging/list_kernels.cpp from kernels/" << helper.folder
+  text << "// Written by packaging/list_kernels.cpp from families/" << helper.folder
        << "/params.h.\n"
-       << "#include \"kernels/" << helper.folder << "/" << helper.header << "\"\n\n"
+       << "#include \"families/" << helper.folder << "/" << helper.header << "\"\n\n"
        << "extern \"C\" __global__ void __launch_bounds__(" << helper.threads << ", "
        << helper.ctas_per_sm << ")\n    " << helper.name(arch).view()
        << "(const __grid_constant__ bwgemm::" << helper.params << " params) {\n"
@@ -185,9 +173,9 @@ int main(int argc, char** argv) {
   }
   for (const KernelConfig& variant : bwgemm::kernel_variants) {
     if (!write_source(argv[1], kernel_name(variant), source(variant))) return 1;
-    std::cout << kernel_name(variant).view() << ' ' << folder(variant.family) << ' '
-              << threads(variant) << ' ' << variant.cluster.size() << ' ' << targets(variant.arch)
-              << '\n';
+    std::cout << kernel_name(variant).view() << ' ' << bwgemm::facts_of(variant.family).folder
+              << ' ' << threads(variant) << ' ' << variant.cluster.size() << ' '
+              << targets(variant.arch) << '\n';
   }
   for (const Helper& helper : helpers)
     for (const bwgemm::Arch arch : {bwgemm::Arch::sm90, bwgemm::Arch::sm100}) {

@@ -6,7 +6,7 @@ reading.py [--root FOLDER]
 
 Prints, with their lines and files, what the kernels of each architecture include, and the reading
 lists of reading.txt. A list is a line "name:" and the files below it, by their paths in src. A file
-of a list may include only files of the list, of core/ and of kernels/ptx/, which everybody knows,
+of a list may include only files of the list, of core/ and of device/ptx/, which everybody knows,
 and those that the list leaves out, which are named behind a minus: what they declare is plain from
 its name.
 """
@@ -17,8 +17,8 @@ import re
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-KNOWN = ("core/", "kernels/ptx/")
-ROOTS = {"includes of sm90": "kernels/sm90/gemm.cuh", "includes of sm100": "kernels/sm100/gemm.cuh"}
+KNOWN = ("core/", "device/ptx/")
+ROOTS = {"includes of sm90": "families/sm90/gemm.cuh", "includes of sm100": "families/sm100/gemm.cuh"}
 
 
 def included(root, path):

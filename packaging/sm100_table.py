@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the table of src/kernels/sm100/README.md: what each kernel of tensor memory takes.
+"""Writes the table of src/families/sm100/README.md: what each kernel of tensor memory takes.
 
   sm100_table.py build/kernels/kernels.csv      registers, of ptxas
   layout_table (compiled here, from sm100/layout.h) the rest
@@ -15,8 +15,8 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM = r"""
 #include <cstdio>
-#include "kernels/variants.h"
-#include "kernels/shape.h"
+#include "families/variants.h"
+#include "families/facts.h"
 using namespace bwgemm;
 int main() {
   for (const KernelConfig& row : kernel_variants) {

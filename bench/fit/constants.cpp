@@ -10,8 +10,8 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "kernels/variants.h"
-#include "select/arch_costs.h"
+#include "families/variants.h"
+#include "rules/arch_costs.h"
 
 namespace bwgemm::bench {
 

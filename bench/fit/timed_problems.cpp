@@ -7,8 +7,8 @@
 
 #include "constants.h"
 #include "core/error.h"
+#include "families/cost.h"
 #include "model_inputs.h"
-#include "select/cost.h"
 #include "sweep_file.h"
 
 namespace bwgemm::bench {

@@ -2,9 +2,9 @@
 // What a program does that wants an activation or a gate which its GEMM does not fuse: a kernel
 // behind it, bound by memory. A thread keeps 64 bytes of loads under way, a multiprocessor 64 KB;
 // tanh.approx is the one special function of an element, so that arithmetic stays below the loads.
+#include "device/ptx/attributes.h"
+#include "device/ptx/convert.h"
 #include "elementwise.h"
-#include "kernels/ptx/attributes.h"
-#include "kernels/ptx/convert.h"
 
 namespace bwgemm::bench {
 

@@ -3,8 +3,8 @@
 // with the parameters of the library's. bench/ceiling.cpp and bench/host_path.cpp launch them.
 #include <cstdint>
 
-#include "kernels/params.h"
-#include "kernels/residues.h"
+#include "device/params.h"
+#include "device/residues.h"
 
 namespace {
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What Hopper can do at most: products of operands that lie in shared memory, and loads that nobody
 // waits for. bench/ceiling.cpp launches them; nothing here computes a result.
-#include "kernels/params.h"
-#include "kernels/ptx/cp_async_bulk.h"
-#include "kernels/ptx/sync.h"
-#include "kernels/ptx/wgmma.h"
-#include "kernels/ptx/wgmma_mma.h"
-#include "kernels/ring.h"
-#include "kernels/sm90/descriptors.h"
+#include "device/params.h"
+#include "device/ptx/cp_async_bulk.h"
+#include "device/ptx/sync.h"
+#include "device/ptx/wgmma.h"
+#include "device/ptx/wgmma_mma.h"
+#include "device/ring.h"
+#include "families/sm90/descriptors.h"
 
 namespace bwgemm::bench {
 

@@ -8,7 +8,7 @@
 #include "api/multiply.h"
 #include "api/rules.h"
 #include "api/validate.h"
-#include "kernels/variants.h"
+#include "families/variants.h"
 #include "select/algos.h"
 
 namespace bwgemm {

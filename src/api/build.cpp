@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "kernels/variants.h"
-#include "program/bias_gradient.h"
-#include "program/copies.h"
-#include "program/product.h"
+#include "families/bias_gradient/step.h"
+#include "families/copies/step.h"
+#include "families/product.h"
+#include "families/variants.h"
 
 namespace bwgemm {
 namespace {

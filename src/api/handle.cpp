@@ -8,7 +8,7 @@
 #include "api/log.h"
 #include "api/options.h"
 #include "core/text.h"
-#include "kernels/variants.h"
+#include "families/variants.h"
 #include "launch/clusters.h"
 #include "launch/device.h"
 #include "launch/fork.h"

@@ -13,10 +13,10 @@
 #include "api/tuning_cache.h"
 #include "bwgemm/bwgemm.h"
 #include "core/device_facts.h"
+#include "families/bias_gradient/step.h"
 #include "launch/context.h"
 #include "launch/library.h"
 #include "launch/scratch.h"
-#include "program/bias_gradient.h"
 #include "program/tensor_map_cache.h"
 #include "select/select.h"
 

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "bwgemm/bwgemm.h"
-#include "select/recipe.h"
+#include "rules/recipe.h"
 
 namespace bwgemm {
 

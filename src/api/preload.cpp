@@ -6,7 +6,7 @@
 #include "api/build.h"
 #include "api/multiply.h"
 #include "api/rules.h"
-#include "kernels/variants.h"
+#include "families/variants.h"
 
 namespace bwgemm {
 namespace {

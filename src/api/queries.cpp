@@ -9,7 +9,7 @@
 #include "api/multiply.h"
 #include "api/options.h"
 #include "api/rules.h"
-#include "kernels/variants.h"
+#include "families/variants.h"
 
 namespace bwgemm {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "build_info.h"
 #include "bwgemm/bwgemm.h"
-#include "kernels/variants.h"
+#include "families/variants.h"
 
 namespace {
 

@@ -10,7 +10,7 @@
 #include "api/rules.h"
 #include "api/run.h"
 #include "core/text.h"
-#include "kernels/variants.h"
+#include "families/variants.h"
 #include "launch/device_buffer.h"
 #include "select/algos.h"
 

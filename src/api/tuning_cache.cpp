@@ -9,7 +9,7 @@
 #include "bwgemm/bwgemm.h"
 #include "core/named.h"
 #include "core/text.h"
-#include "kernels/variants.h"
+#include "families/variants.h"
 #include "launch/scratch.h"
 
 namespace bwgemm {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // KernelConfig: everything that distinguishes one compiled kernel from another. A variant of
-// kernels/variants.h is one of these; the kernel's name, shared-memory layout, threads and
+// families/variants.h is one of these; the kernel's name, shared-memory layout, threads and
 // tensor-map boxes are computed from it and stand nowhere else.
 #pragma once
 
@@ -39,7 +39,7 @@ enum class Load : std::uint8_t {
 // How D leaves the kernel.
 enum class Store : std::uint8_t {
   tma,       // by TMA; on sm90 line by line where TMA cannot and C is not read
-             // (kernels/output_path.h)
+             // (rules/output_path.h)
   elements,  // by ordinary stores: D may start and step at any element
 };
 
@@ -100,6 +100,12 @@ constexpr bool uses_tensor_memory(const KernelConfig& config) {
 constexpr bool is_unmapped(const KernelConfig& config) {
   return config.family == Family::direct || config.family == Family::dot ||
          config.family == Family::warp;
+}
+
+// Whether the kernel moves lines of operands that TMA cannot place. Its parameters are then
+// ResidueParams (device/residues.h).
+constexpr bool has_residues(const KernelConfig& config) {
+  return config.load == Load::tma_shifted;
 }
 
 // Whether rows of D are rows of the tile and leave by TMA.

@@ -44,6 +44,11 @@ inline bool has_whole_sectors(const Matrix& matrix) {
   return begins_at_multiples(matrix, 32);
 }
 
+// Whether lines of the operand all start at 16-byte units.
+inline bool starts_at_units(const Matrix& matrix) {
+  return begins_at_multiples(matrix, 16);
+}
+
 // The product's extent along D's contiguous dimension, where a gate pairs x and y.
 constexpr std::int64_t contiguous_extent(const Problem& problem) {
   return problem.d.order == Order::row ? problem.n : problem.m;
@@ -73,6 +78,17 @@ struct TileCounts {
 // Tiles of the given size that cover D.
 constexpr TileCounts tile_counts(const Problem& problem, int tile_m, int tile_n) {
   return {ceil_div(problem.m, tile_m), ceil_div(problem.n, tile_n), problem.batch};
+}
+
+// The part of D that a whole cluster computes.
+struct ClusterTile {
+  int m = 0, n = 0;
+};
+
+constexpr ClusterTile cluster_tile(const KernelConfig& config, int tile_n) {
+  const int ctas_of_tile = config.family == Family::pair ? 2 : 1;
+  return {config.tile.m * config.cluster.m / ctas_of_tile,
+          (config.tile.n != 0 ? config.tile.n : tile_n) * config.cluster.n};
 }
 
 // Steps of tile.k along k; 0 if A and B are not to be read.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/clusters.h"
 
-#include "kernels/copies/params.h"
-#include "kernels/layout.h"
+#include "device/layout.h"
+#include "families/kernels.h"
 #include "launch/archive.h"
 #include "launch/context.h"
 #include "launch/launch.h"
@@ -31,12 +31,12 @@ CUfunction function_from(const Driver& driver, CUlibrary library, const KernelNa
   return function;
 }
 
-ClusterCounts counts(const Driver& driver, CUfunction function, Arch arch) {
+ClusterCounts counts(const Driver& driver, CUfunction function, int threads, Arch arch) {
   constexpr int blackwell_rows_largest = 4;
   ClusterCounts found;
   for (int ctas = 2; ctas <= (arch == Arch::sm90 ? found.largest : blackwell_rows_largest);
        ++ctas) {
-    const Step step{copy_kernel, ctas, ctas, copies::threads, max_smem_bytes};
+    const Step step{copy_kernel, ctas, ctas, threads, max_smem_bytes};
     const LaunchConfig launch(step, nullptr, false);
     int clusters = 0;
     const CUresult result = driver.cuOccupancyMaxActiveClusters(&clusters, function, launch.get());
@@ -53,7 +53,7 @@ ClusterCounts counts(const Driver& driver, CUfunction function, Arch arch) {
 
 ClusterCounts asked_clusters(const Driver& driver, const DeviceFacts& facts) {
   if (!is_whole_device(driver, facts)) return {};
-  const KernelName name = copies::kernel_name(facts.arch());
+  const auto [name, shape, cluster, has_large] = kernel_of(copy_kernel, facts.arch());
   const Archive archive = Archive::embedded();
   if (!archive.has(name.view(), target_of(facts))) return {};
   const CaptureRelaxer relaxer(driver);
@@ -63,7 +63,7 @@ ClusterCounts asked_clusters(const Driver& driver, const DeviceFacts& facts) {
               nullptr, 0U);
   ClusterCounts found;
   try {
-    found = counts(driver, function_from(driver, library, name), facts.arch());
+    found = counts(driver, function_from(driver, library, name), shape.threads, facts.arch());
   } catch (...) {
     static_cast<void>(driver.cuLibraryUnload(library));  // the first failure is the one to report
     throw;

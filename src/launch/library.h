@@ -9,8 +9,8 @@
 #include <mutex>
 
 #include "core/device_facts.h"
-#include "kernels/shape.h"
-#include "kernels/variants.h"
+#include "families/kernels.h"
+#include "families/variants.h"
 #include "launch/driver.h"
 #include "program/part.h"
 
@@ -20,14 +20,6 @@ struct LoadedKernel {
   CUfunction function = nullptr;
   int resident_clusters = 0;  // that the context's SMs can hold at once
   KernelName name{};
-};
-
-// What loading one must know of it.
-struct LaunchedKernel {
-  KernelName name;
-  KernelShape shape;  // the largest
-  int cluster;
-  bool has_large_clusters;  // of more CTAs than every device can run, where a launch says so
 };
 
 class LoadedKernels {

@@ -76,7 +76,7 @@ Provenance provenance(const Problem& problem, bool is_exchanged);
 // The arguments of a call that asks for the problem, with a nominal workspace and counters.
 Values values_of(const Problem& problem, bool is_exchanged);
 
-// A kernel by number: a row of kernels/variants.h, or one of those that are no rows.
+// A kernel by number: a row of families/variants.h, or one of those that are no rows.
 inline constexpr int copy_kernel = -1, bias_gradient_kernel = -2;
 
 // Whether a kernel may start during the tail of the one before it.

@@ -9,7 +9,7 @@
 #include <type_traits>
 
 #include "core/problem.h"
-#include "kernels/params.h"
+#include "device/params.h"
 
 namespace bwgemm {
 

@@ -4,10 +4,9 @@
 #include <algorithm>
 
 #include "core/tiling.h"
-#include "kernels/shape.h"
-#include "kernels/variants.h"
+#include "families/facts.h"
+#include "families/variants.h"
 #include "select/candidate.h"
-#include "select/cost.h"
 
 namespace bwgemm {
 namespace {
@@ -42,7 +41,7 @@ constexpr int field(std::uint64_t value, int at, int bits) {
 
 // A single row or column of tiles has one order.
 bool has_several_orders(const Problem& seen, const KernelConfig& config, int tile_n) {
-  if (!uses_tensor_memory(config)) return false;
+  if (!has_rasters(config)) return false;
   const TileCounts tiles = cluster_tiles(seen, config, tile_n);
   return tiles.m > 1 && tiles.n > 1;
 }

@@ -9,9 +9,11 @@
 #include "core/kernel_config.h"
 #include "core/problem.h"
 #include "core/tiling.h"
-#include "kernels/shape.h"
-#include "select/cost.h"
+#include "families/cost.h"
+#include "families/facts.h"
+#include "families/registry.h"
 #include "select/select.h"
+#include "select/splits.h"
 
 namespace bwgemm {
 
@@ -84,28 +86,13 @@ Candidate with_sums(const Problem& seen, const DeviceFacts& usable, const Kernel
                     const SelectOptions& options, int tile_n, int splits,
                     const WithoutSplits& known);
 
-// Null, or why tiles of a kernel that leaves their width to the launch cannot be so wide. The
+// Calls body(tile_n) for the config's tile, or for every run-time one that the problem allows. The
 // problem is as the kernel sees it.
-inline const char* tile_n_rejects(const KernelConfig& config, const Problem& seen, int tile_n) {
-  const bool has_gate = seen.epilogue.gate != Gate::none;
-  if (const char* reason = sm100::invalid_because(config, tile_n, b_major(seen), has_gate))
-    return reason;
-  // Nothing orders these loads before the stores of whole boxes by TMA.
-  const bool is_in_place = seen.reads_c() && seen.c.data == seen.d.data;
-  if (is_in_place && seen.epilogue.any() && sm100::leaves_rest(config, tile_n))
-    return "tile_n must be a multiple of 32 where a fused epilogue adds a C that is D: threads "
-           "load such a C otherwise";
-  return nullptr;
-}
-
-// Calls body(tile_n) for the config's tile, or for every run-time one that B allows. The problem is
-// as the kernel sees it.
 template <class Body>
 void for_each_tile_n(const KernelConfig& config, const Problem& seen, const Body& body) {
   if (config.tile.n != 0) return body(config.tile.n);
-  constexpr int step = sm100::tile_n_step;
-  for (int tile_n = step; tile_n <= sm100::max_tile_n(config); tile_n += step)
-    if (tile_n_rejects(config, seen, tile_n) == nullptr) body(tile_n);
+  for (int tile_n = tile_n_step; tile_n <= widest_tile; tile_n += tile_n_step)
+    if (functions_of(config).tile_n_rejects(config, seen, tile_n) == nullptr) body(tile_n);
 }
 
 // The variant with the forced name. Throws INVALID_VALUE if there is none.

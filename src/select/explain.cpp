@@ -7,9 +7,8 @@
 #include "core/epilogue_text.h"
 #include "core/text.h"
 #include "core/tiling.h"
-#include "kernels/shape.h"
+#include "families/facts.h"
 #include "select/candidate.h"
-#include "select/cost.h"
 #include "select/select.h"
 
 namespace bwgemm {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "select/pre_filter.h"
 
-#include "kernels/output_path.h"
+#include "rules/output_path.h"
 
 namespace bwgemm {
 

@@ -10,11 +10,10 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "core/tiling.h"
-#include "kernels/shape.h"
+#include "families/facts.h"
+#include "families/rejects.h"
 #include "select/candidate.h"
-#include "select/cost.h"
 #include "select/pre_filter.h"
-#include "select/rejects.h"
 
 namespace bwgemm {
 namespace {
@@ -60,7 +59,7 @@ Choice choice_of(const Problem& given, const DeviceFacts& usable,
   choice.variant = variant;
   if (options.has_pick_for(given))
     choice.raster = options.pick->raster;
-  else if (uses_tensor_memory(config))
+  else if (has_rasters(config))
     choice.raster = options.forced.raster.value_or(Raster::grouped);
   choice.split_tiles = split_tiles(problem, usable, config, candidate.tile_n, candidate.splits);
   choice.raster_group = raster_group(problem, usable, config, candidate.tile_n);
@@ -107,12 +106,9 @@ Choice picked_choice(const Problem& problem, const DeviceFacts& usable,
   throw Error(BWGEMM_STATUS_NOT_SUPPORTED, std::move(message));
 }
 
-// Rows that differ from the default only to show a technique.
+// Variants that only show a technique.
 const char* only_when_forced(const KernelConfig& config, const SelectOptions& options) {
-  Sm100Choices choices = config.choices;
-  // Tensor memory holds but one accumulator of this height.
-  if (config.tile.m > 2 * sm100::cta_rows) choices.accumulators = Sm100Choices{}.accumulators;
-  if (choices == Sm100Choices{} || options.forced.has_kernel() || options.pick) return nullptr;
+  if (!shows_technique(config) || options.forced.has_kernel() || options.pick) return nullptr;
   return "shows a technique: only when forced";
 }
 
@@ -135,20 +131,6 @@ const char* row_rejects(const Problem& given, const Problem& seen, const DeviceF
   if (options.batch_invariant)
     if (const char* reason = batch_invariance_rejects(given, config)) return reason;
   return only_when_forced(config, options);
-}
-
-// Whether a tile of no whole boxes makes one or two waves, and the next narrower tile one more.
-// Else that one is predicted to take less time; of more waves the last, which is not full, takes
-// less than the others, so that one wave less gains nothing (bench/log/2026-11-26.md).
-bool may_be_best(const Problem& problem, const KernelConfig& config, std::int64_t resident,
-                 int tile_n) {
-  if (config.tile.n != 0 || !sm100::leaves_rest(config, tile_n)) return true;
-  const auto waves = [&](int columns) {
-    const ClusterTile tile = cluster_tile(config, columns);
-    return ceil_div(tile_counts(problem, tile.m, tile.n).total(), resident);
-  };
-  constexpr int most_waves = 2;
-  return waves(tile_n) <= most_waves && waves(tile_n - sm100::tile_n_step) > waves(tile_n);
 }
 
 struct BestVariant {
@@ -184,10 +166,7 @@ DeviceFacts limited(const DeviceFacts& facts, const SelectOptions& options) {
 }
 
 const char* batch_invariance_rejects(const Problem& problem, const KernelConfig& config) {
-  if (config.family == Family::dot) return "adds in an order that is not batch-invariant";
-  if (takes_k_by_class(seen_by(config, problem), config))
-    return "takes k of unaligned operands in an order that is not batch-invariant";
-  return nullptr;
+  return functions_of(config).batch_invariance_rejects(seen_by(config, problem), config);
 }
 
 const char* row_rejects(const Source& source, const DeviceFacts& usable, const KernelConfig& config,
@@ -257,11 +236,13 @@ Candidate judged(const Source& source, const DeviceFacts& usable, const KernelCo
     for_each_tile_n(config, problem, [&](int tile_n) { is_fixed |= forced == tile_n; });
   const std::int64_t resident = resident_clusters(usable, config);
   for_each_tile_n(config, problem, [&](int tile_n) {
-    if (is_fixed ? forced == tile_n : may_be_best(problem, config, resident, tile_n))
+    if (is_fixed ? forced == tile_n
+                 : functions_of(config).may_tile_n_be_best(problem, config, resident, tile_n))
       consider(tile_n);
   });
   if (best.predicted_us == std::numeric_limits<double>::infinity()) {
-    const char* const reason = forced > 0 ? tile_n_rejects(config, problem, forced) : nullptr;
+    const char* const reason =
+        forced > 0 ? functions_of(config).tile_n_rejects(config, problem, forced) : nullptr;
     best.rejected = reason != nullptr ? reason : "no tile_n is legal for the direction of B";
   }
   best.predicted_us = source.whole_us(best.predicted_us);
@@ -307,7 +288,7 @@ Candidate picked(const Problem& given, const DeviceFacts& usable,
   };
   if (!is_tile)
     candidate.rejected = "its tile_n is not one that the kernel can take";
-  else if (pick.raster != Raster::grouped && !uses_tensor_memory(config))
+  else if (pick.raster != Raster::grouped && !has_rasters(config))
     candidate.rejected = "the kernel has but one order of tiles";
   else if (pick.splits != 1 && options.batch_invariant)
     candidate.rejected = "k is split, which is not batch-invariant";

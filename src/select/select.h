@@ -13,9 +13,7 @@
 #include "core/device_facts.h"
 #include "core/kernel_config.h"
 #include "core/problem.h"
-#include "core/tiling.h"
-#include "select/parts.h"
-#include "select/recipe.h"
+#include "rules/choice.h"
 
 namespace bwgemm {
 
@@ -32,21 +30,6 @@ struct SelectOptions {
 
   bool has_pick_for(const Problem& problem) const { return pick && !problem.scale_only(); }
 };
-
-// A recipe with all that follows from it for one problem.
-struct Choice : Recipe {
-  std::int64_t split_tiles = 0;  // how many tiles are cut along k: the last ones
-  int raster_group = 0;          // see kernels/raster.h
-  double predicted_us = 0;
-  Division division = {};  // split_tiles and raster_group are of its first part
-
-  bool operator==(const Choice&) const = default;
-};
-
-// Tiles that are whole, and splits of the others.
-inline std::int64_t work_units(const TileCounts& tiles, const Choice& choice) {
-  return tiles.total() + choice.split_tiles * (choice.splits - 1);
-}
 
 // The variant with the least predicted time among those that can serve (on sm100: the first of
 // those that the model cannot tell apart), with copied operands if that saves enough, or the forced

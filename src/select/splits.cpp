@@ -4,21 +4,12 @@
 #include <algorithm>
 #include <limits>
 
-#include "core/clusters.h"
 #include "core/tiling.h"
-#include "kernels/shape.h"
+#include "families/facts.h"
+#include "families/registry.h"
 
 namespace bwgemm {
 namespace {
-
-constexpr int min_steps_per_split = 4;
-
-// Tiles of ping-pong kernels take equally many slots of the ring; warps of a warp kernel never
-// meet; a gated direct kernel has no room for partial sums of x and y both.
-bool can_split(const KernelConfig& config, const Problem& problem) {
-  return !config.ping_pong && config.family != Family::warp &&
-         !(config.family == Family::direct && problem.epilogue.gate != Gate::none);
-}
 
 // The most splits of so many tiles that can be the CTAs of clusters; 1: none can.
 int most_in_cluster(const KernelConfig& config, const DeviceFacts& facts, std::int64_t tiles) {
@@ -29,21 +20,11 @@ int most_in_cluster(const KernelConfig& config, const DeviceFacts& facts, std::i
 
 }  // namespace
 
-std::int64_t resident_clusters(const DeviceFacts& facts, const KernelConfig& config) {
-  const int ctas = std::min(config.ctas_per_sm, facts.ctas_per_sm), size = config.cluster.size();
-  const std::int64_t clusters =
-      ctas * (size > 1 ? clusters_that_fit(facts, size) : std::int64_t{facts.sm_count});
-  return std::max<std::int64_t>(1, clusters);
-}
-
 std::int64_t split_tiles(const Problem& problem, const DeviceFacts& facts,
                          const KernelConfig& config, int tile_n, int splits) {
   if (splits == 1) return 0;
-  const std::int64_t tiles = cluster_tiles(problem, config, tile_n).total();
-  const std::int64_t resident = resident_clusters(facts, config);
-  if (tiles <= resident) return tiles;
-  const bool has_tails = config.family == Family::cooperative || uses_tensor_memory(config);
-  return has_tails ? tiles % resident : 0;
+  return split_tiles(cluster_tiles(problem, config, tile_n).total(),
+                     resident_clusters(facts, config), split_limits(problem, config));
 }
 
 Splits splits_to_try(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
@@ -51,15 +32,15 @@ Splits splits_to_try(const Problem& problem, const DeviceFacts& facts, const Ker
   Splits splits;
   const ClusterTile tile = cluster_tile(config, tile_n);
   const std::int64_t steps = k_steps(problem, config);
-  if (steps == 0 || tile.n == 0 || !can_split(config, problem)) return splits;
+  const SplitLimits limits = split_limits(problem, config);
+  if (steps == 0 || tile.n == 0 || !limits.can_split) return splits;
   const std::int64_t cut = split_tiles(problem, facts, config, tile_n, 2);
   if (cut == 0) return splits;
   const std::size_t partial_bytes = sizeof(float) * static_cast<std::size_t>(tile.m) *
                                     static_cast<std::size_t>(tile.n) *
                                     static_cast<std::size_t>(cut);
   const std::int64_t most =
-      std::min({resident_clusters(facts, config) / cut,
-                steps / (config.family == Family::dot ? 1 : min_steps_per_split),
+      std::min({resident_clusters(facts, config) / cut, steps / limits.least_steps,
                 static_cast<std::int64_t>(workspace_bytes / partial_bytes)});
   const auto normalized = [&](std::int64_t wanted) {
     return static_cast<int>(ceil_div(steps, ceil_div(steps, wanted)));  // none is empty

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Splits: how a kernel's k can be cut into splits (split-K), and where their sums can be added. All
+// Splits: into how many splits a kernel's k can be cut (split-K), for a problem and a device. All
 // take the problem as the kernel sees it (core/tiling.h). facts.sm_count is what the call may
 // occupy. tile_n: of the config, or the run-time value.
 #pragma once
@@ -7,23 +7,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 
 #include "core/device_facts.h"
 #include "core/kernel_config.h"
 #include "core/problem.h"
+#include "rules/splits.h"
 
 namespace bwgemm {
-
-// Where the sums of a tile's splits are added.
-enum class SplitReduction : std::uint8_t {
-  workspace,  // by the last to have left its own in global memory
-  cluster,    // by the first CTA of the tile's cluster, to which the others send theirs
-};
-
-constexpr std::string_view name(SplitReduction reduction) {
-  return reduction == SplitReduction::workspace ? "memory" : "cluster";
-}
 
 // Numbers of splits of k worth predicting for; without any k is not split.
 struct Splits {
@@ -35,11 +25,7 @@ struct Splits {
   }
 };
 
-// Clusters that compute at the same time.
-std::int64_t resident_clusters(const DeviceFacts& facts, const KernelConfig& config);
-
-// How many of the tiles are cut into splits where k is split: all if the device has room for them,
-// else those of the last wave, which would leave it partly idle. 0: the kernel cannot.
+// How many of the tiles are cut into so many splits: see rules/splits.h.
 std::int64_t split_tiles(const Problem& problem, const DeviceFacts& facts,
                          const KernelConfig& config, int tile_n, int splits);
 

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "kernels/variants.h"
+#include "families/variants.h"
 #include "support/fake_gemm.h"
 #include "support/subprocess.h"
 #include "support/variable.h"

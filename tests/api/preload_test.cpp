@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "kernels/variants.h"
+#include "families/variants.h"
 #include "support/fake_gemm.h"
 #include "support/matmul_call.h"
 

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "bwgemm/bwgemm.h"
-#include "kernels/variants.h"
+#include "families/variants.h"
 
 namespace {
 

@@ -184,7 +184,7 @@ class Kernels(unittest.TestCase):
         for _, path in environment.index():
             ptx = environment.read(path)
             files = re.findall(r'^\s*\.file\s+\d+ "([^"]*)"', ptx, flags=re.MULTILINE)
-            self.assertIn("src/kernels/", " ".join(files), path)
+            self.assertIn("src/families/", " ".join(files), path)
             for folder in (environment.SOURCE, environment.BUILD, environment.KERNELS):
                 self.assertNotIn(folder + os.sep, ptx, path)
 

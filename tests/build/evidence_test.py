@@ -292,7 +292,7 @@ class Figures(unittest.TestCase):
                     device, problems = sweeps[row["id"]]
                     counts[device] += sum(row["role"] == "fit" or not evidence.is_held(problem)
                                           for problem, _ in problems)
-        header = environment.read(os.path.join(ROOT, "src", "select", "arch_costs.h"))
+        header = environment.read(os.path.join(ROOT, "src", "rules", "arch_costs.h"))
         said = re.search(r"to (\d+) problems, (\d+) of them timed on\s+// an H100", header)
         self.assertEqual([int(said[1]), int(said[2])], [sum(counts.values()), counts["h100"]])
 

@@ -12,7 +12,7 @@ import unittest
 
 import environment
 
-OBJECTS = ("bwgemm_planning.dir/select/rejects", "bwgemm_planning.dir/program/tensor_map",
+OBJECTS = ("bwgemm_planning.dir/rules/rejects", "bwgemm_planning.dir/program/tensor_map",
            "bwgemm_objects.dir/api/queries", "bwgemm_objects.dir/api/status",
            "bwgemm_objects.dir/launch/archive")
 PARTS = ("CMakeLists.txt", "include", "src", "packaging", "LICENSE")

@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "kernels/variants.h"
+#include "families/variants.h"
 
 namespace bwgemm::fuzz {
 namespace {

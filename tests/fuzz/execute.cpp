@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "draw.h"
-#include "kernels/copies/params.h"
+#include "families/copies/params.h"
 #include "operands.h"
 #include "support/variable.h"
 

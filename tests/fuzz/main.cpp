@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "draw.h"
-#include "kernels/variants.h"
+#include "families/variants.h"
 #include "options.h"
 #include "shrink.h"
 #include "text.h"

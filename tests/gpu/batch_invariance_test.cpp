@@ -8,8 +8,8 @@
 #include <memory>
 #include <vector>
 
+#include "families/variants.h"
 #include "gpu/row_problems.h"
-#include "kernels/variants.h"
 #include "support/gemm_case.h"
 #include "support/variable.h"
 

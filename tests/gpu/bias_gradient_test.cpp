@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums of D or of an operand beside the product: against float64, against the order of additions
-// that kernels/bias_gradient/params.h states bit by bit, and with guard bands. What the product
+// that families/bias_gradient/params.h states bit by bit, and with guard bands. What the product
 // itself puts into D is asked elsewhere: the sums are of what lies there.
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/bias_gradient/params.h"
+#include "families/bias_gradient/params.h"
 #include "support/gemm_case.h"
 
 namespace bwgemm::test {

@@ -6,10 +6,10 @@
 #include <gtest/gtest.h>
 #include <string>
 
+#include "families/variants.h"
 #include "gpu/loose_cases.h"
 #include "gpu/row_classes.h"
 #include "gpu/row_problems.h"
-#include "kernels/variants.h"
 #include "support/matmul_call.h"
 #include "support/matmul_case.h"
 #include "support/variable.h"

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "families/variants.h"
 #include "gpu/loose_cases.h"
 #include "gpu/order_problems.h"
 #include "gpu/row_classes.h"
 #include "gpu/row_problems.h"
-#include "kernels/variants.h"
 #include "support/matmul_case.h"
 #include "support/variable.h"
 

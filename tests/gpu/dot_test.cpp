@@ -7,9 +7,9 @@
 #include <gtest/gtest.h>
 #include <limits>
 
+#include "families/dot/tiles.h"
+#include "families/variants.h"
 #include "gpu/row_problems.h"
-#include "kernels/dot/tiles.h"
-#include "kernels/variants.h"
 #include "support/variable.h"
 
 namespace bwgemm::test {

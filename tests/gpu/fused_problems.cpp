@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "kernels/shape.h"
-#include "kernels/variants.h"
+#include "families/facts.h"
+#include "families/variants.h"
 
 namespace bwgemm::test {
 namespace {

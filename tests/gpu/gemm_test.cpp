@@ -6,7 +6,7 @@
 #include <set>
 #include <tuple>
 
-#include "kernels/variants.h"
+#include "families/variants.h"
 #include "support/gemm_case.h"
 
 namespace bwgemm::test {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/line_problems.h"
 
-#include "kernels/layout.h"
+#include "families/sm90/layout.h"
 
 namespace bwgemm::test {
 namespace {

@@ -6,10 +6,10 @@
 #include <gtest/gtest.h>
 #include <tuple>
 
+#include "families/variants.h"
 #include "gpu/fused_problems.h"
 #include "gpu/mixed_operands.h"
 #include "gpu/row_problems.h"
-#include "kernels/variants.h"
 #include "support/matmul_case.h"
 #include "support/variable.h"
 

@@ -5,13 +5,13 @@
 #include <cstdint>
 #include <tuple>
 
-#include "kernels/shape.h"
-#include "kernels/variants.h"
+#include "families/facts.h"
+#include "families/variants.h"
 
 namespace bwgemm::test {
 namespace {
 
-// What the sizes of an sm90 tile choose between, see kernels/layout.h.
+// What the sizes of an sm90 tile choose between, see device/layout.h.
 auto code_of_sizes(const KernelConfig& row) {
   const bool one_warpgroup = sm90::consumer_warpgroups(row) == 1;
   const bool half_a_matrix = sm90::staging_lines(row) == 8;

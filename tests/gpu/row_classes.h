@@ -7,7 +7,7 @@
 namespace bwgemm::test {
 
 // Kernels whose operands may start and step anywhere although TMA loads those that it can address
-// (kernels/residues.h, kernels/sm100/loaders.h).
+// (device/residues.h, families/sm100/loaders.h).
 bool moves_lines(const KernelConfig& row);
 
 // Rows of one class differ in constants only: sizes of tile and ring, CTAs per multiprocessor,

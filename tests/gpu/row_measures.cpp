@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "families/facts.h"
 #include "gpu/row_problems.h"
-#include "kernels/shape.h"
 
 namespace bwgemm::test {
 

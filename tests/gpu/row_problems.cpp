@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "families/facts.h"
 #include "gpu/line_problems.h"
 #include "gpu/row_classes.h"
 #include "gpu/row_measures.h"
-#include "kernels/shape.h"
 
 namespace bwgemm::test {
 namespace {
@@ -152,7 +152,7 @@ RowProblem several_batches(const KernelConfig& row) {
   return in_batches(row, rows, columns, rows * columns + 1);
 }
 
-// Two bands of several rows (kernels/raster.h): no taller than wide, since those of tall outputs
+// Two bands of several rows (device/raster.h): no taller than wide, since those of tall outputs
 // are one tile high, more columns than a wave has, and first tiles in the second column of a band.
 RowProblem several_bands(const KernelConfig& row) {
   const Measures of = measures(row, widest(row));

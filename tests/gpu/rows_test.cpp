@@ -12,11 +12,11 @@
 #include <string>
 #include <tuple>
 
+#include "families/variants.h"
 #include "gpu/fused_problems.h"
 #include "gpu/line_problems.h"
 #include "gpu/row_classes.h"
 #include "gpu/row_problems.h"
-#include "kernels/variants.h"
 #include "support/variable.h"
 
 namespace bwgemm::test {

@@ -11,9 +11,9 @@
 #include <thread>
 #include <vector>
 
+#include "families/variants.h"
 #include "gpu/loose_cases.h"
 #include "gpu/row_problems.h"
-#include "kernels/variants.h"
 #include "support/variable.h"
 
 namespace bwgemm::test {

@@ -8,9 +8,9 @@
 #include <gtest/gtest.h>
 #include <string>
 
+#include "families/variants.h"
 #include "gpu/row_classes.h"
 #include "gpu/row_problems.h"
-#include "kernels/variants.h"
 #include "support/captured_kernels.h"
 #include "support/matmul_call.h"
 #include "support/variable.h"

@@ -13,8 +13,8 @@
 #include <unistd.h>
 #include <vector>
 
+#include "families/variants.h"
 #include "gpu/row_problems.h"
-#include "kernels/variants.h"
 #include "support/variable.h"
 
 namespace bwgemm::test {

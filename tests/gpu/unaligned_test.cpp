@@ -8,10 +8,10 @@
 #include <memory>
 #include <string>
 
+#include "families/facts.h"
+#include "families/variants.h"
 #include "gpu/row_classes.h"
 #include "gpu/row_problems.h"
-#include "kernels/shape.h"
-#include "kernels/variants.h"
 #include "support/variable.h"
 
 namespace bwgemm::test {

@@ -7,8 +7,8 @@
 #include <gtest/gtest.h>
 #include <limits>
 
+#include "families/variants.h"
 #include "gpu/row_problems.h"
-#include "kernels/variants.h"
 #include "support/variable.h"
 
 namespace bwgemm::test {

@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
-#include "kernels/params.h"
-#include "kernels/shape.h"
-#include "kernels/variants.h"
+#include "device/params.h"
+#include "families/facts.h"
+#include "families/variants.h"
 #include "support/element.h"
 #include "vgpu/machine.h"
 #include "vgpu/tensor_map.h"

@@ -11,9 +11,9 @@
 #include <cuda.h>
 #include <string_view>
 
-#include "kernels/bias_gradient/params.h"
-#include "kernels/copies/params.h"
-#include "kernels/params.h"
+#include "device/params.h"
+#include "families/bias_gradient/params.h"
+#include "families/copies/params.h"
 
 namespace bwgemm::test {
 

@@ -9,7 +9,7 @@
 
 #include "core/error.h"
 #include "core/tiling.h"
-#include "kernels/variants.h"
+#include "families/variants.h"
 #include "problems.h"
 #include "support/error_of.h"
 

@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "core/error.h"
+#include "families/bias_gradient/step.h"
 #include "problems.h"
-#include "program/bias_gradient.h"
 
 namespace bwgemm {
 namespace {

@@ -10,12 +10,12 @@
 #include <string>
 
 #include "core/error.h"
-#include "kernels/variants.h"
+#include "families/rejects.h"
+#include "families/variants.h"
 #include "problems.h"
 #include "rows.h"
 #include "select/algos.h"
 #include "select/candidate.h"
-#include "select/rejects.h"
 #include "support/error_of.h"
 
 namespace bwgemm {

@@ -6,9 +6,9 @@
 
 #include "core/tiling.h"
 #include "fake_driver.h"
-#include "kernels/copies/params.h"
+#include "families/copies/params.h"
+#include "families/copies/step.h"
 #include "problems.h"
-#include "program/copies.h"
 
 namespace bwgemm {
 namespace {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies of operands that TMA cannot load: which they are, how they lie, and the launch that makes
 // them. When they are chosen is in copied_choice_test.cpp.
-#include "select/copies.h"
+#include "rules/copies.h"
 
 #include <gtest/gtest.h>
 #include <utility>
 
-#include "kernels/output_path.h"
+#include "families/copies/step.h"
 #include "problems.h"
-#include "program/copies.h"
+#include "rules/output_path.h"
 
 namespace bwgemm {
 namespace {

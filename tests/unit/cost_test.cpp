@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cost model moves the right way when the problem or the device does. Its accuracy is judged by
 // measurements, not here.
-#include "select/cost.h"
+#include "families/cost.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>
 #include <string_view>
 
-#include "kernels/shape.h"
-#include "kernels/variants.h"
+#include "families/facts.h"
+#include "families/rejects.h"
+#include "families/variants.h"
 #include "problems.h"
 #include "rows.h"
-#include "select/rejects.h"
 
 namespace bwgemm {
 namespace {

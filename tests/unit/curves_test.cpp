@@ -2,7 +2,7 @@
 // Activations and their slopes against float64, within what bwgemm.h says: the kernels' arithmetic
 // on the host, with approximations as bad as PTX lets them be. gpu/curves_test.cpp is about those
 // that a device has.
-#include "kernels/curves.h"
+#include "device/curves.h"
 
 #include <bit>
 #include <cmath>
@@ -11,8 +11,8 @@
 #include <limits>
 
 #include "problems.h"
-#include "program/fused.h"
 #include "rows.h"
+#include "rules/fill.h"
 #include "support/fused_formula.h"
 
 namespace bwgemm {
@@ -22,15 +22,9 @@ namespace {
 constexpr ptx::Errors worst[] = {{0, 0}, {2, 1}, {2, -1}, {-2, 1}, {-2, -1}};
 
 FusedParams params_of(bwgemmActivation_t activation) {
-  Problem problem = test::problem_of(64, 64, 64);
-  problem.epilogue.activation = static_cast<Activation>(activation);
-  KernelParams params{};
-  Part part;
-  const Values values = values_of(problem, false);
-  Linker linker(part, values, &params);
-  fill_fused(problem, test::row_named("bwgemm_sm90_b16_64x64x32_direct"), false, {}, params,
-             linker);
-  return params.fused;
+  FusedParams params{};
+  fill_curve(static_cast<Activation>(activation), params);
+  return params;
 }
 
 struct Curves {

@@ -5,12 +5,12 @@
 #include <string>
 
 #include "fake_driver.h"
-#include "kernels/output_path.h"
-#include "kernels/variants.h"
+#include "families/rejects.h"
+#include "families/variants.h"
 #include "planned.h"
 #include "problems.h"
 #include "rows.h"
-#include "select/rejects.h"
+#include "rules/output_path.h"
 
 namespace bwgemm {
 namespace {

@@ -24,17 +24,32 @@ struct Rules {
   std::set<std::pair<std::string, std::string>> exceptions;
 };
 
+// A family is a room of its own, "families/sm90": its kernels and what the host must know of them.
+// The files on top of families/ join the rooms, so that nobody else names one. Two families are
+// steps beside a product, which a call adds.
+const std::set<std::string> below_families = {"core", "device", "program", "rules"};
 const Rules library = {
     {{"core", {}},
-     {"kernels", {"core"}},
-     {"select", {"core", "kernels"}},
-     {"program", {"core", "kernels"}},
-     {"launch", {"core", "kernels", "program"}},
-     {"api", {"core", "kernels", "select", "program", "launch"}},
-     {"dropin", {}}},                           // stands on the public header alone
-    {{"program/product.h", "select/select.h"},  // Choice is what a product's step is made from
-     {"program/copies.h", "select/copies.h"}},  // and Copies what theirs is
-};
+     {"device", {"core"}},
+     {"program", {"core", "device"}},
+     {"rules", {"core", "device", "program"}},
+     {"families/sm90", below_families},
+     {"families/sm100", below_families},
+     {"families/direct", below_families},
+     {"families/dot", below_families},
+     {"families/warp", below_families},
+     {"families/copies", below_families},
+     {"families/bias_gradient", below_families},
+     {"families",
+      {"core", "device", "program", "rules", "families/sm90", "families/sm100", "families/direct",
+       "families/dot", "families/warp", "families/copies", "families/bias_gradient"}},
+     {"select", {"core", "device", "rules", "families"}},
+     {"launch", {"core", "device", "program", "rules", "families"}},
+     {"api",
+      {"core", "device", "program", "rules", "families", "families/copies",
+       "families/bias_gradient", "select", "launch"}},
+     {"dropin", {}}},  // stands on the public header alone
+    {}};
 
 // "": the files on top, which are the interface. Machine and judges know each other: an access is
 // judged where a warp makes it.
@@ -65,6 +80,14 @@ std::string folder_of(const std::string& path) {
   return slash == path.npos ? "" : path.substr(0, slash);
 }
 
+// The same, or the family's room.
+std::string room_of(const std::string& path) {
+  constexpr std::string_view families = "families/";
+  if (!path.starts_with(families)) return folder_of(path);
+  const std::size_t slash = path.find('/', families.size());
+  return slash == path.npos ? "families" : path.substr(0, slash);
+}
+
 // What stands between the quotes, or the brackets, of a line that includes something.
 std::optional<std::string> included(const std::string& line, char opening, char closing) {
   const std::size_t hash = line.find_first_not_of(" \t");
@@ -83,11 +106,11 @@ std::optional<std::string> included(const std::string& line) {
   return path;
 }
 
+// A folder that no rule names may not be included: a new one needs its place.
 bool may_include(const Rules& rules, const std::string& from, const std::string& to) {
-  if (folder_of(from) == folder_of(to) || rules.exceptions.contains({from, to})) return true;
-  const auto rule = rules.allowed.find(folder_of(from));
-  return rule == rules.allowed.end() || rule->second.contains(folder_of(to)) ||
-         !rules.allowed.contains(folder_of(to));
+  if (room_of(from) == room_of(to) || rules.exceptions.contains({from, to})) return true;
+  const auto rule = rules.allowed.find(room_of(from));
+  return rule != rules.allowed.end() && rule->second.contains(room_of(to));
 }
 
 bool may_include(const std::string& from, const std::string& to) {
@@ -169,14 +192,20 @@ TEST(IncludeRules, TellRightFromWrong) {
   EXPECT_EQ(included("  # include \"program/product.h\"  // why"), "program/product.h");
   EXPECT_EQ(included("#include <vector>"), std::nullopt);
   EXPECT_EQ(included("#include \"bwgemm/bwgemm.h\""), std::nullopt);
-  EXPECT_FALSE(may_include("core/problem.h", "kernels/variants.h"));
-  EXPECT_FALSE(may_include("select/select.cpp", "program/product.h"));
-  EXPECT_FALSE(may_include("program/product.cpp", "select/cost.h"));
-  EXPECT_FALSE(may_include("program/product.cpp", "launch/driver.h"));
-  EXPECT_FALSE(may_include("kernels/sm90/gemm.cuh", "program/product.h"));
+  EXPECT_FALSE(may_include("core/problem.h", "families/variants.h"));
+  EXPECT_FALSE(may_include("device/ring.h", "families/sm90/cta.h"));
+  EXPECT_FALSE(may_include("rules/fill.cpp", "families/facts.h"));
+  EXPECT_FALSE(may_include("families/sm90/fill.cpp", "families/sm100/fill.h"));
+  EXPECT_FALSE(may_include("families/sm90/fill.cpp", "families/registry.h"));
+  EXPECT_FALSE(may_include("select/select.cpp", "families/sm90/layout.h"));
+  EXPECT_FALSE(may_include("select/select.cpp", "program/part.h"));
   EXPECT_FALSE(may_include("launch/launch.cpp", "api/handle.h"));
-  EXPECT_TRUE(may_include("program/product.h", "select/select.h"));
-  EXPECT_TRUE(may_include("api/entry.cpp", "select/select.h"));
+  EXPECT_FALSE(may_include("api/entry.cpp", "families/dot/layout.h"));
+  EXPECT_FALSE(may_include("elsewhere/entry.cpp", "core/problem.h"));
+  EXPECT_TRUE(may_include("families/sm90/gemm.cuh", "families/sm90/cta.h"));
+  EXPECT_TRUE(may_include("families/registry.h", "families/sm90/facts.h"));
+  EXPECT_TRUE(may_include("select/select.cpp", "families/registry.h"));
+  EXPECT_TRUE(may_include("api/build.cpp", "families/copies/step.h"));
 }
 
 TEST(IncludeRules, TellRightFromWrongInTheVirtualGpu) {

@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "kernels/variants.h"
+#include "families/variants.h"
 
 namespace bwgemm {
 namespace {

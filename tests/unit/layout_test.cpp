@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shared memory of every row and every run-time tile: aligned for the swizzle, within the limit,
 // and described to the host as the kernel lays it out.
-#include "kernels/layout.h"
+#include "device/layout.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/tiling.h"
-#include "kernels/shape.h"
-#include "kernels/variants.h"
+#include "families/facts.h"
+#include "families/variants.h"
 
 namespace bwgemm {
 namespace {

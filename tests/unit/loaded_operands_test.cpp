@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operands that threads load because TMA cannot address them (kernels/sm100/loaders.h): which they
+// Operands that threads load because TMA cannot address them (families/sm100/loaders.h): which they
 // are, that no map is made of them, and what selection makes of that.
 #include <array>
 #include <cstdint>
@@ -9,10 +9,10 @@
 #include <string_view>
 
 #include "fake_driver.h"
-#include "kernels/variants.h"
+#include "families/rejects.h"
+#include "families/variants.h"
 #include "planned.h"
 #include "problems.h"
-#include "select/rejects.h"
 
 namespace bwgemm {
 namespace {
@@ -56,17 +56,17 @@ bool is_empty(const TensorMap& map) {
 TEST(LoadedOperands, AreThoseThatTmaCannotAddress) {
   const KernelConfig row = row_of(loading);
   const Matrix matrix = aligned().a;
-  EXPECT_FALSE(is_loaded_by_threads(row, matrix, 3));
+  EXPECT_FALSE(sm100::is_loaded_by_threads(row, matrix, 3));
   Matrix displaced = matrix, stepping = matrix, batched = matrix;
   displaced.data = address(0x10000000e);
   stepping.ld += 4;
   batched.batch_stride += 1;
   for (const Matrix& one : {displaced, stepping}) {
-    EXPECT_TRUE(is_loaded_by_threads(row, one, 1));
-    EXPECT_FALSE(is_loaded_by_threads(row_of(mapping), one, 1));
+    EXPECT_TRUE(sm100::is_loaded_by_threads(row, one, 1));
+    EXPECT_FALSE(sm100::is_loaded_by_threads(row_of(mapping), one, 1));
   }
-  EXPECT_TRUE(is_loaded_by_threads(row, batched, 3));
-  EXPECT_FALSE(is_loaded_by_threads(row, batched, 1));
+  EXPECT_TRUE(sm100::is_loaded_by_threads(row, batched, 3));
+  EXPECT_FALSE(sm100::is_loaded_by_threads(row, batched, 1));
 }
 
 TEST(LoadedOperands, AreNotRefused) {

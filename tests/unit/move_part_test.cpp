@@ -8,10 +8,10 @@
 #include "core/error.h"
 #include "core/tiling.h"
 #include "fake_driver.h"
-#include "kernels/variants.h"
+#include "families/rejects.h"
+#include "families/variants.h"
 #include "planned.h"
 #include "problems.h"
-#include "select/rejects.h"
 
 namespace bwgemm {
 namespace {

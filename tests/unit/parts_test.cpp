@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products in parts: what is divided and how, that parts are the whole, and what selection makes of
 // them.
-#include "select/parts.h"
+#include "rules/parts.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <string>
 
 #include "core/error.h"
-#include "kernels/variants.h"
+#include "families/variants.h"
 #include "problems.h"
 #include "select/algos.h"
 #include "select/candidate.h"

@@ -5,9 +5,10 @@
 #include <cstdint>
 #include <cstring>
 
-#include "kernels/residues.h"
-#include "program/product.h"
+#include "device/residues.h"
+#include "families/product.h"
 #include "program/tensor_map_cache.h"
+#include "select/select.h"
 
 namespace bwgemm::test {
 

@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/variants.h"
+#include "families/rejects.h"
+#include "families/variants.h"
 #include "problems.h"
-#include "select/rejects.h"
 
 namespace bwgemm {
 namespace {

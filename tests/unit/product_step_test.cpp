@@ -10,10 +10,10 @@
 
 #include "core/error.h"
 #include "fake_driver.h"
-#include "kernels/variants.h"
+#include "families/product.h"
+#include "families/variants.h"
 #include "planned.h"
 #include "problems.h"
-#include "program/product.h"
 #include "support/quick.h"
 
 namespace bwgemm {

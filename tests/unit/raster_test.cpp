@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tile order: every tile once, in bands.
-#include "kernels/raster.h"
-
 #include <cstdlib>
 #include <gtest/gtest.h>
 #include <vector>
+
+#include "device/tile_order.h"
 
 namespace bwgemm {
 namespace {

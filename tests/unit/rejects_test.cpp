@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a kernel cannot serve, and how it says so.
-#include "select/rejects.h"
+#include "families/rejects.h"
 
 #include <functional>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <string>
 
-#include "kernels/variants.h"
+#include "families/variants.h"
 #include "problems.h"
 #include "rows.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The maps of operands that start anywhere: which elements each class's map covers, that no address
 // behind or in front of the operand's 16-byte units is in one, and what selection refuses.
-#include "program/residue_maps.h"
+#include "families/sm90/residue_maps.h"
 
 #include <cstdint>
 #include <cstring>
@@ -9,10 +9,10 @@
 #include <gtest/gtest.h>
 
 #include "fake_driver.h"
-#include "kernels/variants.h"
+#include "families/rejects.h"
+#include "families/variants.h"
 #include "problems.h"
 #include "program/tensor_map_cache.h"
-#include "select/rejects.h"
 
 namespace bwgemm {
 namespace {
@@ -33,7 +33,7 @@ class ResidueMaps : public testing::Test {
     const Values values = values_of(problem, false);
     Part part;
     Linker linker(part, values, &params_);
-    fill_residues(problem, shifted(a, b), {}, params_, linker);
+    sm90::fill_residues(problem, shifted(a, b), {}, params_, linker);
     part.add({}, &params_, sizeof params_);
     part.move_to(values, maps_);
     std::memcpy(static_cast<void*>(&params_), part.params(), sizeof params_);

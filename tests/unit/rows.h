@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include "kernels/variants.h"
+#include "families/variants.h"
 #include "select/candidate.h"
 
 namespace bwgemm::test {

@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "kernels/variants.h"
+#include "families/variants.h"
 #include "problems.h"
 #include "select/select.h"
 

@@ -12,10 +12,10 @@
 
 #include "core/error.h"
 #include "core/tiling.h"
-#include "kernels/variants.h"
+#include "families/rejects.h"
+#include "families/variants.h"
 #include "problems.h"
 #include "rows.h"
-#include "select/rejects.h"
 #include "support/error_of.h"
 
 namespace bwgemm {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/canonical_vectors.h"
-#include "kernels/variants.h"
+#include "families/variants.h"
 #include "problems.h"
 #include "select/select.h"
 #include "support/quick.h"

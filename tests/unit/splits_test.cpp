@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/tiling.h"
-#include "kernels/variants.h"
+#include "families/variants.h"
 #include "problems.h"
 #include "rows.h"
 #include "select/select.h"

@@ -9,7 +9,7 @@
 
 #include "api/tuning_file.h"
 #include "bwgemm/bwgemm.h"
-#include "kernels/variants.h"
+#include "families/variants.h"
 #include "problems.h"
 #include "support/flushed_denormals.h"
 

@@ -4,14 +4,14 @@
 // it is a list of static functions, each inherited from the step before unless the step changes it.
 #pragma once
 
-#include "kernels/ptx/convert.h"
-#include "kernels/ptx/cp_async_bulk.h"
-#include "kernels/ptx/global_memory.h"
-#include "kernels/ptx/mbarrier.h"
-#include "kernels/ptx/shared_memory.h"
-#include "kernels/ptx/sync.h"
-#include "kernels/ptx/tcgen05.h"
-#include "kernels/ring.h"
+#include "device/ptx/convert.h"
+#include "device/ptx/cp_async_bulk.h"
+#include "device/ptx/global_memory.h"
+#include "device/ptx/mbarrier.h"
+#include "device/ptx/shared_memory.h"
+#include "device/ptx/sync.h"
+#include "device/ptx/tcgen05.h"
+#include "device/ring.h"
 #include "ladder/steps.h"
 
 namespace bwgemm::ladder {

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "kernels/params.h"
+#include "device/params.h"
 
 namespace bwgemm::ladder {
 

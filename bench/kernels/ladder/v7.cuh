@@ -4,7 +4,7 @@
 // left. Unlike a fixed stride this shares the work by speed, and leaves room for other grids.
 #pragma once
 
-#include "kernels/ptx/launch_control.h"
+#include "device/ptx/launch_control.h"
 #include "ladder/v6.cuh"
 
 namespace bwgemm::ladder::v7 {

@@ -7,10 +7,11 @@
 #include <sstream>
 
 #include "core/error.h"
+#include "families/product.h"
+#include "families/variants.h"
 #include "gpu/fused_problems.h"
 #include "gpu/mixed_operands.h"
-#include "kernels/variants.h"
-#include "program/product.h"
+#include "select/select.h"
 #include "vgpu/driver/tensor_map_check.h"
 
 namespace bwgemm::vgpu::mutate {

@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "families/variants.h"
 #include "gpu/row_classes.h"
-#include "kernels/variants.h"
 #include "kernels_on_vgpu/kernel_case.h"
 #include "kernels_on_vgpu/mutate/subject.h"
 

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// The output role: one thread that moves boxes between staging buffers and global memory, for both
+// architectures. The epilogue warps only compute.
+//
+// Pipeline, per buffer   producer -> consumer   full arrives          empty arrives
+//   staging              output   -> epilogue   1 (+ TMA bytes of C)  1 per epilogue warp
+// Timeline   output    offer a buffer (with beta: C arrives in it) ... wait written -> TMA store
+//            epilogue  wait full -> combine in place -> fence.proxy.async -> arrive on empty
+#pragma once
+
+#include "device/ptx/cp_async_bulk.h"
+#include "device/ptx/shared_memory.h"
+#include "device/ring.h"
+#include "device/tiles.h"
+#include "device/trace.h"
+
+namespace bwgemm {
+
+struct StagingBuffers {
+  Ring ring;
+  int count;              // of buffers
+  std::uint32_t address;  // of buffer 0
+  std::uint32_t pitch;    // from buffer to buffer
+  std::uint32_t bytes;    // of one box of the output maps
+
+  BWGEMM_DEVICE std::uint32_t buffer(const Cursor& at) const { return address + at.stage * pitch; }
+};
+
+// Run by one thread. `number`: among those of the CTA. Buffers are handed over in turn, whatever
+// the epilogue uses them for. Of maps of two dimensions there is no batch. Boxes that overlap
+// store the same where they do, one behind the other.
+template <int map_rank = 3, bool may_overlap = false>
+class OutputRole {
+  template <class Walk>
+  using Boxes = OutputBoxes<Walk, may_overlap>;
+
+ public:
+  BWGEMM_DEVICE OutputRole(const KernelParams& params, const StagingBuffers& staging,
+                           const OutputWindow& window, bool reads_c, int number = 0)
+      : staging_(staging),
+        window_(window),
+        reads_c_(reads_c),
+        trace_(params, TraceRole::output, number, true) {
+    if (reads_c_) return;
+    for (int i = 0; i < staging_.count; ++i) offer_empty();
+  }
+
+  // Stores all boxes of these tiles.
+  template <class Walk>
+  BWGEMM_DEVICE void store(const KernelParams& params, const Walk& tiles) {
+    Boxes<Walk> box(params, window_, tiles);
+    if (reads_c_) {
+      store_over_c(params, tiles, box);
+      return;
+    }
+    for (; box.valid(); box.advance(params)) {
+      store_box(params, box);
+      ++owed_;
+      if (staging_.count == 1)
+        return_buffers<0>();
+      else
+        return_buffers<1>();  // a store overlaps the one before it
+    }
+  }
+
+  // What the epilogue has written, in place of a box, to the word at `address` (of buffer 0; one
+  // for each buffer).
+  BWGEMM_DEVICE std::uint32_t read_message(std::uint32_t address) {
+    if (reads_c_) offer_empty();
+    trace_(TraceEvent::wait_box);
+    staging_.ring.empty(storing_).wait(storing_.phase);  // the message before its read
+    const std::uint32_t message = ptx::ld_shared(address + 4 * storing_.stage);
+    storing_.advance(staging_.count);
+    if (!reads_c_) {
+      ++owed_;
+      return_buffers<0>();
+    }
+    return message;
+  }
+
+  // Shared memory must outlive the reads of the stores.
+  BWGEMM_DEVICE void finish() const { ptx::cp_async_bulk_wait_group_read<0>(); }
+
+ private:
+  // C takes a while to arrive, so buffers are offered as soon as their stores have left them.
+  template <class Walk>
+  BWGEMM_DEVICE void store_over_c(const KernelParams& params, const Walk& tiles, Boxes<Walk>& box) {
+    Boxes<Walk> offered(params, window_, tiles);
+    auto offer = [&] {
+      if (!offered.valid()) return;
+      offer_c(params, offered);
+      offered.advance(params);
+    };
+    for (int i = 0; i < staging_.count; ++i) offer();
+    for (; box.valid(); box.advance(params)) {
+      store_box(params, box);
+      ptx::cp_async_bulk_wait_group_read<0>();
+      offer();
+    }
+  }
+
+  template <class Walk>
+  BWGEMM_DEVICE void store_box(const KernelParams& params, const Boxes<Walk>& box) {
+    trace_(TraceEvent::wait_box);
+    staging_.ring.empty(storing_).wait(storing_.phase);  // written by the epilogue, this round
+    trace_(TraceEvent::store);
+    if constexpr (may_overlap)
+      if (box.is_last_of_line()) ptx::cp_async_bulk_wait_group<0>();
+    const std::uint64_t policy = ptx::l2_policy(params.d_streams_by);
+    if constexpr (map_rank == 3)
+      ptx::cp_async_bulk_tensor_3d_store(params.d_map, box.inner(), box.outer(), box.batch(),
+                                         staging_.buffer(storing_), policy);
+    else
+      ptx::cp_async_bulk_tensor_2d_store(params.d_map, box.inner(), box.outer(),
+                                         staging_.buffer(storing_), policy);
+    ptx::cp_async_bulk_commit_group();
+    storing_.advance(staging_.count);
+  }
+
+  // Offers the buffers again that all but the last `pending` stores have left.
+  template <int pending>
+  BWGEMM_DEVICE void return_buffers() {
+    ptx::cp_async_bulk_wait_group_read<pending>();
+    for (; owed_ > pending; --owed_) offer_empty();
+  }
+
+  BWGEMM_DEVICE void offer_empty() {
+    ptx::mbarrier_arrive(staging_.ring.full(offering_).address);
+    offering_.advance(staging_.count);
+  }
+  template <class Walk>
+  BWGEMM_DEVICE void offer_c(const KernelParams& params, const Boxes<Walk>& box) {
+    const std::uint32_t ready = staging_.ring.full(offering_).address;
+    ptx::mbarrier_arrive_expect_tx(ready, staging_.bytes);
+    if constexpr (map_rank == 3)
+      ptx::cp_async_bulk_tensor_3d(staging_.buffer(offering_), params.c_map, box.inner(),
+                                   box.outer(), box.batch(), ready);
+    else
+      ptx::cp_async_bulk_tensor_2d(staging_.buffer(offering_), params.c_map, box.inner(),
+                                   box.outer(), ready);
+    offering_.advance(staging_.count);
+  }
+
+  StagingBuffers staging_;
+  OutputWindow window_;
+  bool reads_c_;
+  Cursor offering_, storing_;
+  int owed_ = 0;  // buffers handed over and not yet offered again, without C
+  Trace trace_;
+};
+
+}  // namespace bwgemm

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Approximations of the special function unit, and what C++ has no operator for.
+#pragma once
+
+#include "device/ptx/attributes.h"
+
+namespace bwgemm::ptx {
+
+// Denormal results are zero.
+BWGEMM_DEVICE float ex2_approx_ftz(float value) {
+  float power;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(value));
+  return power;
+}
+
+BWGEMM_DEVICE float rcp_approx_ftz(float value) {
+  float reciprocal;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(reciprocal) : "f"(value));
+  return reciprocal;
+}
+
+// NaN if one of them is NaN.
+BWGEMM_DEVICE float max_nan(float a, float b) {
+  float larger;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(larger) : "f"(a), "f"(b));
+  return larger;
+}
+
+// A product that stays where it stands: branches around it are not turned into selections.
+BWGEMM_DEVICE float mul_rn_here(float a, float b) {
+  float product;
+  asm volatile("mul.rn.f32 %0, %1, %2;" : "=f"(product) : "f"(a), "f"(b));
+  return product;
+}
+
+// A copy, likewise.
+BWGEMM_DEVICE float mov_here(float value) {
+  float copy;
+  asm volatile("mov.f32 %0, %1;" : "=f"(copy) : "f"(value));
+  return copy;
+}
+
+}  // namespace bwgemm::ptx

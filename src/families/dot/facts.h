@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Facts of Family::dot for the host: see rules/shape.h.
+#pragma once
+
+#include "families/dot/layout.h"
+#include "rules/shape.h"
+
+namespace bwgemm::dot {
+
+constexpr void fill_shape(const KernelConfig& config, Dtype, Major, KernelShape& shape) {
+  shape.threads = threads;
+  shape.smem_bytes = layout(config).bytes;
+}
+
+constexpr int most_cluster_splits_of(const KernelConfig& config) {
+  return is_of_vectors(config) ? most_cluster_splits : 1;
+}
+
+inline constexpr FamilyFacts facts{.folder = "dot",
+                                   .invalid_because = invalid_because,
+                                   .fill_shape = fill_shape,
+                                   .most_cluster_splits = most_cluster_splits_of,
+                                   .arrivals_per_tile = always_one};
+
+extern const FamilyFunctions functions;
+
+}  // namespace bwgemm::dot

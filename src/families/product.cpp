@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Narrowing to 32 bits is safe here: rejects() has refused what does not fit.
+#include "families/product.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "core/tiling.h"
+#include "families/facts.h"
+#include "families/registry.h"
+
+namespace bwgemm {
+namespace {
+
+std::int32_t narrow(std::int64_t value) {
+  return static_cast<std::int32_t>(value);
+}
+
+// Kernels step through batches of operands by maps or strides.
+std::int32_t batch_step(const Matrix& matrix, std::int64_t batch) {
+  return batch > 1 && matrix.batch_stride != 0 ? 1 : 0;
+}
+
+void fill_common(const Problem& problem, const KernelConfig& config, const Choice& choice,
+                 const KernelShape& shape, KernelParams& params, Linker& linker) {
+  const TileCounts tiles = cluster_tiles(problem, config, shape.tile_n);
+  params.tiles_m = narrow(tiles.m);
+  params.tiles_n = narrow(tiles.n);
+  params.batch = narrow(tiles.batch);
+  params.raster_group = choice.raster_group;
+  params.reciprocals = raster_reciprocals(static_cast<std::uint32_t>(params.tiles_m),
+                                          static_cast<std::uint32_t>(params.tiles_n),
+                                          static_cast<std::uint32_t>(params.raster_group));
+  params.raster = choice.raster;
+  params.k_blocks = narrow(k_steps(problem, config));
+  params.a_batch_step = batch_step(problem.a, problem.batch);
+  params.b_batch_step = batch_step(problem.b, problem.batch);
+  params.tile_n = shape.tile_n;
+  params.stages = shape.stages;
+  // Member by member: assigning a Scalar may copy its padding.
+  params.alpha.value = problem.alpha.value;
+  params.alpha.device = problem.alpha.device;
+  params.beta.value = problem.beta.value;
+  params.beta.device = problem.beta.device;
+  linker.scalar(params.alpha, Argument::alpha);
+  linker.scalar(params.beta, Argument::beta);
+  params.m = problem.m;
+  params.n = problem.n;
+  params.k = problem.scale_only() ? 0 : problem.k;
+  params.input_type = problem.a.type;
+  params.d_type = problem.d.type;
+  params.a_major = a_major(problem);
+  params.b_major = b_major(problem);
+  params.is_pointer_array = problem.is_pointer_array;
+}
+
+void fill_splits(const Problem& problem, const KernelConfig& config, const Choice& choice,
+                 std::int64_t tiles, KernelParams& params) {
+  constexpr std::int64_t limit = std::numeric_limits<std::int32_t>::max();  // undivided k: any size
+  params.splits = choice.splits;
+  params.whole_tiles = static_cast<std::uint32_t>(tiles - choice.split_tiles);
+  params.split_tiles_reciprocal = reciprocal(static_cast<std::uint32_t>(choice.split_tiles));
+  params.k_per_split =
+      narrow(std::min(ceil_div(k_steps(problem, config), choice.splits) * config.tile.k, limit));
+}
+
+// Partial sums lie behind the copies of operands.
+void link_scratch(const Values& base, std::size_t copied_bytes, KernelParams& params,
+                  Linker& linker) {
+  params.partials = reinterpret_cast<float*>(base[Argument::workspace] + copied_bytes);
+  params.arrivals = reinterpret_cast<std::uint32_t*>(base[Argument::counters]);
+  linker.address(params.partials, Argument::workspace);
+  linker.address(params.arrivals, Argument::counters);
+}
+
+// Clusters that may be launched: those that fit, in the share of the device that the call has.
+std::int64_t allowed_clusters(const KernelConfig& config, const ProductContext& context) {
+  const int limit = usable_sms(context.facts, context.sm_limit);
+  // Fewer CTAs than SMs never share one.
+  const int per_sm = limit < context.facts.sm_count ? 1 : config.ctas_per_sm;
+  return std::min<std::int64_t>(context.resident_clusters, per_sm * limit / config.cluster.size());
+}
+
+}  // namespace
+
+void add_product(const Problem& given, const Provenance& given_from, const Values& base,
+                 const KernelConfig& config, const Choice& choice, const ProductContext& context,
+                 Part& part) {
+  static_assert(std::is_trivially_copyable_v<ResidueParams>);
+  static_assert(sizeof(ResidueParams) <= 4096, "kernels of every architecture take 4096 bytes");
+  const Problem problem = seen_by(config, given);
+  const bool is_transposed = sees_transposed(config, given);
+  const Provenance from = is_transposed ? given_from.transposed() : given_from;
+  const KernelShape shape = kernel_shape(config, choice.tile_n, problem.d.type, b_major(problem));
+  const std::int64_t allowed = allowed_clusters(config, context);
+  if (allowed < 1)
+    throw Error(BWGEMM_STATUS_NOT_SUPPORTED,
+                text("no cluster of ", kernel_name(config).view(),
+                     " fits the multiprocessors that the call may use"));
+  ResidueParams params;
+  const std::size_t bytes = has_residues(config) ? sizeof(ResidueParams) : sizeof(KernelParams);
+  // Padding too: equal parts are then equal bytes.
+  std::memset(static_cast<void*>(&params), 0, bytes);
+  Linker linker(part, base, &params);
+  fill_common(problem, config, choice, shape, params, linker);
+  const TileCounts tiles = cluster_tiles(problem, config, shape.tile_n);
+  fill_splits(problem, config, choice, tiles.total(), params);
+  functions_of(config).fill(
+      {problem, config, shape, tiles, is_transposed, from, context.facts.l2_bytes, params, linker});
+  const std::int64_t units = work_units(tiles, choice);
+  Step step{choice.variant, static_cast<int>(grid_ctas(config, units, allowed)),
+            config.cluster.size(), shape.threads, shape.smem_bytes};
+  // Clusters that had to wait for others would take longer than sums in memory.
+  if (choice.reduction == SplitReduction::cluster && step.grid == units &&
+      context.resident_split_clusters >= tiles.total()) {
+    params.reduces_in_cluster = true;
+    step.cluster = choice.splits;
+  }
+  if (choice.splits > 1 && !params.reduces_in_cluster)
+    link_scratch(base, context.copied_bytes, params, linker);
+  step.overlap = Overlap::wherever_it_fits;  // behind copies
+  part.add(step, &params, bytes);
+}
+
+}  // namespace bwgemm

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "families/sm100/cost.h"
+
+#include <algorithm>
+
+#include "families/sm100/facts.h"
+#include "rules/block_cost.h"
+#include "rules/cost_terms.h"
+
+namespace bwgemm::sm100 {
+namespace {
+
+double mma_clocks(const KernelConfig& config, int tile_n) {
+  return config.family == Family::pair ? row_blocks(config) * pair_mma_clocks(tile_n)
+                                       : single_mma_clocks(tile_n);
+}
+
+double mma_us(const ArchCosts& costs, const KernelConfig& config, int tile_n) {
+  return config.tile.k / 16.0 * mma_clocks(config, tile_n) / costs.mma_clocks_per_us;
+}
+
+// One k block of a kernel whose threads load what TMA cannot address, in us: predicted, as all of
+// b200_costs. Loads of 128 rows are under way while those before are shifted and stored: each takes
+// half of the latency of a busy L2, more than its 48 KiB of traffic with L1.
+double loading_block_us(const Problem& problem, const KernelConfig& config, int tile_n) {
+  constexpr double step_us = 0.35;
+  constexpr int step_rows = cta_rows;
+  const bool loads_a = is_loaded_by_threads(config, problem.a, problem.batch);
+  const bool loads_b = is_loaded_by_threads(config, problem.b, problem.batch);
+  return step_us *
+         ((loads_a ? 1 : 0) + (loads_b ? static_cast<double>(ceil_div(tile_n, step_rows)) : 0));
+}
+
+// Each CTA of a pair has its own part of B's columns, and the launch chooses the majors.
+Block block_of(const Problem& problem, const ArchCosts& costs, const KernelConfig& config,
+               int tile_n, const TileCounts& tiles) {
+  const RowBytes bytes(problem, costs, config, config.a, b_major(problem),
+                       tile_n / group_ctas(config));
+  const double a = static_cast<double>(config.tile.m) / group_ctas(config);
+  const double b = held_b_columns(config, tile_n, b_major(problem));
+  // Two single CTAs on neighbouring SMs ask for the same rows of B, one above the other, which
+  // leave L2 once.
+  const int neighbours = config.family == Family::single && tiles.m > 1 ? 2 : 1;
+  const OperandRows shared{a, b / (neighbours * groups(config))};
+  return {.flop = 2.0 * config.tile.m * tile_n * config.tile.k,
+          .bytes = bytes.plain({a, b}),
+          .sm_bytes = bytes.of_sm({a, b}, {a, b / groups(config)}),
+          .l2_bytes = bytes.of_l2(shared),
+          .l2_delivers = bytes.plain(shared)};
+}
+
+double cta_outputs(const KernelConfig& config, int tile_n) {
+  return static_cast<double>(config.tile.m) * tile_n / group_ctas(config);
+}
+
+// Of tiles whose k is split, those that do not fit beside each other are the last ones.
+std::int64_t split_tiles_of(const Prediction& of, std::int64_t tiles, std::int64_t resident) {
+  return of.splits == 1 ? 0 : split_tiles(tiles, resident, {.has_tails = true});
+}
+
+}  // namespace
+
+WithoutSplits without_splits(const Problem& problem, const KernelConfig& config, int tile_n) {
+  const ClusterTile tile = cluster_tile(config, tile_n);
+  return {1, block_of(problem, costs_of(config.arch), config, tile_n,
+                      tile_counts(problem, tile.m, tile.n))};
+}
+
+double predicted_us(const Prediction& of) {
+  const auto& [problem, facts, config, tile_n, splits, reduction, known] = of;
+  const ArchCosts& costs = costs_of(config.arch);
+  const std::int64_t tiles = tiles_of_clusters(problem, config, tile_n).total();
+  const std::int64_t resident = resident_clusters(facts, config);
+  const std::int64_t cut = split_tiles_of(of, tiles, resident);
+  const std::int64_t whole = tiles - cut, partials = cut * splits;
+  const std::int64_t steps = k_steps(problem, config), split_steps = ceil_div(steps, splits);
+  const double epilogue =
+      cta_outputs(config, tile_n) * output_bytes_per_element(problem) / costs.epilogue_bytes_per_us;
+  // With two accumulators the next tile is computed during an epilogue.
+  const bool hides_epilogue = config.choices.accumulators == 2;
+  const double exposed = hides_epilogue ? 0 : epilogue;
+  const double loading = loading_block_us(problem, config, tile_n);
+  const double partial_block = problem.k % config.tile.k != 0 ? costs.partial_block : 0;
+  const auto wave_us = [&, tile_n = tile_n](std::int64_t clusters, std::int64_t blocks) {
+    if (clusters == 0) return 0.0;
+    const double each =
+        std::max(loading, block_us(costs, of.known.block, mma_us(costs, of.config, tile_n),
+                                   of.known.slowdown, of.facts.sm_count,
+                                   clusters * of.config.cluster.size(), of.reduction));
+    return (static_cast<double>(blocks) + partial_block) * each + costs.fill_us + exposed;
+  };
+  const double compute_us = static_cast<double>(whole / resident) * wave_us(resident, steps) +
+                            wave_us(whole % resident, steps) + wave_us(partials, split_steps) +
+                            (hides_epilogue ? epilogue : 0);
+  const double delivered_bytes = static_cast<double>(whole * steps + partials * split_steps) *
+                                 config.cluster.size() * known.block.l2_delivers;
+  const double merge =
+      splits == 1 ? 0
+                  : workspace_merge_us(costs, cta_outputs(config, tile_n) * sizeof(float), splits,
+                                       static_cast<double>(partials * config.cluster.size()));
+  return total_us(of, costs, costs.launch_us,
+                  drifted_us(problem, facts, costs, compute_us, delivered_bytes), merge);
+}
+
+}  // namespace bwgemm::sm100

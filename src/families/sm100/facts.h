@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Facts of the Blackwell kernels for the host: see rules/shape.h. Beside them, which operands
+// threads load, and which widths of tile a problem allows.
+#pragma once
+
+#include "core/tiling.h"
+#include "families/sm100/layout.h"
+#include "rules/output_path.h"
+#include "rules/shape.h"
+
+namespace bwgemm::sm100 {
+
+constexpr void fill_shape(const KernelConfig& config, Dtype d_type, Major b, KernelShape& shape) {
+  shape.threads = threads(config);
+  shape.stages = stages_that_fit(config, shape.tile_n, b);
+  shape.smem_bytes = layout(config, shape.tile_n, b, shape.stages).bytes;
+  shape.map_rank = config.choices.map_rank;
+  shape.operand_box_columns = block_elements(config);
+  shape.a_box_rows = row_blocks(config) * cta_rows;
+  shape.b_box_rows = shape.tile_n / config.cluster.size();
+  if (config.store == Store::elements) return;
+  shape.d_box_rows = staging_lines(config, shape.tile_n);
+  shape.d_box_columns = config.swaps_ab ? swizzle_row_bytes / size_bytes(d_type)
+                                        : staging_columns(shape.tile_n, size_bytes(d_type));
+}
+
+constexpr const char* config_invalid_because(const KernelConfig& config) {
+  return invalid_because(config);
+}
+
+constexpr const char* tile_n_invalid_because(const KernelConfig& config, int tile_n, Major b) {
+  return invalid_because(config, tile_n, b);
+}
+
+// Variants that differ from the usual choices.
+constexpr bool shows_technique(const KernelConfig& config) {
+  Sm100Choices choices = config.choices;
+  // Tensor memory holds but one accumulator of this height.
+  if (config.tile.m > 2 * cta_rows) choices.accumulators = Sm100Choices{}.accumulators;
+  return choices != Sm100Choices{};
+}
+
+inline constexpr FamilyFacts facts{.folder = "sm100",
+                                   .invalid_because = config_invalid_because,
+                                   .fill_shape = fill_shape,
+                                   .most_cluster_splits = always_one,
+                                   .arrivals_per_tile = always_one,
+                                   .tile_n_invalid_because = tile_n_invalid_because,
+                                   .shows_technique = shows_technique,
+                                   .has_rasters = true};
+
+// Whether threads load the operand, because TMA cannot address it (sm100/operands.h is the device's
+// view).
+inline bool is_loaded_by_threads(const KernelConfig& config, const Matrix& matrix,
+                                 std::int64_t batch) {
+  constexpr std::int64_t unit_elements = 8;
+  if (!has_loaders(config)) return false;
+  return !starts_at_units(matrix) || (batch > 1 && matrix.batch_stride % unit_elements != 0);
+}
+
+// Whether a tile of so many columns is no whole boxes of output. Threads then store some columns of
+// D and load those of C, in a fused epilogue all of C. The problem is as the kernel sees it.
+inline bool leaves_rest(const Problem& problem, const KernelConfig& config, int tile_n) {
+  const bool has_gate = problem.epilogue.gate != Gate::none;
+  return leaves_rest(config, has_gate ? tile_n / 2 : tile_n);
+}
+
+extern const FamilyFunctions functions;
+
+}  // namespace bwgemm::sm100

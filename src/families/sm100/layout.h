@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layout of the sm100 families: shared and tensor memory of one CTA, computed from the config and
+// the run-time tile_n for host and device alike, and what a config may be.
+//
+// An operand of one stage is a row of blocks, each as wide as the swizzle: K-major, all its rows by
+// `block_bytes` of k; MN-major, 64 of k by `block_bytes` along m or n. One tensor-map box each.
+#pragma once
+
+#include "device/layout.h"
+
+namespace bwgemm::sm100 {
+
+inline constexpr int cta_rows = 128;  // of one multiplication that one CTA holds
+inline constexpr int role_threads = 256;
+inline constexpr int loader_threads = 256;
+inline constexpr int max_stages = 16;
+inline constexpr int responses = 3;  // of launch control: one in flight, two in use
+
+// CTAs that multiply together, and how many such groups a cluster has: they share columns of B.
+constexpr int group_ctas(const KernelConfig& config) {
+  return config.family == Family::pair ? 2 : 1;
+}
+constexpr int groups(const KernelConfig& config) {
+  return config.cluster.size() / group_ctas(config);
+}
+// Whether warps load what TMA cannot address of A and B (loaders.h).
+constexpr bool has_loaders(const KernelConfig& config) {
+  return uses_tensor_memory(config) && config.load == Load::threads;
+}
+constexpr int threads(const KernelConfig& config) {
+  return role_threads + (has_loaders(config) ? loader_threads : 0);
+}
+
+// Blocks of cta_rows in one CTA, each multiplied by the same B.
+constexpr int row_blocks(const KernelConfig& config) {
+  return config.tile.m / (group_ctas(config) * cta_rows);
+}
+
+constexpr int max_tile_n(const KernelConfig& config) {
+  return config.swaps_ab ? 64 : 256;
+}
+inline constexpr int tile_n_step = 16;
+// Columns of its row that a thread takes at once; no tile has fewer.
+constexpr int columns_at_once(const KernelConfig& config) {
+  return config.swaps_ab ? 16 : 32;
+}
+
+// How many columns of D that a tile makes are stored in whole boxes. What may be left is one step,
+// which threads store themselves.
+constexpr int boxed_columns(int d_columns) {
+  return d_columns / 32 * 32;
+}
+constexpr bool leaves_rest(const KernelConfig& config, int d_columns) {
+  return !config.swaps_ab && boxed_columns(d_columns) != d_columns;
+}
+constexpr bool may_leave_rest(const KernelConfig& config) {
+  return stores_rows_by_tma(config) && config.choices.accumulators > 1;
+}
+
+// A thread has one row of the tile and so both columns that a gate pairs; rows, where D's columns
+// are the tile's rows, are in the hands of different threads.
+constexpr bool can_gate(const KernelConfig& config) {
+  return !config.swaps_ab;
+}
+
+// Columns of tensor memory, which has 128 lanes and 512 columns of f32. A power of two for every
+// config that is valid.
+constexpr int tensor_memory_columns(const KernelConfig& config) {
+  return config.choices.accumulators * row_blocks(config) * max_tile_n(config);
+}
+
+// Bytes along the contiguous index of an operand that one box holds. Without swizzle these are the
+// 8 rows of 16 bytes of which the instruction's operands are made.
+constexpr int block_bytes(const KernelConfig& config) {
+  return config.choices.swizzle_bytes == 0 ? 16 : config.choices.swizzle_bytes;
+}
+constexpr int block_elements(const KernelConfig& config) {
+  return block_bytes(config) / 2;
+}
+
+// Columns of one staging buffer: a full row of 128 bytes, or 32 columns where 64 do not divide the
+// tile. The swizzle of the output map is as wide as the row: 128 or 64 bytes.
+constexpr int staging_columns(int tile_n, int element_bytes) {
+  const int full_row = swizzle_row_bytes / element_bytes;
+  return tile_n % full_row == 0 ? full_row : 32;
+}
+// Lines of D in one staging buffer: rows of the tile, or columns.
+constexpr int staging_lines(const KernelConfig& config, int tile_n) {
+  return config.swaps_ab ? tile_n : cta_rows;
+}
+constexpr int staging_depth(const KernelConfig& config) {
+  return config.store == Store::elements ? 0 : staging_buffers;
+}
+
+// Columns of B that one CTA holds. Boxes of an N-major B are loaded whole: the last one may reach
+// beyond the CTA's columns, to some that no multiplication reads.
+constexpr int held_b_columns(const KernelConfig& config, int tile_n, Major b) {
+  const int columns = tile_n / group_ctas(config);
+  const int whole = b == Major::mn ? block_elements(config) : 1;
+  return (columns + whole - 1) / whole * whole;
+}
+
+// Offsets in bytes from the 1024-aligned start of dynamic shared memory.
+struct Layout {
+  int a_bytes, b_bytes, stage_bytes;  // stage s: A at s * stage_bytes, B a_bytes behind it
+  int staging, staging_bytes;         // [buffer]
+  int response;                       // 16 bytes [responses], launch control
+  int full, empty;                    // mbarriers, max_stages each
+  int accumulator_full, accumulator_empty;
+  int staging_ready, staging_written;
+  int response_full, response_empty, response_wanted;
+  int tensor_memory_read;  // a pair's, at its end
+  int staging_messages;    // 4 bytes [buffer], where k is split
+  int tensor_memory;       // 4 bytes: address of the allocation
+  int bytes;
+};
+
+// Room kept beside ring and staging for what is small.
+inline constexpr int fixed_bytes = 1024;
+
+constexpr Layout layout(const KernelConfig& config, int tile_n, Major b, int stages) {
+  Layout at{};
+  at.a_bytes = row_blocks(config) * cta_rows * swizzle_row_bytes;
+  at.b_bytes = held_b_columns(config, tile_n, b) * swizzle_row_bytes;
+  at.stage_bytes = at.a_bytes + at.b_bytes;
+  at.staging = stages * at.stage_bytes;
+  at.staging_bytes = staging_lines(config, tile_n) * swizzle_row_bytes;
+  at.response = at.staging + staging_depth(config) * at.staging_bytes;
+  at.full = at.response + 16 * responses;
+  at.empty = at.full + 8 * max_stages;
+  at.accumulator_full = at.empty + 8 * max_stages;
+  at.accumulator_empty = at.accumulator_full + 8 * config.choices.accumulators;
+  at.staging_ready = at.accumulator_empty + 8 * config.choices.accumulators * row_blocks(config);
+  at.staging_written = at.staging_ready + 8 * staging_depth(config);
+  at.response_full = at.staging_written + 8 * staging_depth(config);
+  at.response_empty = at.response_full + 8 * responses;
+  at.response_wanted = at.response_empty + 8 * responses;
+  at.tensor_memory_read = at.response_wanted + 8;
+  at.staging_messages = at.tensor_memory_read + 8;
+  at.tensor_memory = at.staging_messages + 4 * staging_depth(config);
+  at.bytes = at.tensor_memory + 8;
+  return at;
+}
+
+constexpr int stages_that_fit(const KernelConfig& config, int tile_n, Major b) {
+  const Layout one = layout(config, tile_n, b, 1);
+  const int room = max_smem_bytes - fixed_bytes - staging_depth(config) * one.staging_bytes;
+  const int stages = room / one.stage_bytes;
+  return stages < max_stages ? stages : max_stages;
+}
+
+constexpr const char* choices_invalid_because(const KernelConfig& config) {
+  const Sm100Choices& choices = config.choices;
+  if (choices.swizzle_bytes != 0 && choices.swizzle_bytes != 32 && choices.swizzle_bytes != 64 &&
+      choices.swizzle_bytes != 128)
+    return "swizzle must be 0 (none), 32, 64 or 128 bytes";
+  if (choices.map_rank != 2 && choices.map_rank != 3) return "tensor maps have 2 or 3 dimensions";
+  if (choices.accumulators != 1 && choices.accumulators != 2) return "accumulators must be 1 or 2";
+  if (tensor_memory_columns(config) > 512) return "tensor memory has 512 columns";
+  return nullptr;
+}
+
+constexpr const char* paths_invalid_because(const KernelConfig& config) {
+  if (config.load == Load::tma_shifted) return "loads are shifted on sm90 only";
+  if (config.load == Load::threads && config.family != Family::single)
+    return "threads load operands of one CTA only";
+  if (config.load == Load::threads && config.store != Store::elements)
+    return "D is stored by elements where threads load operands";
+  return config.swaps_ab && config.store != Store::tma ? "swap-AB: D is stored by TMA" : nullptr;
+}
+
+constexpr const char* invalid_because(const KernelConfig& config) {
+  const bool is_pair = config.family == Family::pair;
+  if (is_pair && config.tile.m != 2 * cta_rows && config.tile.m != 4 * cta_rows)
+    return "tile.m must be 256 or 512: 128 or 256 rows per CTA of the pair";
+  if (!is_pair && config.tile.m != cta_rows) return "tile.m must be 128";
+  if (config.tile.n != 0) return "tile.n is chosen at launch: say 0";
+  if (config.tile.k != k_block) return "tile.k must be 64: one 128-byte swizzle row";
+  if (is_pair && config.cluster != Cluster{2, 1} && config.cluster != Cluster{4, 1})
+    return "cluster must be 2x1, the pair, or 4x1, two of them";
+  if (!is_pair && config.cluster != Cluster{1, 1}) return "cluster must be 1x1";
+  if (config.stages != 0) return "stages are chosen at launch: say 0";
+  if (config.ctas_per_sm != 1) return "1 CTA per multiprocessor: it takes all shared memory";
+  if (is_pair && config.swaps_ab) return "swap-AB: one CTA, for few rows";
+  if (const char* reason = paths_invalid_because(config)) return reason;
+  if (has_loaders(config) && config.choices != Sm100Choices{})
+    return "threads load operands as the usual choices have them";
+  return choices_invalid_because(config);
+}
+
+// Null, or why B cannot be loaded and multiplied in tiles of this many columns.
+constexpr const char* b_invalid_because(const KernelConfig& config, int tile_n, Major b,
+                                        bool has_gate) {
+  if (b == Major::k)
+    return groups(config) > 1 && tile_n / config.cluster.size() % 8 != 0
+               ? "each part of a K-major B that pairs share must be whole swizzle atoms, of 8 rows"
+               : nullptr;
+  if (tile_n / group_ctas(config) % 16 != 0)
+    return "the columns of an N-major B in one CTA must be a multiple of 16";
+  // Columns of B that are loaded apart and then lie together: those of a cluster's groups, and a
+  // gate's x and y in one CTA alone.
+  const bool loads_gate_apart = has_gate && group_ctas(config) == 1;
+  const int parts = groups(config) * (loads_gate_apart ? 2 : 1);
+  return parts > 1 && tile_n / group_ctas(config) / parts % block_elements(config) != 0
+             ? "each part of an N-major B must be whole boxes"
+             : nullptr;
+}
+
+// Null, or why the tile cannot have this many columns.
+constexpr const char* invalid_because(const KernelConfig& config, int tile_n, Major b,
+                                      bool has_gate = false) {
+  const int least = columns_at_once(config);
+  if (tile_n < least || tile_n > max_tile_n(config) || tile_n % tile_n_step != 0)
+    return "tile_n must be a multiple of 16 in 32..256; in 16..64 for swap-AB";
+  if (has_gate && (tile_n < 2 * least || tile_n % (2 * tile_n_step) != 0))
+    return "with a gate tile_n must be a multiple of 32 from 64: half of it is stored, in steps of "
+           "16";
+  if (leaves_rest(config, has_gate ? tile_n / 2 : tile_n) && !may_leave_rest(config))
+    return config.store == Store::elements
+               ? "stores by elements: a tile must make a multiple of 32 columns of D: threads "
+                 "store as many "
+                 "at a time"
+               : "with one accumulator a tile must make a multiple of 32 columns of D: registers "
+                 "hold whole boxes of it";
+  return b_invalid_because(config, tile_n, b, has_gate);
+}
+
+}  // namespace bwgemm::sm100

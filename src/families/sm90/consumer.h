@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+// The consumer role of the Hopper kernel: a warpgroup that multiplies its 64 or 128 rows of each
+// tile into registers by wgmma, adds up the splits of k (split.h, cluster_reduction.h) and hands
+// the accumulators to the epilogue (boxes.h, register_stores.h, scatter.h). Ping-pong is here too.
+#pragma once
+
+#include "device/epilogue.h"
+#include "device/ptx/wgmma.h"
+#include "device/ptx/wgmma_mma.h"
+#include "device/tiles.h"
+#include "device/trace.h"
+#include "families/sm90/boxes.h"
+#include "families/sm90/cluster_reduction.h"
+#include "families/sm90/cta.h"
+#include "families/sm90/descriptors.h"
+#include "families/sm90/register_epilogue.h"
+#include "families/sm90/register_stores.h"
+#include "families/sm90/scatter.h"
+#include "families/sm90/split.h"
+#include "families/sm90/tile_biases.h"
+
+namespace bwgemm::sm90 {
+
+// Multiplies one stage: the warpgroup's rows of A by tile.n columns of B, 64 deep.
+template <KernelConfig config, Dtype type>
+BWGEMM_DEVICE void multiply_stage(Accumulators<config>& accumulators, std::uint64_t a,
+                                  std::uint64_t b, bool accumulate) {
+  constexpr int transpose_a = config.a == Major::mn, transpose_b = config.b == Major::mn;
+#pragma unroll
+  for (int step = 0; step < k_block / instruction_k; ++step) {
+    const std::uint64_t b_step = b + descriptor_step(step * k_step_bytes(config.b));
+#pragma unroll
+    for (int row_block = 0; row_block < warpgroup_rows(config) / instruction_m; ++row_block) {
+      const std::uint64_t a_step =
+          a + descriptor_step(step * k_step_bytes(config.a) + row_block * row_block_bytes);
+      if constexpr (type == Dtype::bf16)
+        ptx::wgmma_mma_async_bf16<transpose_a, transpose_b>(accumulators[row_block], a_step, b_step,
+                                                            accumulate || step > 0);
+      else
+        ptx::wgmma_mma_async_f16<transpose_a, transpose_b>(accumulators[row_block], a_step, b_step,
+                                                           accumulate || step > 0);
+    }
+  }
+}
+
+// Hides where a value comes from, so that the compiler does not derive it again in the main loop.
+BWGEMM_DEVICE std::uint64_t computed_once(std::uint64_t value) {
+  asm volatile("" : "+l"(value));
+  return value;
+}
+
+// The consumers' side of the operand ring.
+template <KernelConfig config>
+class OperandReader {
+ public:
+  BWGEMM_DEVICE OperandReader(const Cta<config>& cta, int warpgroup)
+      : ring_(cta.operands()),
+        a_(computed_once(
+            operand_descriptor(cta.a(0) + cta.first_row(warpgroup) * swizzle_row_bytes, config.a))),
+        b_(computed_once(operand_descriptor(cta.b(0), config.b))),
+        releases_(ptx::laneid() < cta.sharers),
+        released_(cta.cluster_size == 1
+                      ? ring_.empty_address
+                      : ptx::mapa(ring_.empty_address, sharer(cta, ptx::laneid()))) {}
+
+  // Leaves out the slots of a tile that another warpgroup multiplies.
+  BWGEMM_DEVICE void pass(int k_blocks) {
+    const std::uint32_t stage = at_.stage + k_blocks;
+    at_.phase ^= stage / config.stages & 1;
+    at_.stage = stage % config.stages;
+  }
+
+  // Leaves the product of `k_blocks` blocks in the accumulators and the ring without their slots.
+  // Calls met_all(type) when the last of them has been full.
+  template <Dtype type, class MetAll>
+  BWGEMM_DEVICE void multiply_tile(Accumulators<config>& accumulators, int k_blocks, Trace& trace,
+                                   MetAll met_all) {
+    std::uint32_t previous = 0;
+    for (int block = 0; block < k_blocks; ++block) {
+      trace(TraceEvent::wait_full, block);
+      ring_.wait_full(at_);  // the slot's TMA writes before the reads of wgmma
+      trace(TraceEvent::multiply, block);
+      ptx::wgmma_fence();  // the epilogue's reads of the accumulators before wgmma writes them
+      const std::uint64_t step = at_.stage * descriptor_step(Cta<config>::offsets.stage_bytes);
+      multiply_stage<config, type>(accumulators, a_ + step, b_ + step, block > 0);
+      ptx::wgmma_commit_group();
+      ptx::wgmma_wait_group<1>();  // the previous block's reads of its slot before its release
+      if (block > 0) release(previous);
+      previous = at_.stage;
+      at_.advance(config.stages);
+    }
+    met_all(type);
+    ptx::wgmma_wait_group<0>();  // the last block's reads, and all accumulators before their use
+    keep_behind_wait(accumulators);
+    if (k_blocks > 0) release(previous);
+  }
+
+ private:
+  // Ranks of the CTAs in this CTA's column of the cluster, then of the others in its row.
+  BWGEMM_DEVICE static std::uint32_t sharer(const Cta<config>& cta, int index) {
+    if (index < config.cluster.m) return index + cta.cluster_n() * config.cluster.m;
+    const int other = index - config.cluster.m;
+    const int column = other + (other >= cta.cluster_n() ? 1 : 0);
+    return cta.cluster_m() + column % config.cluster.n * config.cluster.m;
+  }
+
+  // Nothing tells the compiler that the wait completes the accumulators; an empty volatile
+  // statement that seems to change them keeps their uses behind it.
+  BWGEMM_DEVICE static void keep_behind_wait(Accumulators<config>& accumulators) {
+#pragma unroll
+    for (auto& row_block : accumulators)
+#pragma unroll
+      for (float& value : row_block) asm volatile("" : "+f"(value)::"memory");
+  }
+
+  // One lane per CTA that the slot was filled by, in every warp: each warp answers for its own wait
+  // only. What is handed over are finished reads of wgmma, not ordinary memory: a release at
+  // cluster scope would put a GPU-wide fence before every arrival, which took a quarter of the
+  // speed (bench/log/2026-11-21.md).
+  BWGEMM_DEVICE void release(std::uint32_t stage) const {
+    if (!releases_) return;
+    if constexpr (Cta<config>::cluster_size == 1)
+      ptx::mbarrier_arrive(released_ + 8 * stage);
+    else
+      ptx::mbarrier_arrive_relaxed_cluster(released_ + 8 * stage);
+  }
+
+  Ring ring_;
+  std::uint64_t a_, b_;     // descriptors of stage 0
+  bool releases_;           // this lane arrives
+  std::uint32_t released_;  // at this address for stage 0, possibly in another CTA
+  Cursor at_;
+};
+
+template <KernelConfig config>
+BWGEMM_DEVICE void clear(Accumulators<config>& accumulators) {
+#pragma unroll
+  for (auto& row_block : accumulators)
+#pragma unroll
+    for (float& value : row_block) value = 0;
+}
+
+template <KernelConfig config>
+struct TileWriterOf {
+  using type = BoxWriter<config>;
+};
+template <KernelConfig config>
+requires(config.store == Store::elements) struct TileWriterOf<config> {
+  using type = Scatter<config>;
+};
+template <KernelConfig config>
+using TileWriter = typename TileWriterOf<config>::type;
+
+// Ping-pong: two warpgroups multiply one after the other, each its own tiles; empty for other
+// kernels. One phase bit tells consecutive fills of a slot apart, so a consumer may lag by less
+// than one trip round the ring. A warpgroup therefore starts only when the other has waited for
+// every slot of its tile.
+template <KernelConfig config>
+class PingPong {
+ public:
+  BWGEMM_DEVICE PingPong(int warpgroup, int k_blocks, OperandReader<config>& operands)
+      : mine_(1 + warpgroup),
+        others_(2 - warpgroup),
+        k_blocks_(k_blocks),
+        is_first_(warpgroup == 0) {
+    if (!is_first_) pass(operands);
+  }
+  BWGEMM_DEVICE void wait() {
+    if constexpr (config.ping_pong) {
+      if (!is_first_) ptx::barrier_sync(mine_, threads);
+      is_first_ = false;
+    }
+  }
+  BWGEMM_DEVICE void hand_over(bool is_awaited) const {
+    if constexpr (config.ping_pong)
+      if (is_awaited) ptx::barrier_arrive(others_, threads);
+  }
+  // Passes by the slots of the other warpgroup's tile.
+  BWGEMM_DEVICE void pass(OperandReader<config>& operands) const {
+    if constexpr (config.ping_pong) operands.pass(k_blocks_);
+  }
+
+ private:
+  static constexpr int threads = 2 * 128;
+  int mine_, others_;  // barriers
+  int k_blocks_;
+  bool is_first_;  // nobody multiplies before this tile
+};
+
+template <KernelConfig config>
+BWGEMM_DEVICE void run_consumer(const Params<config>& params, const Cta<config>& cta, int warpgroup,
+                                const Scaling& scaling, int k_blocks) {
+  // Written by the first wgmma of each split of k, or cleared where it has no blocks.
+  Accumulators<config> accumulators = {};
+  Trace trace(params, TraceRole::consumer, warpgroup, threadIdx.x % 128 == 0);
+  OperandReader<config> operands(cta, warpgroup);
+  const WorkspaceReduction<config> partials(params, cta.rank, warpgroup);
+  TileWriter<config> writer(params, cta, warpgroup, scaling);
+  PingPong<config> ping_pong(warpgroup, k_blocks, operands);
+  const TileBiases<config> biases(params, cta, warpgroup);
+  for (Tiles tiles = cta.tiles(params, warpgroup); tiles.valid(); tiles.advance()) {
+    trace(TraceEvent::tile, tiles.number(params));
+    const bool is_split = cta.is_split(params, tiles);
+    const KSplit split = k_split(params, tiles, is_split, k_blocks);
+    bool has_biases = false;
+    typename TileBiases<config>::Loaded biases_loaded;
+    const auto read_ahead = [&] {
+      const std::uint32_t operations = operations_of(params);
+      if (config.store == Store::elements || (operations & operation::reads_vectors) == 0) return;
+      const TileIndex tile = tiles.at(params);
+      const int row = cta.row(tile) + cta.first_row(warpgroup), column = cta.column(tile);
+      has_biases = keeps_biases(config) &&
+                   (operations & (operation::row_bias | operation::column_bias)) != 0;
+      if (has_biases) biases.load(biases_loaded, row, column, tile.batch);
+      if ((operations & RegisterEpilogue<config>::placed) != 0)
+        prefetch_vectors<config>(params, row, column, tile.batch);
+    };
+    const RegisterStores<config> register_stores(params, cta, tiles, warpgroup);
+    // A ping-pong consumer reads ahead when its own products are under way: before, the other
+    // warpgroup waits for them.
+    if constexpr (!config.ping_pong) read_ahead();
+    if (split.first == split.end) clear<config>(accumulators);
+    if constexpr (config.ping_pong) trace(TraceEvent::wait_turn);
+    ping_pong.wait();
+    const auto met_all = [&](Dtype type) {
+      ping_pong.hand_over(tiles.has_tile_between());
+      if constexpr (config.ping_pong) read_ahead();
+      if (has_biases) biases.put(type, biases_loaded);
+    };
+    // wgmma says its type, so there is a main loop for each.
+    const int blocks = split.end - split.first;
+    if (params.input_type == Dtype::bf16)
+      operands.template multiply_tile<Dtype::bf16>(accumulators, blocks, trace, met_all);
+    else
+      operands.template multiply_tile<Dtype::f16>(accumulators, blocks, trace, met_all);
+    ping_pong.pass(operands);
+    trace(TraceEvent::epilogue);
+    const bool has_sums = !is_split || (cta.has_cluster_of_splits(params)
+                                            ? ClusterReduction<config>(params, cta, warpgroup)
+                                                  .sum(tiles.split(params), accumulators)
+                                            : partials.sum(params, tiles, accumulators));
+    if constexpr (config.store == Store::elements) {
+      if (has_sums) writer.write_tile(accumulators, cta, tiles.at(params));
+    } else {
+      const bool has_output_role = !cta.stores_from_registers(params);
+      if (is_split && has_output_role) writer.announce(has_sums);
+      if (!has_sums) continue;
+      Scaling left = scaling;
+      const std::uint32_t operations = operations_of(params);
+      if ((operations & operation::any) != 0) {
+        const bool is_served = RegisterEpilogue<config>::serves(operations, scaling);
+        const bool is_placed = (operations & RegisterEpilogue<config>::placed) != 0;
+        const TileIndex tile = is_served && !is_placed ? TileIndex{} : tiles.at(params);
+        const int row = cta.row(tile) + cta.first_row(warpgroup), column = cta.column(tile);
+        if constexpr (takes_matrices(config))  // else RegisterEpilogue serves everything
+          if (!is_served) {
+            writer.write_fused(accumulators, row, column, tile.batch);
+            continue;
+          }
+        RegisterEpilogue<config>(params, operations, scaling.alpha)
+            .apply(accumulators, row, column, tile.batch, biases);
+        left = {1, scaling.beta};
+      }
+      if (has_output_role)
+        writer.write_tile(accumulators, left, (operations & operation::gate) != 0);
+      else
+        register_stores.write_tile(accumulators, left);
+    }
+  }
+}
+
+}  // namespace bwgemm::sm90

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "families/sm90/cost.h"
+
+#include <algorithm>
+
+#include "families/sm90/block.h"
+#include "families/sm90/stores.h"
+#include "rules/block_cost.h"
+#include "rules/cost_terms.h"
+#include "rules/output_path.h"
+
+namespace bwgemm::sm90 {
+namespace {
+
+// Elements of D by ordinary stores; fitted as moving_block_us() was. They leave in segments of 64
+// columns (scatter.h), those that D has.
+constexpr double stored_elements_per_us = 2.8e3;
+
+double scattered_us(const Problem& problem, const KernelConfig& config) {
+  constexpr int segment = 64;
+  const std::int64_t columns =
+      std::min<std::int64_t>(config.tile.n, ceil_div(problem.n, segment) * segment);
+  return static_cast<double>(config.tile.m * columns) / stored_elements_per_us;
+}
+
+// Until the first lines are moved: their heads come from memory on their own, and each class has a
+// map.
+constexpr double first_moves_us = 2.5;
+
+// Whether rows of D begin inside of words: each line then has elements that are stored alone.
+bool has_odd_rows(const Matrix& d) {
+  constexpr int word_bytes = 4;
+  return !begins_at_multiples(d, word_bytes) ||
+         d.batch_stride * size_bytes(d.type) % word_bytes != 0;
+}
+
+// What the warps store that store a tile line by line, each of which takes as long for a shorter
+// line.
+double line_bytes_per_us(const Problem& problem, const KernelConfig& config,
+                         const ArchCosts& costs) {
+  const int warps = config.ping_pong ? 1 : consumer_warpgroups(config);
+  const double slowdown = (config.swaps_ab ? costs.lines_of_columns : 1) *
+                          (has_odd_rows(problem.d) ? costs.odd_lines : 1);
+  return warps * staging_line_bytes(config) * costs.lines_per_us / slowdown;
+}
+
+// Columns of the tile that are stored; those of boxes that overlap count twice.
+int stored_columns(const Problem& problem, const KernelConfig& config) {
+  if (!overlaps_boxes(config)) return config.tile.n;
+  const int box = staging_line_bytes(config) / size_bytes(problem.d.type);
+  return static_cast<int>(ceil_div(config.tile.n, box)) * box;
+}
+
+// Whether a fused epilogue has few registers beside the accumulators: it then waits for its vectors
+// a few columns at a time, which no product hides.
+bool is_tight(const KernelConfig& config) {
+  return accumulators(config) > 160;
+}
+
+// Slowdown of a ping-pong kernel where a CTA has one tile: nobody multiplies in the gaps that its
+// products leave, which are longer in narrow tiles.
+double one_tile_ping_pong(const ArchCosts& costs, const KernelConfig& config) {
+  constexpr double narrow = 96, wide = 192;
+  return costs.one_tile_ping_pong + (costs.wide_one_tile_ping_pong - costs.one_tile_ping_pong) *
+                                        (config.tile.n - narrow) / (wide - narrow);
+}
+
+// The time of a ping-pong kernel's wave behind the first, over that of the first: 1 on an H200.
+// Where memory is slower, later waves take longer: the narrower the tile the more, and twice that
+// where both operands lie along m and n.
+double later_waves(const ArchCosts& costs, const DeviceFacts& facts, const KernelConfig& config) {
+  constexpr double narrow = 128, none = 288, along_mn = 2;
+  const double slowness = std::max(0.0, 1 / memory_speed(facts) - 1);
+  const bool both_along_mn = config.a == Major::mn && config.b == Major::mn;
+  return 1 + slowness * costs.later_ping_pong * (none - config.tile.n) / (none - narrow) *
+                 (both_along_mn ? along_mn : 1);
+}
+
+// The epilogue of a tile that leaves through staging buffers.
+double staged_us(const Problem& problem, const KernelConfig& config, const ArchCosts& costs,
+                 double output_bytes) {
+  const int boxes = staged_boxes(config) * size_bytes(problem.d.type) / 2;
+  return output_bytes / costs.epilogue_bytes_per_us + boxes * costs.epilogue_box_us;
+}
+
+double cluster_merge_us(const ArchCosts& costs, double partial_bytes, int splits) {
+  return costs.cluster_merge_us + (splits - 1) * partial_bytes / costs.cluster_bytes_per_us;
+}
+
+// Elements of D that a CTA stores for a tile.
+double cta_outputs(const Problem& problem, const KernelConfig& config) {
+  return static_cast<double>(config.tile.m) * stored_columns(problem, config);
+}
+
+// How a launch goes over its tiles: whole ones in waves, those whose k is split at the end.
+struct Walk {
+  std::int64_t resident;  // clusters at a time
+  std::int64_t whole, cut;
+  std::int64_t steps, split_steps;  // k blocks of a whole tile, and of a split
+
+  // Whether no CTA has a second whole tile.
+  bool has_one_tile() const { return whole <= resident; }
+};
+
+Walk walk_of(const Prediction& of) {
+  const std::int64_t tiles = tiles_of_clusters(of.problem, of.config, of.tile_n).total();
+  const std::int64_t resident = resident_clusters(of.facts, of.config);
+  const std::int64_t cut = of.splits == 1 ? 0 : split_tiles(tiles, resident, {.has_tails = true});
+  const std::int64_t steps = k_steps(of.problem, of.config);
+  return {resident, tiles - cut, cut, steps, ceil_div(steps, of.splits)};
+}
+
+// A wave of clusters: k blocks, and the epilogue as far as nothing hides it.
+class Wave {
+ public:
+  Wave(const Prediction& of, const ArchCosts& costs, const Walk& walk)
+      : of_(of), costs_(costs), has_one_tile_(walk.has_one_tile()) {
+    const KernelConfig& config = of.config;
+    const Problem& problem = of.problem;
+    const Stores stores = stores_of(problem, config);
+    const double output_bytes = cta_outputs(problem, config) * output_bytes_per_element(problem);
+    is_by_lines_ = stores == Stores::by_lines;
+    // What a CTA's only tile stores from registers costs no more than the way through buffers.
+    const bool stores_in_turn = stores == Stores::from_registers && !has_one_tile_;
+    epilogue_ = has_residues(config) ? scattered_us(problem, config)
+                : is_by_lines_       ? output_bytes / line_bytes_per_us(problem, config, costs)
+                : stores_in_turn     ? output_bytes / costs.register_bytes_per_us
+                                     : staged_us(problem, config, costs, output_bytes);
+    exposed_ = config.ping_pong         ? 0
+               : config.ctas_per_sm > 1 ? costs.exposed_epilogue * epilogue_
+                                        : epilogue_;
+    slowdown_ = slowdown();
+    moving_ = has_residues(config) ? moving_block_us(problem, config) : 0;
+    const bool ends_inside = problem.k % config.tile.k != 0 && !has_residues(config);
+    partial_block_ = ends_inside ? costs.partial_block : 0;
+    fused_ = is_fused(problem, config) && is_tight(config) ? costs.tight_fused_us : 0;
+  }
+
+  double epilogue() const { return epilogue_; }
+
+  double us(std::int64_t clusters, std::int64_t blocks) const {
+    if (clusters == 0) return 0;
+    const Block& block = of_.known.block;
+    const double each = std::max(
+        moving_, block_us(costs_, block, block.flop / costs_.sm_flop_per_us, slowdown_,
+                          of_.facts.sm_count, clusters * of_.config.cluster.size(), of_.reduction));
+    const double products =
+        (static_cast<double>(blocks) + partial_block_) * each + costs_.fill_us + fused_;
+    if (has_one_tile_) return products + exposed_;
+    // A ping-pong warpgroup waits until the other has multiplied, however thin k is.
+    if (of_.config.ping_pong)
+      return std::max(products, costs_.ping_pong_overlap * (products + epilogue_));
+    const double stored = epilogue_ * costs_.lines_per_us / costs_.crowded_lines_per_us;
+    return is_by_lines_ ? std::max(products + exposed_, stored) : products + exposed_;
+  }
+
+ private:
+  double slowdown() const {
+    const double slowdown = of_.known.slowdown;
+    if (of_.config.ping_pong && has_one_tile_)
+      return one_tile_ping_pong(costs_, of_.config) * slowdown;
+    // Neighbours share less of lines that rows straddle: lone CTAs then gain nothing by their
+    // shape.
+    const bool straddles_alone =
+        of_.config.cluster.size() == 1 && (straddles(of_.problem.a) || straddles(of_.problem.b));
+    return straddles_alone ? std::max(slowdown, 1.0) : slowdown;
+  }
+
+  const Prediction& of_;
+  const ArchCosts& costs_;
+  bool has_one_tile_, is_by_lines_ = false;
+  double epilogue_ = 0, exposed_ = 0, slowdown_ = 0, moving_ = 0, partial_block_ = 0, fused_ = 0;
+};
+
+double compute_us(const Prediction& of, const ArchCosts& costs, const Walk& walk) {
+  const bool ping_pong = of.config.ping_pong;
+  const Wave wave(of, costs, walk);
+  const std::int64_t full_waves = walk.whole / walk.resident, left = walk.whole % walk.resident;
+  const std::int64_t splits = walk.cut * of.splits;
+  const double later = ping_pong && full_waves > 0 ? later_waves(costs, of.facts, of.config) : 1;
+  const double whole_waves = full_waves == 0 ? 0 : 1 + static_cast<double>(full_waves - 1) * later;
+  const double us = whole_waves * wave.us(walk.resident, walk.steps) +
+                    later * wave.us(left, walk.steps) + wave.us(splits, walk.split_steps) +
+                    (ping_pong ? wave.epilogue() : 0) +
+                    (has_residues(of.config) ? first_moves_us : 0);
+  const double delivered_bytes =
+      static_cast<double>(walk.whole * walk.steps + splits * walk.split_steps) *
+      of.config.cluster.size() * of.known.block.l2_delivers;
+  return drifted_us(of.problem, of.facts, costs, us, delivered_bytes);
+}
+
+double merge_us(const Prediction& of, const ArchCosts& costs, const Walk& walk) {
+  if (of.splits == 1) return 0;
+  const double partial_bytes = cta_outputs(of.problem, of.config) * sizeof(float);
+  if (of.reduction == SplitReduction::workspace)
+    return workspace_merge_us(costs, partial_bytes, of.splits,
+                              static_cast<double>(walk.cut * of.splits * of.config.cluster.size()));
+  const bool from_registers = stores_of(of.problem, of.config) == Stores::from_registers;
+  return cluster_merge_us(costs, partial_bytes, of.splits) -
+         (from_registers ? costs.register_stores_us : 0);
+}
+
+}  // namespace
+
+double predicted_us(const Prediction& of) {
+  const ArchCosts& costs = costs_of(of.config.arch);
+  const Walk walk = walk_of(of);
+  return total_us(of, costs, costs.launch_us, compute_us(of, costs, walk),
+                  merge_us(of, costs, walk));
+}
+
+}  // namespace bwgemm::sm90

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cta: one CTA of the Hopper kernel: its shared memory as rings and addresses, its place in
+// the cluster and the part of the cluster's tile that the CTA computes. Every role reads the Cta,
+// none changes it.
+#pragma once
+
+#include "device/epilogue.h"
+#include "device/output.h"
+#include "device/ptx/sync.h"
+#include "device/residues.h"
+#include "device/ring.h"
+#include "families/sm90/layout.h"
+
+namespace bwgemm::sm90 {
+
+template <KernelConfig config>
+struct ParamsOf {
+  using type = KernelParams;
+};
+template <KernelConfig config>
+requires(config.load == Load::tma_shifted) struct ParamsOf<config> {
+  using type = ResidueParams;
+};
+// The kernel's argument.
+template <KernelConfig config>
+using Params = typename ParamsOf<config>::type;
+
+inline constexpr int warps_per_warpgroup = 4;
+
+// Where there is no C the compiler knows beta to be zero.
+template <KernelConfig config>
+BWGEMM_DEVICE float beta_of(const KernelParams& params) {
+  return takes_matrices(config) ? load_scalar(params.beta) : 0;
+}
+template <KernelConfig config>
+BWGEMM_DEVICE Scaling scaling_of(const KernelParams& params) {
+  return load_scaling(params, beta_of<config>(params));
+}
+
+template <KernelConfig config>
+struct Cta {
+  static constexpr Layout offsets = layout(config);
+  static constexpr int cluster_size = config.cluster.size();
+  // CTAs that one CTA's slots are filled by, and that its loads go to: those in its row of the
+  // cluster, which share A, and in its column, which share B.
+  static constexpr int sharers = config.cluster.m + config.cluster.n - 1;
+  // One lane of every warp, of every such CTA, that multiplies the slot.
+  static constexpr int empty_arrivals =
+      (config.ping_pong ? 1 : consumer_warpgroups(config)) * warps_per_warpgroup * sharers;
+
+  std::uint32_t shared;  // 1024-aligned start of dynamic shared memory
+  std::uint32_t rank;    // among CTAs that share operands
+
+  BWGEMM_DEVICE int cluster_m() const { return rank % config.cluster.m; }
+  BWGEMM_DEVICE int cluster_n() const { return rank / config.cluster.m; }
+  BWGEMM_DEVICE int row(const TileIndex& tile) const {
+    return (tile.m * config.cluster.m + cluster_m()) * config.tile.m;
+  }
+  BWGEMM_DEVICE int column(const TileIndex& tile) const {
+    return (tile.n * config.cluster.n + cluster_n()) * config.tile.n;
+  }
+
+  // Whether the walk stands at a split of k. Ping-pong kernels have none: all their tiles must take
+  // equally many slots.
+  BWGEMM_DEVICE static bool is_split(const KernelParams& params, const Tiles& tiles) {
+    return !config.ping_pong && tiles.is_split(params);
+  }
+  // What a consumer warpgroup works on: tiles, and its first row of each.
+  BWGEMM_DEVICE static Tiles tiles(const KernelParams& params, int warpgroup) {
+    const Tiles all = all_tiles(params);
+    return config.ping_pong ? all.every_second(warpgroup) : all;
+  }
+  BWGEMM_DEVICE static Tiles all_tiles(const KernelParams& params) {
+    Tiles all(params, cluster_size);
+    if (has_cluster_of_splits(params)) all.go_to_split(ptx::clusterid_x(), ptx::cluster_ctarank());
+    return all;
+  }
+  // Whether this launch's clusters are the splits of a tile.
+  BWGEMM_DEVICE static bool has_cluster_of_splits(const KernelParams& params) {
+    return can_reduce_in_cluster(config) && params.reduces_in_cluster;
+  }
+  BWGEMM_DEVICE static bool stores_from_registers(const KernelParams& params) {
+    return can_store_from_registers(config) && params.stores == Stores::from_registers;
+  }
+  BWGEMM_DEVICE static constexpr int first_row(int warpgroup) {
+    return config.ping_pong ? 0 : warpgroup * warpgroup_rows(config);
+  }
+
+  BWGEMM_DEVICE std::uint32_t a(std::uint32_t stage) const {
+    return shared + stage * offsets.stage_bytes;
+  }
+  BWGEMM_DEVICE std::uint32_t b(std::uint32_t stage) const { return a(stage) + offsets.a_bytes; }
+  BWGEMM_DEVICE Ring operands() const { return {shared + offsets.full, shared + offsets.empty}; }
+  // Load::tma_shifted: TMA has filled a slot, which is full only after its lines are moved.
+  BWGEMM_DEVICE std::uint32_t landed(std::uint32_t stage) const {
+    return shared + offsets.landed + 8 * stage;
+  }
+
+  // The staging buffers of one consumer warpgroup.
+  BWGEMM_DEVICE StagingBuffers staging(int warpgroup) const {
+    constexpr int count = staging_depth(config);
+    const std::uint32_t barriers = 8 * count * warpgroup;
+    return {
+        {shared + offsets.staging_ready + barriers, shared + offsets.staging_written + barriers},
+        count,
+        shared + offsets.staging + warpgroup * count * offsets.staging_bytes,
+        static_cast<std::uint32_t>(offsets.staging_bytes),
+        static_cast<std::uint32_t>(offsets.staging_bytes)};
+  }
+  // All barriers of all staging buffers.
+  static constexpr int all_staging_buffers = consumer_warpgroups(config) * staging_depth(config);
+  BWGEMM_DEVICE Ring all_staging() const {
+    return {shared + offsets.staging_ready, shared + offsets.staging_written};
+  }
+  // Where a warpgroup tells its output role that it has the sums of a tile: a word for each buffer.
+  BWGEMM_DEVICE std::uint32_t has_sums(int warpgroup) const {
+    return shared + offsets.staging_messages + 4 * warpgroup * staging_depth(config);
+  }
+
+  // A warpgroup's biases (tile_biases.h).
+  BWGEMM_DEVICE std::uint32_t biases(int warpgroup) const {
+    return shared + offsets.biases + warpgroup * bias_bytes(config);
+  }
+
+  // A cluster of splits: the first CTA has read its operands; the partial sums of the others have
+  // arrived in their place, one split behind the other.
+  BWGEMM_DEVICE Barrier may_send() const { return {shared + offsets.may_send}; }
+  BWGEMM_DEVICE Barrier received(int warpgroup) const {
+    return {shared + offsets.received + 8 * warpgroup};
+  }
+
+  // With a gate two columns of the tile, or two rows where A and B are swapped, are one of D.
+  BWGEMM_DEVICE OutputWindow window(int warpgroup, Dtype d_type, bool has_gate) const {
+    const int per_line = has_gate ? 2 : 1;
+    const int rows = cluster_m() * config.tile.m + first_row(warpgroup);
+    const int columns = cluster_n() * config.tile.n;
+    const int box_inner = staging_line_bytes(config) / size_bytes(d_type);
+    constexpr int tile_m = config.cluster.m * config.tile.m;
+    constexpr int tile_n = config.cluster.n * config.tile.n;
+    if constexpr (config.swaps_ab)
+      return {.inner_is_m = true,
+              .tile_inner = tile_m / per_line,
+              .tile_outer = tile_n,
+              .inner = rows / per_line,
+              .outer = columns,
+              .inner_extent = warpgroup_rows(config) / per_line,
+              .outer_extent = config.tile.n,
+              .box_inner = has_gate ? gated_box_rows : box_inner,
+              .box_outer = staging_lines(config)};
+    else
+      return {.inner_is_m = false,
+              .tile_inner = tile_n / per_line,
+              .tile_outer = tile_m,
+              .inner = columns / per_line,
+              .outer = rows,
+              .inner_extent = config.tile.n / per_line,
+              .outer_extent = warpgroup_rows(config),
+              .box_inner = box_inner,
+              .box_outer = staging_lines(config)};
+  }
+};
+
+}  // namespace bwgemm::sm90

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The 64-bit matrix descriptors through which wgmma finds its operands in shared memory. All
+// operands are 128-byte swizzled tiles of 64 k as device/layout.h describes them.
+#pragma once
+
+#include <cstdint>
+
+#include "core/kernel_config.h"
+#include "families/sm90/layout.h"
+
+namespace bwgemm::sm90 {
+
+// Fields as the PTX ISA names them, in bytes; the encoding counts units of 16 bytes. Of the address
+// only the offset in the CTA counts: in a cluster the bits above it hold the CTA's rank.
+struct MatrixDescriptor {
+  std::uint32_t start_address;
+  std::uint32_t leading_byte_offset;
+  std::uint32_t stride_byte_offset;
+
+  constexpr std::uint64_t encoded() const {
+    constexpr std::uint64_t swizzle_128b = 1;
+    constexpr std::uint32_t offset_mask = (1 << 18) - 1;
+    return static_cast<std::uint64_t>((start_address & offset_mask) >> 4) |
+           static_cast<std::uint64_t>(leading_byte_offset >> 4) << 16 |
+           static_cast<std::uint64_t>(stride_byte_offset >> 4) << 32 | swizzle_128b << 62;
+  }
+};
+
+inline constexpr int atom_bytes = 8 * swizzle_row_bytes;         // the swizzle repeats after 8 rows
+inline constexpr int chunk_bytes = k_block * swizzle_row_bytes;  // MN-major: 64 of m or n, all k
+inline constexpr int instruction_m = 64;
+inline constexpr int instruction_k = 16;  // k of one wgmma of 16-bit types
+
+// The stride steps to the next 8 rows: of m or n (K-major), of k (MN-major). The leading offset
+// steps to the next 64 of m or n where they are contiguous; K-major rows hold all of a block's k.
+constexpr std::uint64_t operand_descriptor(std::uint32_t address, Major major) {
+  return MatrixDescriptor{.start_address = address,
+                          .leading_byte_offset = major == Major::k ? 0u : chunk_bytes,
+                          .stride_byte_offset = atom_bytes}
+      .encoded();
+}
+
+// Added to an encoded descriptor to move its start.
+constexpr std::uint64_t descriptor_step(int bytes) {
+  return static_cast<std::uint64_t>(bytes >> 4);
+}
+
+// From one wgmma's rows of A to the next: rows, or a chunk.
+inline constexpr int row_block_bytes = instruction_m * swizzle_row_bytes;
+
+// From one instruction's k to the next: within the rows, or whole rows further.
+constexpr int k_step_bytes(Major major) {
+  return major == Major::k ? instruction_k * 2 : instruction_k * swizzle_row_bytes;
+}
+
+}  // namespace bwgemm::sm90

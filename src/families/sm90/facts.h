@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Facts of the Hopper kernels for the host: see rules/shape.h.
+#pragma once
+
+#include "families/sm90/valid.h"
+#include "rules/shape.h"
+
+namespace bwgemm::sm90 {
+
+// CTAs of a cluster in m share B, each loads its part; in n they share A.
+constexpr void fill_shape(const KernelConfig& config, Dtype d_type, Major, KernelShape& shape) {
+  shape.threads = threads(config);
+  shape.smem_bytes = layout(config).bytes;
+  shape.map_rank = 3;
+  shape.operand_box_columns = swizzle_row_bytes / 2;
+  shape.a_box_rows = config.tile.m / config.cluster.n;
+  shape.b_box_rows = config.tile.n / config.cluster.m;
+  shape.d_box_columns = staging_line_bytes(config) / size_bytes(d_type);
+  shape.d_box_rows = staging_lines(config);
+}
+
+constexpr int most_cluster_splits(const KernelConfig& config) {
+  constexpr int largest_cluster = 16;
+  if (!can_reduce_in_cluster(config)) return 1;
+  int splits = largest_cluster;
+  while (!partials_fit(config, splits)) --splits;
+  return splits;
+}
+
+inline constexpr FamilyFacts facts{.folder = "sm90",
+                                   .invalid_because = invalid_because,
+                                   .fill_shape = fill_shape,
+                                   .most_cluster_splits = most_cluster_splits,
+                                   .arrivals_per_tile = consumer_warpgroups};
+
+extern const FamilyFunctions functions;
+
+}  // namespace bwgemm::sm90

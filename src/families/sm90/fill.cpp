@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "families/sm90/fill.h"
+
+#include "families/sm90/residue_maps.h"
+#include "families/sm90/stores.h"
+#include "rules/fill.h"
+
+namespace bwgemm::sm90 {
+namespace {
+
+// A K-major operand, that along D's contiguous dimension, whose columns (or rows) arrive as
+// FusedParams::columns says; `box_rows` at a time.
+TensorMapKey gated_key(const Problem& problem, const Matrix& operand, const KernelShape& shape,
+                       int box_rows, Promotion promotion) {
+  const std::int64_t extent = contiguous_extent(problem);
+  TensorMapKey key =
+      tensor_map_key(operand, {problem.k, extent, problem.batch},
+                     {shape.operand_box_columns, box_rows}, matrix_map_rank, promotion);
+  const GateColumns columns = gate_columns(problem);
+  const std::uint64_t column_bytes = key.strides[0];
+  const auto bytes = [&](std::int64_t step) {
+    return static_cast<std::uint64_t>(step) * column_bytes;
+  };
+  key.rank = 5;
+  key.dims[4] = key.dims[2];
+  key.strides[3] = key.strides[1];
+  key.dims[1] = gate_group;  // k, columns (or rows) of a gate_group, x and y, gate_groups, batches
+  key.dims[2] = 2;
+  key.dims[3] = static_cast<std::uint64_t>(extent / gate_group / 2);
+  key.strides[0] = bytes(columns.step);
+  key.strides[1] = bytes(columns.half);
+  key.strides[2] = bytes(columns.block);
+  key.box[1] = gate_group;
+  key.box[2] = 2;
+  key.box[3] = static_cast<std::uint32_t>(box_rows) / (2 * gate_group);
+  key.box[4] = 1;
+  return key;
+}
+
+constexpr std::size_t along_rows = 1;  // of the box of a K-major operand
+
+// The rows of an operand that are left where its boxes end, if kernels load them by a map of their
+// own: MN-major operands are cut along k, and boxes of gates are of groups.
+std::uint32_t rest_rows(const TensorMapKey& key, Major major, std::int64_t rows) {
+  if (major != Major::k || key.rank != matrix_map_rank) return 0;
+  return static_cast<std::uint32_t>(rows % std::int64_t{key.box[along_rows]});
+}
+
+OutputMap output_map(const Problem& problem, const KernelConfig& config, const KernelShape& shape) {
+  if (!config.swaps_ab)
+    return {{d_columns(problem), problem.m, problem.batch},
+            {shape.d_box_columns, shape.d_box_rows}};
+  const bool has_gate = problem.epilogue.gate != Gate::none;
+  return {{d_rows(problem), problem.n, problem.batch},
+          {has_gate ? gated_box_rows : shape.d_box_columns, shape.d_box_rows}};
+}
+
+void fill_operand_maps(const Filling& filling) {
+  const auto& [problem, config, shape, tiles, is_transposed, from, l2_bytes, params, linker] =
+      filling;
+  const bool has_gate = problem.epilogue.gate != Gate::none;
+  const auto key = [&](const Matrix& matrix, Major major, std::int64_t lines, int box_rows,
+                       std::int64_t readers, bool is_along_d) {
+    const Promotion promotion = promotion_for(matrix, readers);
+    return has_gate && is_along_d
+               ? gated_key(filling.problem, matrix, filling.shape, box_rows, promotion)
+               : operand_key(filling, matrix, major, lines, box_rows, promotion);
+  };
+  const TensorMapKey a =
+      key(problem.a, config.a, problem.m, shape.a_box_rows, tiles.n, config.swaps_ab);
+  link_maps(a, rest_rows(a, config.a, problem.m), from.a, params.a_map, params.a_rest_map, linker);
+  const TensorMapKey b =
+      key(problem.b, config.b, problem.n, shape.b_box_rows, tiles.m, !config.swaps_ab);
+  link_maps(b, rest_rows(b, config.b, problem.n), from.b, params.b_map, params.b_rest_map, linker);
+}
+
+void fill_output(const Filling& filling) {
+  const Problem& problem = filling.problem;
+  KernelParams& params = filling.params;
+  params.stores = stores_of(problem, filling.config);
+  if (params.stores == Stores::by_map)
+    return link_output_maps(filling, output_map(problem, filling.config, filling.shape));
+  params.d = strided(problem.d, true, problem.batch);  // outer: from line to line
+  filling.linker.address(params.d.data, Argument::d);
+}
+
+}  // namespace
+
+void fill(const Filling& filling) {
+  const bool is_shifted = has_residues(filling.config);
+  if (is_shifted) fill_strided(filling);
+  fill_fused(filling);
+  if (is_shifted)
+    return fill_residues(filling.problem, filling.config, filling.from, filling.params,
+                         filling.linker);
+  fill_operand_maps(filling);
+  fill_output(filling);
+}
+
+}  // namespace bwgemm::sm90

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layout of the Hopper kernels: where operands and D lie in shared memory, how many registers
+// threads have, and what a config may be. All is computed from the config, for host and device
+// alike.
+#pragma once
+
+#include "core/kernel_config.h"
+#include "device/layout.h"
+
+namespace bwgemm::sm90 {
+
+// A consumer warpgroup computes 64 rows of the tile, or 128: where tile.m is 256, in ping-pong
+// kernels, and where CTAs share a multiprocessor, so that fewer threads start with more
+// registers (ptxas wants those of one wgmma to fit before any are moved).
+constexpr int consumer_warpgroups(const KernelConfig& config) {
+  if (config.ping_pong) return 2;
+  const bool rows_of_128 = config.tile.m == 256 || (config.tile.m == 128 && config.ctas_per_sm > 1);
+  return config.tile.m / (rows_of_128 ? 128 : 64);
+}
+constexpr int warpgroup_rows(const KernelConfig& config) {
+  return config.ping_pong ? config.tile.m : config.tile.m / consumer_warpgroups(config);
+}
+constexpr int threads(const KernelConfig& config) {
+  return 128 * (1 + consumer_warpgroups(config));
+}
+
+inline constexpr int staging_rows = 64;  // one wgmma's height
+
+constexpr int accumulators(const KernelConfig& config) {  // of one consumer thread
+  return warpgroup_rows(config) * config.tile.n / 128;
+}
+
+// Registers per thread: at launch all warpgroups of the CTA have the same, setmaxnreg then moves
+// them to the consumers.
+struct Registers {
+  int producer, consumer;
+};
+constexpr int launch_registers(const KernelConfig& config) {
+  const int of_thread = 65536 / (threads(config) * config.ctas_per_sm) / 8 * 8;
+  return of_thread < 248 ? of_thread : 248;
+}
+constexpr Registers registers(const KernelConfig& config) {
+  const int warpgroups = consumer_warpgroups(config);
+  const bool needs_more = accumulators(config) > 160;
+  const int producer = config.load == Load::tma_shifted            ? 104  // it moves lines
+                       : needs_more                                ? 24
+                       : config.ctas_per_sm > 1 || warpgroups == 3 ? 32
+                                                                   : 40;
+  const int all = launch_registers(config) * (1 + warpgroups);
+  const int consumer = (all - producer) / warpgroups / 8 * 8;
+  return {producer, consumer < 240 ? consumer : 240};
+}
+// False: every thread has enough from the start.
+constexpr bool moves_registers(const KernelConfig& config) {
+  return launch_registers(config) < registers(config).consumer;
+}
+
+// Whether the last box of each line of the tile begins inside the one before, because boxes do not
+// divide the line. Overlapping boxes store identical bytes, one behind the other.
+constexpr bool overlaps_boxes(const KernelConfig& config) {
+  return config.family == Family::cooperative && stores_rows_by_tma(config) &&
+         config.tile.n % 32 != 0;
+}
+
+// Whether the epilogue can read C, and read or write aux. Where boxes overlap, the second would
+// find what the first has stored.
+constexpr bool takes_matrices(const KernelConfig& config) {
+  return !overlaps_boxes(config);
+}
+
+// Whether consumers can store D from their registers: they hold so few values that the way through
+// staging buffers would take longer.
+constexpr bool can_store_from_registers(const KernelConfig& config) {
+  constexpr int most_columns = 32;
+  return config.family == Family::cooperative && config.swaps_ab && config.cluster.size() == 1 &&
+         config.tile.n <= most_columns;
+}
+
+// Whether the output role can store D line by line, where TMA cannot. The role's warp needs
+// registers, of which places in a cluster take some. Consumers that store themselves do so there,
+// too.
+constexpr bool can_store_lines(const KernelConfig& config) {
+  return config.family == Family::cooperative && config.store != Store::elements &&
+         config.cluster.size() == 1 && registers(config).producer >= 32 &&
+         !overlaps_boxes(config) && !can_store_from_registers(config);
+}
+
+// Rows of memory that an operand's tile takes: whole chunks of 64 where they lie along m or n.
+constexpr int operand_rows(Major major, int extent) {
+  return major == Major::mn ? (extent + 63) / 64 * 64 : extent;
+}
+
+// Bytes of one line of D in a staging buffer: 128, or half where rows of the tile are made of such
+// lines in every type and not of those of 128 bytes, and where the buffers of three warpgroups
+// would cost a stage.
+constexpr int staging_line_bytes(const KernelConfig& config) {
+  if (config.swaps_ab) return swizzle_row_bytes;
+  const bool has_whole_lines = config.tile.n % 64 == 0 || overlaps_boxes(config);
+  const bool whole = has_whole_lines && consumer_warpgroups(config) < 3;
+  return whole ? swizzle_row_bytes : swizzle_row_bytes / 2;
+}
+
+// Columns of the tile that a fused epilogue handles at a time: no more than a box of f32, nor
+// than a thread has registers for.
+constexpr int patch_columns(const KernelConfig& config) {
+  const bool is_half = !config.swaps_ab && staging_line_bytes(config) < swizzle_row_bytes;
+  const int most = is_half || accumulators(config) > 160 ? 16 : 32;
+  return config.tile.n < most ? config.tile.n : most;
+}
+
+// Lines of D in one staging buffer: rows of the tile, or columns, an equal part of them where one
+// buffer of 64 does not hold all; whole patches.
+constexpr int staging_lines(const KernelConfig& config) {
+  if (!config.swaps_ab) return staging_rows;
+  for (int lines = staging_rows; lines > 8; lines -= 8)
+    // NOLINTNEXTLINE(clang-analyzer-core.DivideZero): tiles have columns
+    if (config.tile.n % lines == 0 && lines % patch_columns(config) == 0) return lines;
+  return 8;
+}
+
+// A gate makes one column of D of a column of x and one of y, which alternate in groups of 8: boxes
+// are whole 128-byte lines. Where A and B are swapped, rows alternate so, and each box has half the
+// rows of a wgmma, in any type.
+inline constexpr int gated_box_rows = staging_rows / 2;
+constexpr bool gates_rows(const KernelConfig& config) {
+  return config.swaps_ab && config.a == Major::k;
+}
+constexpr bool gates_columns(const KernelConfig& config) {
+  return stores_rows_by_tma(config) && config.b == Major::k && config.tile.n % 128 == 0 &&
+         patch_columns(config) == 32;
+}
+constexpr bool can_gate(const KernelConfig& config) {
+  return gates_rows(config) || gates_columns(config);
+}
+
+// Offsets in bytes from the 1024-aligned start of dynamic shared memory.
+struct Layout {
+  int a_bytes, b_bytes, stage_bytes;   // stage s: A at s * stage_bytes, B a_bytes behind it
+  int staging;                         // [warpgroup][buffer]
+  int staging_bytes;                   // of one buffer
+  int full, empty;                     // mbarriers, one per stage
+  int staging_ready, staging_written;  // mbarriers [warpgroup][buffer]
+  int staging_messages;                // 4 bytes [warpgroup][buffer], where k is split
+  int may_send;                        // mbarrier, where splits of k are a cluster
+  int received;                        // mbarriers [warpgroup], likewise
+  int landed;                          // mbarriers, one per stage; tma_shifted only
+  int biases;                          // f32 [warpgroup][columns, then rows]
+  int bytes;
+};
+
+// Whether biases go through shared memory (tile_biases.h): more accumulators leave no registers to
+// hold what was loaded.
+constexpr bool keeps_biases(const KernelConfig& config) {
+  return config.store != Store::elements && accumulators(config) < 192;
+}
+// Biases of a warpgroup's part of the tile.
+constexpr int bias_bytes(const KernelConfig& config) {
+  return keeps_biases(config) ? 4 * (config.tile.n + warpgroup_rows(config)) : 0;
+}
+
+// Shared memory of one of ctas_per_sm CTAs.
+constexpr int smem_room(const KernelConfig& config) {
+  return sm_smem_bytes / config.ctas_per_sm / 8 * 8 - reserved_smem_bytes;
+}
+
+constexpr Layout layout(const KernelConfig& config, int staging_depth) {
+  const int buffers = consumer_warpgroups(config) * staging_depth;
+  Layout at{};
+  at.a_bytes = config.tile.m * swizzle_row_bytes;
+  at.b_bytes = operand_rows(config.b, config.tile.n) * swizzle_row_bytes;
+  at.stage_bytes = at.a_bytes + at.b_bytes;
+  at.staging = config.stages * at.stage_bytes;
+  at.staging_bytes = staging_lines(config) * staging_line_bytes(config);
+  at.full = at.staging + buffers * at.staging_bytes;
+  at.empty = at.full + 8 * config.stages;
+  at.staging_ready = at.empty + 8 * config.stages;
+  at.staging_written = at.staging_ready + 8 * buffers;
+  at.staging_messages = at.staging_written + 8 * buffers;
+  at.may_send = (at.staging_messages + 4 * buffers + 7) / 8 * 8;
+  at.received = at.may_send + 8;
+  at.landed = at.received + 8 * consumer_warpgroups(config);
+  const int end = at.landed + (config.load == Load::tma_shifted ? 8 * config.stages : 0);
+  at.biases = (end + 15) / 16 * 16;
+  at.bytes =
+      keeps_biases(config) ? at.biases + consumer_warpgroups(config) * bias_bytes(config) : end;
+  return at;
+}
+
+// Boxes of a warpgroup's part of the tile, of a 16-bit type.
+constexpr int staged_boxes(const KernelConfig& config) {
+  const int line_elements = staging_line_bytes(config) / 2;
+  const int of_64_rows = config.swaps_ab ? config.tile.n / staging_lines(config)
+                                         : (config.tile.n + line_elements - 1) / line_elements;
+  return warpgroup_rows(config) / staging_rows * of_64_rows;
+}
+
+// Staging buffers of one consumer warpgroup: two, and more where the ring leaves room for them, so
+// that the next products need not wait until stores have left. Where many CTAs share a
+// multiprocessor, the others work while one waits.
+constexpr int staging_depth(const KernelConfig& config) {
+  if (config.ctas_per_sm > 2) return 1;
+  int depth = staging_buffers;
+  if (config.store == Store::elements) return depth;
+  while (depth < staged_boxes(config) && layout(config, depth + 1).bytes <= smem_room(config))
+    ++depth;
+  return depth;
+}
+
+constexpr Layout layout(const KernelConfig& config) {
+  return layout(config, staging_depth(config));
+}
+
+// Whether the first split's ring has room for the partial sums of the others.
+constexpr bool partials_fit(const KernelConfig& config, int splits) {
+  const int partial_bytes = config.tile.m * config.tile.n * 4;
+  return (splits - 1) * partial_bytes <= config.stages * layout(config).stage_bytes;
+}
+
+// Whether splits of k can be the CTAs of a cluster. The config must have no other use for a
+// cluster, and each CTA an SM of its own, as fewer CTAs than SMs do otherwise. Tiles of more
+// columns gain nothing by such clusters, and the code costs a tenth of a microsecond.
+constexpr bool can_reduce_in_cluster(const KernelConfig& config) {
+  constexpr int most_columns = 32;
+  return config.cluster.size() == 1 && config.ctas_per_sm == 1 && !config.ping_pong &&
+         config.store != Store::elements && config.tile.n <= most_columns &&
+         partials_fit(config, 2);
+}
+
+}  // namespace bwgemm::sm90

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the accumulators of a consumer warpgroup lie in a staging buffer. There is one class for each
+// width of output element and each order of D. A box is the part of the tile that fills one
+// buffer. Its size is counted in pairs of neighbouring accumulators for each thread.
+//
+// Every class is told the element's type. Only the 16-bit classes need it, for bf16 or f16.
+//
+// Accumulators 4g..4g+3 of a thread are two pairs of neighbours in group g, the tile's columns
+// 8g..8g+7: row 16*warp + lane/4 of the warpgroup's 64 (and the row 8 below it for the second
+// pair), columns 2*(lane%4) and the next.
+#pragma once
+
+#include <type_traits>
+
+#include "device/epilogue.h"
+#include "device/ptx/mma.h"
+#include "device/ptx/shared_memory.h"
+
+namespace bwgemm::sm90 {
+
+inline constexpr int group_columns = 8;
+inline constexpr int swizzle_lines = 8;  // the swizzle repeats
+
+// 16-bit elements, moved as 8x8 matrices: two row halves of two groups at once. Transposed where
+// the lines of the buffer are columns of the tile.
+template <KernelConfig config>
+class Staged16 {
+  static constexpr bool columns = config.swaps_ab;
+  static constexpr int line_bytes = staging_line_bytes(config);
+
+ public:
+  static constexpr int pairs = (columns ? staging_lines(config) : line_bytes / 2) / 4;
+  static constexpr int boxes_of_rows = 1;  // that 64 rows take
+
+  // The line that this lane names for its matrix of the first two groups.
+  BWGEMM_DEVICE Staged16(int warp, int lane)
+      : offset_(swizzled(
+            columns ? (lane / 16 * 8 + lane % 8) * line_bytes + warp * 32 + lane / 8 % 2 * 16
+                    : (warp * 16 + lane % 16) * line_bytes + lane / 16 * 16,
+            line_bytes)) {}
+
+  template <int count>
+  BWGEMM_DEVICE void read(Dtype type, std::uint32_t buffer, Pair (&values)[count],
+                          int first = 0) const {
+#pragma unroll
+    for (int i = 0; i < count; i += 4) {
+      std::uint32_t packed[4];
+      if constexpr (!columns) {
+        ptx::ldmatrix_m8n8_x4(address(buffer, first + i), packed);
+      } else if (i + 4 <= count) {
+        ptx::ldmatrix_m8n8_x4_trans(address(buffer, first + i), packed);
+      } else {
+        std::uint32_t half[2];
+        ptx::ldmatrix_m8n8_x2_trans(address(buffer, first + i), half);
+        packed[0] = half[0];
+        packed[1] = half[1];
+      }
+      Pair four[4];
+      unpack_all(type, packed, four);
+#pragma unroll
+      for (int j = 0; j < 4; ++j)
+        if (i + j < count) values[i + j] = four[j];
+    }
+  }
+
+  template <int count>
+  BWGEMM_DEVICE void write(Dtype type, std::uint32_t buffer, const Pair (&values)[count],
+                           int first = 0) const {
+    std::uint32_t packed[count];
+    pack_all(type, values, packed);
+#pragma unroll
+    for (int i = 0; i < count; i += 4) {
+      const std::uint32_t to = address(buffer, first + i);
+      if (i + 4 > count)
+        ptx::stmatrix_m8n8_x2_trans(to, packed[i], packed[i + 1]);
+      else if constexpr (columns)
+        ptx::stmatrix_m8n8_x4_trans(to, packed[i], packed[i + 1], packed[i + 2], packed[i + 3]);
+      else
+        ptx::stmatrix_m8n8_x4(to, packed[i], packed[i + 1], packed[i + 2], packed[i + 3]);
+    }
+  }
+
+ private:
+  // A group is one 16-byte unit of each row, which the swizzle permutes by exclusive or, or whole
+  // lines.
+  BWGEMM_DEVICE std::uint32_t address(std::uint32_t buffer, int pair) const {
+    const int group = pair / 2;
+    return columns ? buffer + offset_ + group * swizzle_lines * line_bytes
+                   : buffer + (offset_ ^ group * 16);
+  }
+
+  std::uint32_t offset_;
+};
+
+// f32 in rows. In half of the rows the groups of each half of a line are swapped in time, so that
+// the rows of one access meet no bank twice.
+template <KernelConfig config>
+class Staged32Rows {
+  static constexpr int line_bytes = staging_line_bytes(config);
+
+ public:
+  static constexpr int pairs = line_bytes / 16;
+  static constexpr int boxes_of_rows = 1;
+
+  BWGEMM_DEVICE Staged32Rows(int warp, int lane)
+      : swaps_(lane / 4 / lines_without_conflict % 2 != 0),
+        offset_(swizzled((warp * 16 + lane / 4) * line_bytes + lane % 4 * 8, line_bytes) ^
+                (swaps_ ? line_bytes / 2 : 0)) {}
+
+  template <int count>
+  BWGEMM_DEVICE void read(Dtype, std::uint32_t buffer, Pair (&values)[count], int first = 0) const {
+    Pair met[count];
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+      std::uint32_t words[2];
+      ptx::ld_shared_v2(address<count>(buffer, first + i), words);
+      met[i] = {__uint_as_float(words[0]), __uint_as_float(words[1])};
+    }
+#pragma unroll
+    for (int i = 0; i < count; ++i) values[i] = in_turn(met, i);
+  }
+
+  template <int count>
+  BWGEMM_DEVICE void write(Dtype, std::uint32_t buffer, const Pair (&values)[count],
+                           int first = 0) const {
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+      const Pair value = in_turn(values, i);
+      ptx::st_shared_v2(address<count>(buffer, first + i), __float_as_uint(value.low),
+                        __float_as_uint(value.high));
+    }
+  }
+
+ private:
+  static constexpr int lines_without_conflict = swizzle_row_bytes / line_bytes;
+
+  // What is accessed i-th, or: when i is accessed. A part is accessed as it lies.
+  template <int count>
+  BWGEMM_DEVICE Pair in_turn(const Pair (&of)[count], int i) const {
+    if constexpr (count < pairs) return of[i];
+    const Pair here = of[i], there = of[i ^ count / 2];
+    return {swaps_ ? there.low : here.low, swaps_ ? there.high : here.high};
+  }
+  template <int count>
+  BWGEMM_DEVICE std::uint32_t address(std::uint32_t buffer, int pair) const {
+    const std::uint32_t offset = count < pairs && swaps_ ? offset_ ^ line_bytes / 2 : offset_;
+    return buffer + (offset ^ pair / 2 * group_columns * 4) + pair % 2 * swizzle_lines * line_bytes;
+  }
+
+  bool swaps_;
+  std::uint32_t offset_;
+};
+
+// f32 in columns: a line of a buffer holds 32 rows, those of two warps.
+template <KernelConfig config>
+class Staged32Columns {
+  static constexpr int line_bytes = swizzle_row_bytes;
+  static constexpr int group_bytes = group_columns * line_bytes;
+
+ public:
+  static constexpr int pairs = staging_lines(config) / 4;
+  static constexpr int boxes_of_rows = 2;
+
+  BWGEMM_DEVICE Staged32Columns(int warp, int lane)
+      : offset_(swizzled(lane % 4 * 2 * line_bytes + (warp % 2 * 16 + lane / 4) * 4, line_bytes)) {}
+
+  template <int count>
+  BWGEMM_DEVICE void read(Dtype, std::uint32_t buffer, Pair (&values)[count], int first = 0) const {
+#pragma unroll
+    for (int i = 0; i < count; ++i)
+      values[i] = {__uint_as_float(ptx::ld_shared(low_address(buffer, first + i))),
+                   __uint_as_float(ptx::ld_shared(high_address(buffer, first + i)))};
+  }
+
+  template <int count>
+  BWGEMM_DEVICE void write(Dtype, std::uint32_t buffer, const Pair (&values)[count],
+                           int first = 0) const {
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+      ptx::st_shared(low_address(buffer, first + i), __float_as_uint(values[i].low));
+      ptx::st_shared(high_address(buffer, first + i), __float_as_uint(values[i].high));
+    }
+  }
+
+ private:
+  // The row 8 below is two 16-byte units further, in the line of the next column units are swapped.
+  BWGEMM_DEVICE std::uint32_t low_address(std::uint32_t buffer, int pair) const {
+    return buffer + (offset_ ^ pair % 2 * 32) + pair / 2 * group_bytes;
+  }
+  BWGEMM_DEVICE std::uint32_t high_address(std::uint32_t buffer, int pair) const {
+    return buffer + (offset_ ^ (pair % 2 * 32 + 16)) + line_bytes + pair / 2 * group_bytes;
+  }
+
+  std::uint32_t offset_;
+};
+
+// What a gate leaves of 64 rows in columns, 8 rows of each warp: lines of 32 elements of either
+// width.
+template <int element_bytes>
+class StagedGated {
+  static constexpr int line_bytes = gated_box_rows * element_bytes;
+
+ public:
+  BWGEMM_DEVICE StagedGated(int warp, int lane)
+      : offset_(swizzled(lane % 4 * 2 * line_bytes + (warp * 8 + lane / 4) * element_bytes,
+                         line_bytes)) {}
+
+  // A pair for each group.
+  template <int count>
+  BWGEMM_DEVICE void write(Dtype type, std::uint32_t buffer, const Pair (&values)[count],
+                           int first) const {
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+      const std::uint32_t low = buffer + offset_ + (first + i) * group_columns * line_bytes;
+      if constexpr (element_bytes == 4) {
+        ptx::st_shared(low, __float_as_uint(values[i].low));
+        // In the line of the next column units are swapped.
+        ptx::st_shared((low ^ 16) + line_bytes, __float_as_uint(values[i].high));
+      } else {
+        const std::uint32_t packed = pack(type, values[i]);
+        ptx::st_shared_u16(low, packed & 0xffff);
+        ptx::st_shared_u16(low + line_bytes, packed >> 16);
+      }
+    }
+  }
+
+ private:
+  std::uint32_t offset_;
+};
+
+template <KernelConfig config>
+using Staged32 = std::conditional_t<config.swaps_ab, Staged32Columns<config>, Staged32Rows<config>>;
+
+}  // namespace bwgemm::sm90

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// TileBiases: the biases of a warpgroup's part of a tile, in shared memory as f32. The loads begin
+// before the main loop. The values are put when the last products are under way, so that the
+// epilogue waits for no memory, asks for no type and looks at no edge.
+#pragma once
+
+#include "device/epilogue.h"
+#include "device/ptx/global_memory.h"
+#include "device/ptx/shared_memory.h"
+#include "device/ptx/sync.h"
+#include "families/sm90/cta.h"
+#include "families/sm90/split.h"
+
+namespace bwgemm::sm90 {
+
+template <KernelConfig config>
+class TileBiases {
+  static constexpr int threads = 128;  // of the warpgroup
+  static constexpr int columns_of_thread = (config.tile.n + threads - 1) / threads;
+
+ public:
+  // What a thread has loaded: bits of an f32, or of 16 bits.
+  struct Loaded {
+    std::uint32_t columns[columns_of_thread], row;
+  };
+
+  BWGEMM_DEVICE TileBiases(const KernelParams& params, const Cta<config>& cta, int warpgroup)
+      : params_(params),
+        columns_(cta.biases(warpgroup)),
+        barrier_(consumer_warpgroups(config) == 1 ? first_barrier : first_barrier + warpgroup) {}
+
+  // `row` and `column`: of the product, where the warpgroup's part of the tile begins.
+  BWGEMM_DEVICE void load(Loaded& loaded, int row, int column, int batch) const {
+    const int thread = threadIdx.x % threads;
+    if (has(operation::column_bias)) {
+#pragma unroll
+      for (int i = 0; i < columns_of_thread; ++i) {
+        const int offset = thread + i * threads;
+        loaded.columns[i] =
+            load(params_.fused.column_bias, has(operation::column_bias_f32), batch, column + offset,
+                 offset < config.tile.n && column + offset < static_cast<int>(params_.n));
+      }
+    }
+    if (has(operation::row_bias))
+      loaded.row =
+          load(params_.fused.row_bias, has(operation::row_bias_f32), batch, row + thread,
+               thread < warpgroup_rows(config) && row + thread < static_cast<int>(params_.m));
+  }
+
+  // Every thread of the warpgroup puts what it has loaded. `type`: of biases of 16 bits.
+  BWGEMM_DEVICE void put(Dtype type, const Loaded& loaded) const {
+    const int thread = threadIdx.x % threads;
+    ptx::barrier_sync(barrier_, threads);  // reads of the tile before
+    if (has(operation::column_bias)) {
+#pragma unroll
+      for (int i = 0; i < columns_of_thread; ++i)
+        if (const int column = thread + i * threads; column < config.tile.n)
+          ptx::st_shared(columns_ + 4 * place(column),
+                         value(type, loaded.columns[i], has(operation::column_bias_f32)));
+    }
+    if (has(operation::row_bias) && thread < warpgroup_rows(config))
+      ptx::st_shared(rows() + 4 * thread, value(type, loaded.row, has(operation::row_bias_f32)));
+    ptx::barrier_sync(barrier_, threads);  // before reads of any of these
+  }
+
+  BWGEMM_DEVICE void add(Accumulators<config>& values) const {
+    const int lane = ptx::laneid();
+    if (has(operation::row_bias)) {
+      const std::uint32_t first =
+          rows() + 4 * (threadIdx.x / 32 % warps_per_warpgroup * 16 + lane / 4);
+#pragma unroll
+      for (int i = 0; i < warpgroup_rows(config) / 64; ++i)
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          const float bias = __uint_as_float(ptx::ld_shared(first + 4 * (64 * i + 8 * half)));
+#pragma unroll
+          for (int j = 2 * half; j < config.tile.n / 2; j += 4) {
+            values[i][j] = __fadd_rn(values[i][j], bias);
+            values[i][j + 1] = __fadd_rn(values[i][j + 1], bias);
+          }
+        }
+    }
+    if (has(operation::column_bias)) {
+      const std::uint32_t first = columns_ + lane % 4 * 16;
+#pragma unroll
+      for (int group = 0; group < config.tile.n / 16; ++group) {
+        std::uint32_t bias[4];
+        ptx::ld_shared_v4(first + 64 * group, bias);
+#pragma unroll
+        for (auto& row_block : values)
+#pragma unroll
+          for (int i = 0; i < 8; ++i) {
+            float& at = row_block[8 * group + i];
+            at = __fadd_rn(at, __uint_as_float(bias[i / 4 * 2 + i % 2]));
+          }
+      }
+    }
+  }
+
+ private:
+  static constexpr int first_barrier = 5;
+
+  BWGEMM_DEVICE bool has(std::uint32_t operation) const {
+    return params_.fused.has(operation);
+  }
+  BWGEMM_DEVICE std::uint32_t rows() const {
+    return columns_ + 4 * config.tile.n;
+  }
+
+  // A thread reads two neighbours of each of two groups of eight columns at once.
+  BWGEMM_DEVICE static int place(int column) {
+    return column / 16 * 16 + column % 8 / 2 * 4 + column / 8 % 2 * 2 + column % 2;
+  }
+
+  BWGEMM_DEVICE static std::uint32_t load(const FusedVector& vector, bool is_f32, int batch,
+                                          int index, bool condition) {
+    const std::int64_t element = batch * vector.batch_stride + index;
+    const auto* const data = static_cast<const char*>(vector.data);
+    if (is_f32) return ptx::ld_global_if(condition, data + 4 * element);
+    return ptx::ld_global_u16_if(condition, data + 2 * element);
+  }
+  BWGEMM_DEVICE static std::uint32_t value(Dtype type, std::uint32_t loaded, bool is_f32) {
+    return is_f32 ? loaded : __float_as_uint(unpack(type, loaded).low);
+  }
+
+  const KernelParams& params_;
+  std::uint32_t columns_;  // in shared memory; rows follow
+  int barrier_;
+};
+
+}  // namespace bwgemm::sm90

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Facts of Family::warp for the host: see rules/shape.h.
+#pragma once
+
+#include "families/warp/layout.h"
+#include "rules/shape.h"
+
+namespace bwgemm::warp {
+
+constexpr void fill_shape(const KernelConfig&, Dtype, Major, KernelShape& shape) {
+  shape.threads = threads;
+}
+
+inline constexpr FamilyFacts facts{.folder = "warp",
+                                   .invalid_because = invalid_because,
+                                   .fill_shape = fill_shape,
+                                   .most_cluster_splits = always_one,
+                                   .arrivals_per_tile = always_one};
+
+extern const FamilyFunctions functions;
+
+}  // namespace bwgemm::warp

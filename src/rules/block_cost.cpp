@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rules/block_cost.h"
+
+#include <algorithm>
+
+#include "core/tiling.h"
+
+namespace bwgemm {
+namespace {
+
+// Whether many tiles of an operand along m or n begin in the middle of a line.
+bool begins_inside_lines(Major major, std::int64_t extent, int tile_rows) {
+  constexpr int line_elements = 64;
+  return major == Major::mn && tile_rows % line_elements != 0 && extent > tile_rows;
+}
+
+// Power is shared: with all SMs at work, products and deliveries cost time in proportion to their
+// energy, however fast each could be alone.
+double power_us(const ArchCosts& costs, const Block& block) {
+  if (costs.powered_flop_per_us == 0) return 0;
+  return block.flop / costs.powered_flop_per_us + block.bytes / costs.powered_bytes_per_us;
+}
+
+double row_weight(const Matrix& matrix, Major major, std::int64_t extent, int tile_rows,
+                  double sectors, double lines) {
+  if (straddles(matrix)) return has_whole_sectors(matrix) ? sectors : lines;
+  return begins_inside_lines(major, extent, tile_rows) ? (1 + sectors) / 2 : 1;
+}
+
+}  // namespace
+
+RowBytes::RowBytes(const Problem& problem, const ArchCosts& costs, const KernelConfig& config,
+                   Major a, Major b, int b_tile_rows)
+    : depth_(2.0 * config.tile.k) {
+  const auto weights = [&](double sectors, double lines) -> OperandRows {
+    return {row_weight(problem.a, a, problem.m, config.tile.m, sectors, lines),
+            row_weight(problem.b, b, problem.n, b_tile_rows, sectors, lines)};
+  };
+  sm_ = weights(costs.sm_straddling_sectors, costs.sm_straddling_lines);
+  l2_ = weights(costs.l2_straddling_sectors, costs.l2_straddling_lines);
+}
+
+double RowBytes::of_sm(const OperandRows& all, const OperandRows& own) const {
+  return depth_ * (own.a * sm_.a + own.b * sm_.b) + depth_ * (all.a - own.a + all.b - own.b);
+}
+
+double RowBytes::of_l2(const OperandRows& rows) const {
+  return depth_ * (rows.a * l2_.a + rows.b * l2_.b);
+}
+
+double block_us(const ArchCosts& costs, const Block& block, double mma_us, double slowdown,
+                int sm_count, std::int64_t active_ctas, SplitReduction reduction) {
+  const auto active = static_cast<double>(active_ctas);
+  const double sharing = std::max(1.0, active / sm_count);
+  const double delivery = std::max(sharing * block.sm_bytes / costs.sm_bytes_per_us,
+                                   active * block.l2_bytes / costs.chip_bytes_per_us);
+  const double mma = sharing * mma_us;
+  // No slowdown below 1 makes a block faster than the tensor cores.
+  const double us = std::max(
+      mma,
+      slowdown * std::max({mma, delivery, active * power_us(costs, block), costs.block_floor_us,
+                           block.line_requests * costs.line_request_us}));
+  // In clusters of splits neighbours are of one tile and share no lines.
+  return reduction == SplitReduction::workspace
+             ? us
+             : std::max(us, active * block.l2_bytes / costs.unshared_bytes_per_us);
+}
+
+}  // namespace bwgemm

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why a kernel cannot serve a problem: what the rules of several families have in common. The rules
+// are those of the tensor maps (cuTensorMapEncodeTiled), of the 32-bit tile arithmetic of the
+// kernels, and of the types an instruction takes.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include "core/device_facts.h"
+#include "core/kernel_config.h"
+#include "core/problem.h"
+#include "core/tiling.h"
+
+namespace bwgemm {
+
+inline constexpr std::int64_t longest_k = std::int64_t{1} << 30;  // some 32-bit sums reach beyond k
+inline constexpr std::int64_t index_limit = std::numeric_limits<std::int32_t>::max();
+
+struct MatrixTexts {
+  const char *base, *ld, *ld_limit, *batch_stride, *batch_stride_limit, *batch_overlap;
+};
+
+// What a kernel calls A, B, m and n, in the letters of the problem as it was given.
+struct Texts {
+  MatrixTexts a, b;
+  const char *a_along_k, *a_along_m, *b_along_k, *b_along_n, *m_limit, *n_limit;
+};
+
+// Of D, which is never exchanged.
+extern const MatrixTexts d_texts;
+
+// Of a kernel that sees the problem as it was given, and of one that sees its transpose.
+extern const Texts as_given, exchanged;
+
+// All below: null, or the reason.
+
+// Whatever the family: the device, the types, and the majors that the config fixes.
+const char* device_rejects(const DeviceFacts& facts, const KernelConfig& config);
+const char* type_rejects(const Problem& given, const KernelConfig& config);
+const char* major_rejects(const Problem& given, const KernelConfig& config, const Texts& texts);
+
+// Coordinates of tiles and of elements are 32-bit in the TMA kernels, the tile index in all.
+const char* tile_rejects(const Problem& problem, int tile_m, int tile_n);
+const char* size_rejects(const Problem& problem, const KernelConfig& config, int tile_m, int tile_n,
+                         const Texts& texts);
+
+// Whether a tensor map can be made of the matrix. `outer` is the number of rows of a row-order
+// matrix, of columns otherwise.
+const char* tma_rejects(const Matrix& matrix, std::int64_t outer, std::int64_t batch,
+                        const MatrixTexts& texts);
+// Of an operand of the product.
+inline std::int64_t lines_of_a(const Problem& problem) {
+  return a_major(problem) == Major::k ? problem.m : problem.k;
+}
+inline std::int64_t lines_of_b(const Problem& problem) {
+  return b_major(problem) == Major::k ? problem.n : problem.k;
+}
+
+// What kernels that store by TMA ask of D: its order, and, of those that store it by a map, where
+// its rows end.
+const char* order_rejects(const Problem& problem, const KernelConfig& config);
+const char* output_map_rejects(const Problem& problem, const KernelConfig& config);
+
+// What a fused epilogue of kernels that load by TMA asks of C and aux.
+const char* fused_matrices_reject(const Problem& problem, const KernelConfig& config);
+
+}  // namespace bwgemm
