@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counts calls, and writes the counts when the process ends: a line of CSV for each kind of call.
+// In mode log with a file, the first call of a kind is written at once, and the others at the end.
 #pragma once
 
 #include <cstdint>

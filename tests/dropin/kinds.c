@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A program that multiplies by several functions of cuBLAS and by cuBLASLt, most of them with 128
- * rows and two with 64, on memory that is not there. It prints how many products reached cuBLAS. */
+ * rows and two with 64, on memory that is not there. It prints how many products reached cuBLAS.
+ * With an argument it then waits for a signal. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "dropin/fake_cublas.h"
 #include "dropin/fake_cublaslt.h"
@@ -54,7 +56,8 @@ static void multiply_by_lt(cublasHandle_t handle, int m, int32_t order, int32_t 
                          of_c, c, of_c, NULL, NULL, 0, NULL));
 }
 
-int main(void) {
+int main(int count, char** arguments) {
+  (void)arguments;
   cublasHandle_t handle = NULL;
   require(cublasCreate_v2(&handle));
   fakeCublasRecordOnly(1);
@@ -81,5 +84,7 @@ int main(void) {
   multiply_by_lt(handle, 128, CUBLASLT_ORDER_COL, CUBLASLT_EPILOGUE_GELU_AUX_BIAS);
   multiply_by_lt(handle, 64, CUBLASLT_ORDER_ROW, CUBLASLT_EPILOGUE_DEFAULT);
   printf("%d products, %d of Lt\n", (int)fakeCublasLast().count, (int)fakeCublasLtLast().count);
+  fflush(stdout);
+  if (count > 1) pause();
   return 0;
 }

@@ -152,6 +152,23 @@ class Program(Folder):
                               ("cublasGemmEx", "256", "forwarded", "algo", "1")])
         self.assertEqual(len({row["process"] for row in counted}), 2)
 
+    def test_mode_log_writes_a_first_call_at_once(self):
+        file = self.path("counts.csv")
+        self.check(run(RUN, "-q", "-m", "log", "-l", file, PROGRAM), ALL_FORWARDED)
+        self.assertEqual([(row["m"], row["outcome"], row["calls"])
+                          for row in rows(environment.read(file))],
+                         [("128", "servable", "1"), ("256", "forwarded", "1"),
+                          ("128", "servable", "1")])
+
+    def test_a_relative_path_is_that_of_the_launchers_folder(self):
+        away = self.path("away")
+        os.mkdir(away)
+        done = subprocess.run([RUN, "-q", "-l", "counts.csv", "sh", "-c", f"cd away; {PROGRAM}"],
+                              cwd=self.folder, env={**PLAIN, "BWGEMM_LIBCUDA": FALSE_DRIVER},
+                              stdout=subprocess.PIPE, check=False)
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual((os.path.exists(self.path("counts.csv")), os.listdir(away)), (True, []))
+
     def test_policy_faster_serves_what_a_log_has(self):
         chosen = self.path("chosen.csv")
         policy = {"BWGEMM_CUBLAS_POLICY": "faster", "BWGEMM_CUBLAS_CHOSEN": chosen}
