@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
@@ -12,9 +13,11 @@
 #include <new>
 #include <sys/file.h>
 #include <unistd.h>
+#include <utility>
 
 #include "dropin/cublas.h"
 #include "dropin/fork.h"
+#include "dropin/last.h"
 #include "dropin/serve.h"
 #include "dropin/settings.h"
 
@@ -22,7 +25,8 @@ namespace bwgemm::dropin {
 
 const char* const columns =
     "process,library,function,transa,transb,m,n,k,Atype,Btype,Ctype,Dtype,orders,epilogue,compute,"
-    "algo,lda,ldb,ldc,ldd,strideA,strideB,strideC,strideD,batch,align,scalars,beta,math,workspace,"
+    "algo,ltalgo,lda,ldb,ldc,ldd,strideA,strideB,strideC,strideD,batch,align,scalars,beta,math,"
+    "workspace,sms,"
     "outcome,reason,calls\n";
 
 namespace {
@@ -61,6 +65,21 @@ const char* outcome_name(Outcome outcome, Reason reason) {
   constexpr const char* names[] = {"served", "forwarded", "agreed", "differed"};
   return names[static_cast<std::size_t>(outcome)];
 }
+
+// 16 digits for each word. Empty: cuBLASLt chooses.
+std::string algo_text(const Call& call) {
+  if (call.lt_algo == nullptr) return "";
+  std::string text;
+  for (const std::uint64_t word : call.lt_algo->data) {
+    char digits[17];
+    std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(word));
+    text.append(digits);
+  }
+  return text;
+}
+
+// The library is loaded with the program, which has room for it then.
+[[gnu::tls_model("initial-exec")]] constinit thread_local const char* last = "";
 
 // A comma would begin another field: then nothing is said.
 std::string as_field(const std::string& path) {
@@ -166,15 +185,17 @@ std::string kind_of(const Call& call, const CallSettings* settings, Outcome outc
   line << name(call.entry) << call.transa << call.transb << call.m << call.n << call.k;
   line << call.a.type << call.b.type << call.c.type << d.type;
   line << orders_of(call) << call.epilogue.kind << call.compute << call.algo;
+  line << algo_text(call).c_str();
   line << call.a.ld << call.b.ld << call.c.ld << d.ld;
   line << call.a.stride << call.b.stride << call.c.stride << d.stride;
   line << call.batch << alignment(call);
   if (settings != nullptr)
     line << (settings->has_device_scalars() ? "device" : "host")
          << beta_text(call, *settings, reason) << settings->math_mode
-         << static_cast<std::int64_t>(settings->workspace_size);
+         << static_cast<std::int64_t>(settings->workspace_size) << settings->sm_count_target;
   else
     line << ""
+         << ""
          << ""
          << ""
          << "";
@@ -188,6 +209,7 @@ bool is_recording() {
 }
 
 void record(const Call& call, const CallSettings* settings, Outcome outcome, Reason reason) {
+  last = reason == Reason::none ? outcome_name(outcome, reason) : name(reason);
   if (!is_recording()) return;
   try {
     count(kind_of(call, settings, outcome, reason));
@@ -196,3 +218,7 @@ void record(const Call& call, const CallSettings* settings, Outcome outcome, Rea
 }
 
 }  // namespace bwgemm::dropin
+
+const char* bwgemmCublasTakeLast() {
+  return std::exchange(bwgemm::dropin::last, "");
+}

@@ -21,7 +21,8 @@ enum class Outcome : std::uint8_t {
 // Whether calls are counted.
 bool is_recording();
 
-// In mode log, and where the environment names a file. `settings`: null if they are not known.
+// What became of a call. Counts it in mode log, and where the environment names a file. `settings`:
+// null if they are not known.
 void record(const Call& call, const CallSettings* settings, Outcome outcome, Reason reason);
 
 // What tells a kind of call from others in the file, and the names of its columns.

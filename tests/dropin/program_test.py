@@ -278,7 +278,7 @@ class File(unittest.TestCase):
         names = exported()
         self.assertEqual({name for name in names if "@" in name}, set(),
                          "with a version, the library would not be found in front of cuBLAS")
-        listed = set(re.findall(r"`((?:cublas|dl)\w+)`", environment.read(PAGE)))
+        listed = set(re.findall(r"`((?:cublas|bwgemmCublas|dl)\w+)`", environment.read(PAGE)))
         forms = {name + "_64" for name in names if name + "_64" in names}
         self.assertEqual({name for name in names - forms if name not in listed}, set())
         self.assertGreaterEqual(len(names), 21)

@@ -48,6 +48,13 @@ def lines_of(started, count):
     return sorted(started.stdout.readline() for _ in range(count))
 
 
+def times(line):
+    """Of the double: an algorithm's number, and 2 with a target of multiprocessors."""
+    if line["function"] == "cublasLtMatmul" and line["epilogue"] == "164":
+        return 3
+    return 2 if line["function"] == "cublasSgemmEx" else 1
+
+
 def write(path, text):
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
@@ -83,7 +90,8 @@ class Tune(program_test.Folder):
             rows = int(line["m"])
             self.assertEqual((float(line["cublas_us"]), float(line["bwgemm_us"]), line["serve"],
                               line["device"], line["calls"]),
-                             (rows, 100, "1" if rows > 100 else "0", "h200", "1"), line)
+                             (rows * times(line), 100, "1" if rows > 100 else "0", "h200", "1"),
+                             line)
         self.assertIn("of 10 kinds of calls bwgemm serves 8, cuBLAS keeps 2, 0 are not timed: "
                       f"{self.tuned}\n", self.done.stderr)
 
@@ -148,6 +156,31 @@ class Tune(program_test.Folder):
         self.check(done, "")
         self.assertIn("of 5 kinds of calls bwgemm serves 0, cuBLAS keeps 5, 0 are not timed",
                       done.stderr)
+
+    def test_what_bwgemm_does_not_compute_is_not_timed(self):
+        """cuBLAS would, and its time would stand for both."""
+        calls, tuned = self.path("calls.csv"), self.path("tuned.csv")
+        lines = environment.read(self.tuned + ".calls").splitlines(keepends=True)
+        kept = [line for line in lines if ",64,64,64," in line or line.startswith("process")]
+        write(calls, "".join(kept).replace("cublasGemmEx,1,0,64,64,64,14,14,14,14,0,1,68,-1,",
+                                           "cublasGemmEx,1,0,64,64,64,14,14,14,14,0,1,68,3,"))
+        done = run(TUNE, calls, tuned, **SPENDS)
+        self.check(done, "")
+        self.assertIn("cublasGemmEx 64 x 64 x 64: not timed: bwgemm did not compute the call, the "
+                      "reason is algo\n", done.stderr)
+        self.assertEqual(environment.read(tuned).count("\n"), 2)
+        done = run(TUNE, calls, self.path("none.csv"), BWGEMM_FORCE_KERNEL="none",
+                   **SPENDS)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("cublasLtMatmul 64 x 64 x 64: not timed: bwgemm did not compute the call, the "
+                      "reason is refused\n", done.stderr)
+
+    def test_an_algorithm_is_checked(self):
+        calls = self.path("calls.csv")
+        write(calls, environment.read(self.tuned + ".calls").replace(",0000000000000003", ",3"))
+        done = run(TUNE, calls, self.path("tuned.csv"), **SPENDS)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("the column ltalgo has 3", done.stderr)
 
     def test_programs_without_such_calls(self):
         tuned = self.path("tuned.csv")
