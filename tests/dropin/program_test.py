@@ -24,6 +24,8 @@ HOST = os.path.join(BIN, "bwgemm_dropin_host")
 PLUGIN = os.path.join(LIB, "libbwgemm_dropin_plugin.so")
 WHEEL_PLUGIN = os.path.join(LIB, "libbwgemm_dropin_wheel_plugin.so")
 LINKED_PLUGIN = os.path.join(LIB, "libbwgemm_dropin_linked_plugin.so")
+TOGETHER = os.path.join(BIN, "bwgemm_dropin_together")
+CONSTRUCTOR = os.path.join(LIB, "libbwgemm_dropin_constructor.so")
 FINDER = os.path.join(BIN, "bwgemm_dropin_finder")
 NEXT_PROGRAM = os.path.join(BIN, "bwgemm_dropin_next_program")
 CUBLAS = os.path.join(LIB, "fake_cublas_13", "libcublas.so.13")
@@ -129,6 +131,11 @@ class Program(Folder):
     def test_lookups_of_the_next_one_are_the_callers(self):
         """Those before the C library's functions work too, as a sanitizer in front of them asks."""
         self.check(run(RUN, "-q", NEXT_PROGRAM), "next\n")
+
+    def test_handles_made_in_the_constructor_of_a_library(self):
+        """No thread waits for another one that waits for the dynamic linker."""
+        for name in ("bwgemmMatmul", "cuStreamGetId"):
+            self.check(run("timeout", "60", RUN, "-q", TOGETHER, CONSTRUCTOR, name), "0 0\n")
 
     def test_quiet(self):
         done = run(RUN, "-q", PROGRAM)
