@@ -116,6 +116,7 @@ void append(const std::string& path, const std::string& lines) {
   const bool is_new = pread(file, head.data(), head.size(), 0) <= 0;  // or nothing to read again
   const bool has_columns = is_new || head == columns;
   if (has_columns) write_all(file, is_new ? columns + lines : lines);
+  flock(file, LOCK_UN);  // the child of a fork meanwhile has the file too, and would keep it locked
   close(file);
   if (!has_columns) say_of_file("the counts are not added to ", path, ", which has other columns");
 }
