@@ -26,7 +26,7 @@ ALL, ONE, SLOWER = "9 products, 2 of Lt\n", "1 products, 0 of Lt\n", "2 products
 # A program that names each signal, as its child does. SIGTERM ends it and the child with status 5.
 NAMES = """
 import os, signal
-numbers = {signal.SIGHUP, signal.SIGINT, signal.SIGUSR1, signal.SIGTERM}
+numbers = {signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1, signal.SIGTERM}
 signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
 who = "program" if os.fork() else "child"
 os.write(1, f"{who} is there\\n".encode())
@@ -271,6 +271,14 @@ class Tune(program_test.Folder):
         os.write(terminal, b"\x03")
         until(b"program 2")
         until(b"child 2")
+        os.write(terminal, b"\x1a")
+        self.assertTrue(os.WIFSTOPPED(os.waitpid(launcher, os.WUNTRACED)[1]))
+        self.assertEqual(os.tcgetpgrp(terminal), launcher)  # for the shell
+        os.kill(launcher, signal.SIGCONT)
+        os.write(terminal, b"\x1c")
+        until(b"program 3")
+        until(b"child 3")
+        self.assertNotEqual(os.tcgetpgrp(terminal), launcher)
         os.kill(launcher, signal.SIGTERM)
         self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(launcher, 0)[1]), 5, seen)
         self.assertEqual((seen.count(b"program 2"), seen.count(b"child 2")), (1, 1), seen)
