@@ -170,11 +170,17 @@ class Program(Folder):
     def test_a_relative_path_is_that_of_the_launchers_folder(self):
         away = self.path("away")
         os.mkdir(away)
-        done = subprocess.run([RUN, "-q", "-l", "counts.csv", "sh", "-c", f"cd away; {PROGRAM}"],
-                              cwd=self.folder, env={**PLAIN, "BWGEMM_LIBCUDA": FALSE_DRIVER},
-                              stdout=subprocess.PIPE, check=False)
-        self.assertEqual(done.returncode, 0)
-        self.assertEqual((os.path.exists(self.path("counts.csv")), os.listdir(away)), (True, []))
+        def run_here(*options, **variables):
+            return subprocess.run([RUN, "-q", *options, "sh", "-c", f"cd away; {PROGRAM}"],
+                                  cwd=self.folder, text=True, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, check=False,
+                                  env={**PLAIN, "BWGEMM_LIBCUDA": FALSE_DRIVER, **variables})
+        self.check(run_here("-l", "counts.csv"), ONE_FORWARDED)
+        self.check(run_here(BWGEMM_CUBLAS_LOG="others.csv"), ONE_FORWARDED)
+        self.assertEqual((sorted(os.listdir(self.folder)), os.listdir(away)),
+                         (["away", "counts.csv", "others.csv"], []))
+        self.check(run_here(BWGEMM_CUBLAS_POLICY="faster", BWGEMM_CUBLAS_CHOSEN="counts.csv"),
+                   ONE_FORWARDED)
 
     def test_policy_faster_serves_what_a_log_has(self):
         chosen = self.path("chosen.csv")
