@@ -12,6 +12,7 @@
 
 #include "dropin/chosen.h"
 #include "pairs.h"
+#include "tune/program.h"
 #include "tune/replay.h"
 
 namespace bwgemm::bench {
@@ -75,10 +76,12 @@ class ChosenFile {
   std::string path_, device_, text_;
 };
 
-int tune(const std::string& log_path, const std::string& path) {
+void tune(const std::string& log_path, const std::string& path) {
   const Table log = Table::read(log_path, true);
   const std::vector<RecordedCall> calls = recorded_calls(log);
-  if (calls.empty()) throw std::runtime_error(log_path + " has no call that bwgemm serves");
+  if (calls.empty())
+    throw std::runtime_error(log_path + " has no call that bwgemm serves; " + path +
+                             " is not written");
   const Gpu gpu;
   const Sensors sensors(gpu.pci_address());
   const TwoSides sides(recorded_library(log), dropin_path());
@@ -99,29 +102,50 @@ int tune(const std::string& log_path, const std::string& path) {
     file.write();
     std::fprintf(stderr, ": cuBLAS %.2f us, bwgemm %.2f us\n", times.first_us, times.bwgemm_us);
   }
-  if (served + left == 0) throw std::runtime_error("no call could be timed");
+  if (served + left == 0)
+    throw std::runtime_error("no call could be timed; " + path + " is not written");
   std::fprintf(
       stderr,
       "bwgemm-tune: of %zu kinds of calls bwgemm serves %zu, cuBLAS keeps %zu, %zu are not "
       "timed: %s\n",
       calls.size(), served, left, calls.size() - served - left, path.c_str());
-  return 0;
+}
+
+// The exit status: the program's; 1 where that would be 0 and no call could be timed.
+int record_and_tune(const std::string& log_path, const std::string& path, char* const* program) {
+  int status = 0;
+  if (program != nullptr) {
+    const Ended ended = run_program(program);
+    status = ended.shell_status();
+    if (status != 0)
+      std::fprintf(stderr, "bwgemm-tune: the program %s; what it recorded is timed\n",
+                   ended.sentence().c_str());
+  }
+  try {
+    tune(log_path, path);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "bwgemm-tune: %s\n", error.what());
+    if (status == 0) status = 1;
+  }
+  return status;
 }
 
 }  // namespace
 }  // namespace bwgemm::bench
 
 int main(int count, char** arguments) {
-  if (count != 3) {
+  if (count < 3) {
     std::fputs(
-        "usage: bwgemm-tune CALLS FILE\n"
+        "usage: bwgemm-tune CALLS FILE [PROGRAM [ARGUMENT]...]\n"
         "Times the calls of CALLS, a log of libbwgemm_cublas.so, by bwgemm and by cuBLAS on device "
-        "0.\nWrites FILE, which BWGEMM_CUBLAS_CHOSEN names. bwgemm-run --tune makes both.\n",
+        "0.\nWrites FILE, which BWGEMM_CUBLAS_CHOSEN names. PROGRAM is run before. It gets the "
+        "signals that\ncome meanwhile. bwgemm-run --tune names one that makes CALLS.\n",
         stderr);
     return 2;
   }
+  char* const* const program = count > 3 ? arguments + 3 : nullptr;
   try {
-    return bwgemm::bench::tune(arguments[1], arguments[2]);
+    return bwgemm::bench::record_and_tune(arguments[1], arguments[2], program);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "bwgemm-tune: %s\n", error.what());
     return 1;

@@ -19,6 +19,7 @@ LtObjects::LtObjects(const State& state, const RecordedCall& recorded, const Ben
   set(CUBLASLT_MATMUL_DESC_TRANSA, static_cast<std::int32_t>(call.transa));
   set(CUBLASLT_MATMUL_DESC_TRANSB, static_cast<std::int32_t>(call.transb));
   set(CUBLASLT_MATMUL_DESC_POINTER_MODE, std::int32_t{recorded.has_device_scalars});
+  set(CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, std::int32_t{recorded.sm_count_target});
   set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<std::int32_t>(call.epilogue.kind));
   const bool ta = operands.transa, tb = operands.transb;
   layouts_ = {layout_of(call.a, ta ? call.k : call.m, ta ? call.m : call.k, call.batch),

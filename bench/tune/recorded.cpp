@@ -2,7 +2,9 @@
 #include "tune/recorded.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <stdexcept>
 #include <utility>
@@ -68,6 +70,23 @@ dropin::Call call_of(const Row& row) {
   return call;
 }
 
+// The words of the column ltalgo; nothing if it is empty.
+std::optional<cublasLtMatmulAlgo_t> algo_of(const std::string& digits) {
+  if (digits.empty()) return std::nullopt;
+  constexpr std::size_t of_word = 16;
+  cublasLtMatmulAlgo_t algo{};
+  bool is_good = digits.size() == of_word * std::size(algo.data);
+  const char* from = digits.c_str();
+  for (std::uint64_t& word : algo.data) {
+    if (!is_good) break;
+    const auto [end, error] = std::from_chars(from, from + of_word, word, 16);
+    is_good = error == std::errc{} && end == from + of_word;
+    from = end;
+  }
+  if (!is_good) throw std::runtime_error("the column ltalgo has " + digits);
+  return algo;
+}
+
 RecordedCall recorded_call(const Row& row) {
   RecordedCall recorded;
   recorded.call = call_of(row);
@@ -77,6 +96,8 @@ RecordedCall recorded_call(const Row& row) {
   recorded.adds_c = row.text("beta") == "1";
   recorded.math_mode = static_cast<int>(row.whole("math"));
   recorded.workspace = row.whole("workspace");
+  recorded.sm_count_target = static_cast<int>(row.whole("sms"));
+  recorded.algo = algo_of(row.text("ltalgo"));
   recorded.alignment = row.whole("align");
   return recorded;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,8 @@ struct RecordedCall {
   bool has_device_scalars = false, adds_c = false;
   int math_mode = 0;
   std::int64_t workspace = 0;  // bytes; 0: the program gave none
+  int sm_count_target = 0;
+  std::optional<cublasLtMatmulAlgo_t> algo;  // that the program gave cuBLASLt
   std::int64_t alignment = 16;
   std::int64_t count = 0;  // how often it was called
 

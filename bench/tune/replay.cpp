@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tune/replay.h"
 
+#include <stdexcept>
+#include <string>
+
 namespace bwgemm::bench {
 namespace {
 
@@ -37,6 +40,8 @@ void Replay::set_handle() const {
           "cublasSetPointerMode_v2");
   require(state.set_math_mode(handle, static_cast<cublasMath_t>(recorded_.math_mode)),
           "cublasSetMathMode");
+  require(state.set_sm_count_target(handle, lt_ ? 0 : recorded_.sm_count_target),
+          "cublasSetSmCountTarget");
 }
 
 std::size_t Replay::array(int set, int matrix) const {
@@ -75,7 +80,8 @@ cublasStatus_t Replay::call_lt(const Side& side, const Pointers& at) const {
   const auto [alpha, beta] = scalars(at);
   return side.lt_matmul(reinterpret_cast<cublasLtHandle_t>(sides_.handle), lt_->desc(), alpha, at.a,
                         lt_->layout(0), at.b, lt_->layout(1), beta, at.c, lt_->layout(2), at.c,
-                        lt_->layout(3), nullptr, workspace_ ? workspace_->pointer() : nullptr,
+                        lt_->layout(3), recorded_.algo ? &*recorded_.algo : nullptr,
+                        workspace_ ? workspace_->pointer() : nullptr,
                         workspace_ ? workspace_->bytes() : 0, gpu_.stream());
 }
 
@@ -124,6 +130,12 @@ cublasStatus_t Replay::call(const Side& side, int set) const {
 
 void Replay::run(const Side& side, int set) const {
   require(call(side, set), dropin::name(recorded_.call.entry));
+  if (side.take_last == nullptr) return;
+  const std::string last = side.take_last();
+  if (last == "served") return;
+  std::string text = "bwgemm did not compute the call";
+  if (!last.empty()) text.append(", the reason is ").append(last);
+  throw std::runtime_error(text);
 }
 
 }  // namespace bwgemm::bench

@@ -45,7 +45,8 @@ class Replay {
   Replay(const Gpu& gpu, const TwoSides& sides, const RecordedCall& recorded);
 
   const OperandSets& operands() const { return operands_; }
-  // One call on a set of operands. Throws std::runtime_error.
+  // One call on a set of operands. Throws std::runtime_error, also if bwgemm did not compute what
+  // its side was asked for.
   void run(const Side& side, int set) const;
 
  private:

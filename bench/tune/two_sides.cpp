@@ -60,6 +60,7 @@ State state_of(void* cublas, void* dropin) {
   bind(dropin, "cublasSetWorkspace_v2", state.set_workspace);
   bind(cublas, "cublasSetPointerMode_v2", state.set_pointer_mode);
   bind(cublas, "cublasSetMathMode", state.set_math_mode);
+  bind(cublas, "cublasSetSmCountTarget", state.set_sm_count_target);
   bind(cublas, "cublasLtMatmulDescCreate", state.desc_create);
   bind(cublas, "cublasLtMatmulDescDestroy", state.desc_destroy);
   bind(cublas, "cublasLtMatmulDescSetAttribute", state.desc_set);
@@ -81,6 +82,7 @@ TwoSides::TwoSides(const std::string& cublas, const std::string& dropin) {
   void* const in_front = open_dropin(dropin);
   theirs = side_of(real);
   ours = side_of(in_front);
+  bind(in_front, "bwgemmCublasTakeLast", ours.take_last);
   state = state_of(real, in_front);
   require(state.create(&handle), "cublasCreate_v2");
 }

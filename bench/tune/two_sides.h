@@ -6,6 +6,7 @@
 #include <string>
 
 #include "dropin/cublaslt_abi.h"
+#include "dropin/last.h"
 
 namespace bwgemm::bench {
 
@@ -18,6 +19,7 @@ struct Side {
   decltype(&::cublasGemmStridedBatchedEx_64) gemm_strided_batched_ex;
   decltype(&::cublasGemmBatchedEx_64) gemm_batched_ex;
   decltype(&::cublasLtMatmul) lt_matmul;
+  decltype(&::bwgemmCublasTakeLast) take_last;  // of bwgemm's side
 };
 
 // What sets handles and descriptors. The library in front of cuBLAS must see what it cannot ask
@@ -28,6 +30,7 @@ struct State {
   decltype(&::cublasSetWorkspace_v2) set_workspace;
   decltype(&::cublasSetPointerMode_v2) set_pointer_mode;
   decltype(&::cublasSetMathMode) set_math_mode;
+  decltype(&::cublasSetSmCountTarget) set_sm_count_target;
   decltype(&::cublasLtMatmulDescCreate) desc_create;
   decltype(&::cublasLtMatmulDescDestroy) desc_destroy;
   decltype(&::cublasLtMatmulDescSetAttribute) desc_set;

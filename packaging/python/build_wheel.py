@@ -7,8 +7,8 @@ import argparse
 import base64
 import hashlib
 import os
-import platform
 import re
+import struct
 import sys
 import zipfile
 
@@ -50,6 +50,17 @@ def digest(content):
     return base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
 
 
+def machine(path):
+    """That a file is for, whichever this one is: libraries may be built on another."""
+    names = {62: "x86_64", 183: "aarch64"}  # as elf.h and pip have them
+    content = read(path)
+    is_elf = content[:6] == b"\x7fELF\2\1" and len(content) >= 20
+    number = struct.unpack_from("<H", content, 18)[0] if is_elf else None
+    if number not in names:
+        sys.exit(f"{path} is no library for {' or '.join(names.values())}")
+    return names[number]
+
+
 def modules():
     """{path in the wheel: bytes} of the Python files."""
     found = {}
@@ -88,7 +99,10 @@ def main():
     if not os.path.exists(args.module):
         sys.exit(f"{args.module} is not there: it is built where Python's headers are, which "
                  "packaging/setup.sh installs (python3-dev)")
-    tag = f"cp38-abi3-manylinux_2_34_{platform.machine()}"
+    machines = [machine(path) for path in (args.library, args.module)]
+    if machines[0] != machines[1]:
+        sys.exit(f"{args.library} is for {machines[0]}, {args.module} for {machines[1]}")
+    tag = f"cp38-abi3-manylinux_2_34_{machines[0]}"
     path = os.path.join(args.output, f"bwgemm-{version()}-{tag}.whl")
     os.makedirs(args.output, exist_ok=True)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as wheel:

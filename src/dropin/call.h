@@ -65,6 +65,7 @@ struct Call {
   int compute, algo;
   std::optional<Operand> d = std::nullopt;  // nothing: the result goes to C
   Epilogue epilogue = {};
+  const cublasLtMatmulAlgo_t* lt_algo = nullptr;  // null: cuBLASLt chooses
 
   const Operand& output() const { return d ? *d : c; }
   bool is_lt() const { return entry == Entry::lt_matmul; }
@@ -85,6 +86,7 @@ struct CallSettings {
   int pointer_mode, math_mode, sm_count_target;
   void* workspace;  // null: not known, or none
   std::size_t workspace_size;
+  bool splits_k = true;  // whether bwgemm may divide k in that workspace
 
   bool has_device_scalars() const { return pointer_mode == CUBLAS_POINTER_MODE_DEVICE; }
 };

@@ -2,8 +2,11 @@
 #include "dropin/device.h"
 
 #include <array>
+#include <atomic>
 #include <cstdlib>
 #include <dlfcn.h>
+
+#include "dropin/once.h"
 
 namespace bwgemm::dropin {
 namespace {
@@ -13,12 +16,14 @@ void find(void* from, const char* name, Function*& function) {
   function = reinterpret_cast<Function*>(dlsym(from, name));
 }
 
+// Without functions if there is no driver.
 const Device* opened() {
   const char* const named = secure_getenv("BWGEMM_LIBCUDA");
   const char* const path = named != nullptr && *named != '\0' ? named : "libcuda.so.1";
   void* const from = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (from == nullptr) return nullptr;
-  static Device found{};
+  auto* const made = new Device{};
+  if (from == nullptr) return made;
+  Device& found = *made;
   find(from, "cuCtxGetCurrent", found.ctx_get_current);
   find(from, "cuCtxGetId", found.ctx_get_id);
   find(from, "cuCtxGetDevice", found.ctx_get_device);
@@ -35,7 +40,8 @@ const Device* opened() {
   find(from, "cuStreamIsCapturing", found.stream_is_capturing);
   find(from, "cuStreamGetId", found.stream_get_id);
   find(from, "cuThreadExchangeStreamCaptureMode", found.thread_exchange_stream_capture_mode);
-  return &found;
+  found.is_open = true;
+  return made;
 }
 
 }  // namespace
@@ -49,8 +55,9 @@ bool Device::can_check() const {
 }
 
 const Device* device() {
-  static const Device* const once = opened();
-  return once;
+  static constinit std::atomic<const Device*> kept{nullptr};
+  const Device& once = made_once(kept, opened);
+  return once.is_open ? &once : nullptr;
 }
 
 ContextIdentity current_context() {

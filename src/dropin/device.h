@@ -29,6 +29,7 @@ struct Device {
   CUresult (*stream_get_id)(CUstream, unsigned long long*);
   CUresult (*thread_exchange_stream_capture_mode)(CUstreamCaptureMode*);
 
+  bool is_open = false;
   bool can_check() const;  // it has what mode check needs
 };
 

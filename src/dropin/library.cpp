@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dropin/library.h"
 
-#include <array>
+#include <atomic>
 #include <dlfcn.h>
 #include <string>
 
+#include "dropin/once.h"
 #include "dropin/settings.h"
 
 namespace bwgemm::dropin {
@@ -31,21 +32,26 @@ bool is_complete(void* from, Library& found) {
          find(from, "bwgemmGetLastErrorString", found.last_error);
 }
 
+// Without functions if that fails.
 const Library* opened() {
+  static constinit std::atomic<bool> said{false};
   void* const from = dlopen(file, RTLD_NOW | RTLD_LOCAL);
-  static Library found{};
-  if (from != nullptr && is_complete(from, found)) return &found;
+  auto* const found = new Library{};
+  if (from != nullptr && is_complete(from, *found)) return found;
+  *found = {};
   const char* const why = dlerror();
+  if (said.exchange(true)) return found;
   std::string line = "every call goes to cuBLAS, because bwgemm cannot be opened: ";
   say(line.append(why != nullptr ? why : file));
-  return nullptr;
+  return found;
 }
 
 }  // namespace
 
 const Library* library() {
-  static const Library* const once = opened();
-  return once;
+  static constinit std::atomic<const Library*> kept{nullptr};
+  const Library& once = made_once(kept, opened);
+  return once.create != nullptr ? &once : nullptr;
 }
 
 }  // namespace bwgemm::dropin

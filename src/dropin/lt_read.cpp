@@ -129,7 +129,9 @@ Reason read_call(const LtArguments& arguments, const Cublas& cublas, LtCache* ca
               0,
               CUBLAS_GEMM_DEFAULT,
               Operand{arguments.d, 0, 0, 0}};
-  read.settings = CallSettings{arguments.stream, 0, 0, 0, nullptr, 0};
+  call.lt_algo = arguments.algo;
+  read.settings =
+      CallSettings{arguments.stream, 0, 0, 0, arguments.workspace, arguments.workspace_size};
   if (!has_objects(arguments) || !cublas.lt_defaults.are_known) return Reason::descriptor;
   // Without a cache, most calls that are not served cost few questions.
   if (!reads_all && (cache == nullptr || !cublas.lt_images.tell)) {
@@ -137,10 +139,7 @@ Reason read_call(const LtArguments& arguments, const Cublas& cublas, LtCache* ca
     if (const Reason types = why_types(call); types != Reason::none) return types;
   }
   const Reason reason = read_objects(arguments, cublas, cache, read);
-  if (may_split(arguments, cublas)) {
-    read.settings.workspace = arguments.workspace;
-    read.settings.workspace_size = arguments.workspace_size;
-  }
+  read.settings.splits_k = may_split(arguments, cublas);
   return reason;
 }
 

@@ -28,7 +28,7 @@ enum class Reason : std::uint8_t {
   pointer_mode,    // vectors of scalars
   epilogue,        // not served, or lacks a pointer
   other_context,   // the stream is a default one, and not that of the handle's context
-  policy,          // faster, and the call is not one of the chosen ones
+  policy,          // the file of chosen calls or the policy leaves the call to cuBLAS
   refused,         // by bwgemm: an argument that is wrong or not supported, or no kernel
   captured,        // mode check, which must wait for the stream
   unchecked,       // mode check, which lacks memory or a function of the driver

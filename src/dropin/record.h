@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counts calls, and writes the counts when the process ends: a line of CSV for each kind of call.
+// In mode log with a file, the first call of a kind is written at once, and the others at the end.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,8 @@ enum class Outcome : std::uint8_t {
 // Whether calls are counted.
 bool is_recording();
 
-// In mode log, and where the environment names a file. `settings`: null if they are not known.
+// What became of a call. Counts it in mode log, and where the environment names a file. `settings`:
+// null if they are not known.
 void record(const Call& call, const CallSettings* settings, Outcome outcome, Reason reason);
 
 // What tells a kind of call from others in the file, and the names of its columns.

@@ -34,7 +34,8 @@ class Scalars {
 
 bool is_usable_workspace(const CallSettings& settings) {
   const auto address = reinterpret_cast<std::uintptr_t>(settings.workspace);
-  return address != 0 && settings.workspace_size != 0 && address % workspace_alignment == 0;
+  return settings.splits_k && address != 0 && settings.workspace_size != 0 &&
+         address % workspace_alignment == 0;
 }
 
 void set_workspace(bwgemmMatmulDesc_t& desc, const CallSettings& settings) {

@@ -9,6 +9,7 @@ import importlib.util
 import os
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import unittest
@@ -69,6 +70,25 @@ class Wheel(Prefix):
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         self.assertEqual(done.returncode, 1)
         self.assertIn("python3-dev", done.stdout)
+
+    def test_the_tag_names_the_machine_of_the_libraries(self):
+        """Which need not be the one that builds."""
+        def file(name, number):
+            path = os.path.join(self.folder, name)
+            with open(path, "wb") as written:
+                written.write(b"\x7fELF\2\1".ljust(18, b"\0") + struct.pack("<H", number))
+            return path
+
+        def build(*files):
+            return subprocess.run([sys.executable, BUILD_WHEEL, "--library", files[0], "--module",
+                                   files[1], "--output", os.path.join(self.folder, "others")],
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                  check=False).stdout
+        arm, intel, none = file("arm.so", 183), file("intel.so", 62), file("none.so", 8)
+        self.assertRegex(build(arm, arm), "-cp38-abi3-manylinux_2_34_aarch64.whl\n$")
+        self.assertRegex(build(intel, intel), "-cp38-abi3-manylinux_2_34_x86_64.whl\n$")
+        self.assertEqual(build(arm, intel), f"{arm} is for aarch64, {intel} for x86_64\n")
+        self.assertEqual(build(none, none), f"{none} is no library for x86_64 or aarch64\n")
 
     def test_same_bytes_again(self):
         self.assertEqual(environment.read(self.built("again"), "rb"),

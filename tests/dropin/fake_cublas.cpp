@@ -11,6 +11,7 @@
 
 #include "dropin/fake_cublaslt.h"
 #include "dropin/fake_multiply.h"
+#include "dropin/fake_operand.h"
 #include "dropin/fake_product.h"
 
 struct cublasContext {
@@ -75,6 +76,7 @@ cublasStatus_t product(cublasHandle_t handle, const char* function, const FakeSi
           alpha,       a.data,       b.data,       beta,     c.data,        last.count + 1};
   if (!is_legal(last)) return invalid_value;
   const bool has_device_scalars = handle->pointer_mode == CUBLAS_POINTER_MODE_DEVICE;
+  if (handle->sm_count_target != 0 && !records_only) spends(last.m, handle->stream);  // slower
   if (!records_only) multiply(last, handle->stream, has_device_scalars, error);
   return CUBLAS_STATUS_SUCCESS;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The double of cuBLASLt: see fake_cublaslt.h. An algorithm of it is its number and its splits of
-// k.
+// The double of cuBLASLt: see fake_cublaslt.h. An algorithm of it is its number, its splits of
+// k and the workspace that it needs.
 #include "dropin/fake_cublaslt.h"
 
 #include <algorithm>
@@ -187,6 +187,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
           C,      D,    algo,     workspace, workspace_size, stream,   last.count + 1};
   if (desc == nullptr || a_layout == nullptr || b_layout == nullptr || d_layout == nullptr)
     return invalid_value;
+  if (algo != nullptr && workspace_size < algo->data[2]) return invalid_value;
   if (!records_only) bwgemm::test::multiply(last, error);
   return CUBLAS_STATUS_SUCCESS;
 }

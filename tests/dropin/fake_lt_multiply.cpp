@@ -123,7 +123,9 @@ class Product {
 }  // namespace
 
 void multiply(const FakeLtProduct& call, double error) {
-  if (spends(call.d_layout->long_whole(CUBLASLT_MATRIX_LAYOUT_ROWS), call.stream)) return;
+  const std::int64_t times =
+      call.algo != nullptr ? static_cast<std::int64_t>(call.algo->data[0]) : 1;
+  if (spends(times * call.d_layout->long_whole(CUBLASLT_MATRIX_LAYOUT_ROWS), call.stream)) return;
   driver_call("cuStreamSynchronize", call.stream);
   Product(call, error).compute();
 }

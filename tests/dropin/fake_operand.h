@@ -24,7 +24,8 @@ void driver_call(const char* name, Arguments... arguments) {
 }
 
 // With FAKE_CUBLAS_SPENDS a product computes nothing. If that is 1, over the false driver, it takes
-// the device a microsecond for each row of the result.
+// the device a microsecond for each row of the result, as many times as the number of an algorithm
+// of cuBLASLt says.
 inline bool spends(std::int64_t rows, cudaStream_t stream) {
   const char* const asked = std::getenv("FAKE_CUBLAS_SPENDS");
   if (asked == nullptr) return false;

@@ -198,11 +198,12 @@ TEST_F(DropinChild, DISABLED_LtReasons) {
 TEST(DropinProcess, ReasonsOfLtInTheLog) {
   const ProcessResult result = child("LtReasons", {{"BWGEMM_CUBLAS", "log"}});
   for (const char* line :
-       {"cublasLtMatmul,1,0,256,128,192,14,14,14,14,0,1,68,-1,192,192,256,256,0,0,0,0,1,16,host,0,"
-        "0,0,servable,,1",
-        "cublasLtMatmul,1,0,256,128,192,0,0,0,0,0,1,68,-1,192,192,256,256,0,0,0,0,1,16,host,,0,0,"
+       {"cublasLtMatmul,1,0,256,128,192,14,14,14,14,0,1,68,-1,,192,192,256,256,0,0,0,0,1,16,host,0,"
+        "0,0,0,servable,,1",
+        "cublasLtMatmul,1,0,256,128,192,0,0,0,0,0,1,68,-1,,192,192,256,256,0,0,0,0,1,16,host,,0,0,"
+        "0,"
         "forwarded,types,1",
-        "14,0,130,68,-1,192,192,256,256,0,0,0,0,1,16,host,,0,0,forwarded,epilogue,1",
+        "14,0,130,68,-1,,192,192,256,256,0,0,0,0,1,16,host,,0,0,0,forwarded,epilogue,1",
         "forwarded,descriptor,1", "forwarded,unknown_handle,1"})
     EXPECT_THAT(result.output, HasSubstr(line));
 }

@@ -24,6 +24,8 @@ HOST = os.path.join(BIN, "bwgemm_dropin_host")
 PLUGIN = os.path.join(LIB, "libbwgemm_dropin_plugin.so")
 WHEEL_PLUGIN = os.path.join(LIB, "libbwgemm_dropin_wheel_plugin.so")
 LINKED_PLUGIN = os.path.join(LIB, "libbwgemm_dropin_linked_plugin.so")
+TOGETHER = os.path.join(BIN, "bwgemm_dropin_together")
+CONSTRUCTOR = os.path.join(LIB, "libbwgemm_dropin_constructor.so")
 FINDER = os.path.join(BIN, "bwgemm_dropin_finder")
 NEXT_PROGRAM = os.path.join(BIN, "bwgemm_dropin_next_program")
 CUBLAS = os.path.join(LIB, "fake_cublas_13", "libcublas.so.13")
@@ -130,6 +132,11 @@ class Program(Folder):
         """Those before the C library's functions work too, as a sanitizer in front of them asks."""
         self.check(run(RUN, "-q", NEXT_PROGRAM), "next\n")
 
+    def test_handles_made_in_the_constructor_of_a_library(self):
+        """No thread waits for another one that waits for the dynamic linker."""
+        for name in ("bwgemmMatmul", "cuStreamGetId"):
+            self.check(run("timeout", "60", RUN, "-q", TOGETHER, CONSTRUCTOR, name), "0 0\n")
+
     def test_quiet(self):
         done = run(RUN, "-q", PROGRAM)
         self.check(done, ONE_FORWARDED)
@@ -151,6 +158,29 @@ class Program(Folder):
                          2 * [("cublasGemmEx", "128", "served", "", "2"),
                               ("cublasGemmEx", "256", "forwarded", "algo", "1")])
         self.assertEqual(len({row["process"] for row in counted}), 2)
+
+    def test_mode_log_writes_a_first_call_at_once(self):
+        file = self.path("counts.csv")
+        self.check(run(RUN, "-q", "-m", "log", "-l", file, PROGRAM), ALL_FORWARDED)
+        self.assertEqual([(row["m"], row["outcome"], row["calls"])
+                          for row in rows(environment.read(file))],
+                         [("128", "servable", "1"), ("256", "forwarded", "1"),
+                          ("128", "servable", "1")])
+
+    def test_a_relative_path_is_that_of_the_launchers_folder(self):
+        away = self.path("away")
+        os.mkdir(away)
+        def run_here(*options, **variables):
+            return subprocess.run([RUN, "-q", *options, "sh", "-c", f"cd away; {PROGRAM}"],
+                                  cwd=self.folder, text=True, stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, check=False,
+                                  env={**PLAIN, "BWGEMM_LIBCUDA": FALSE_DRIVER, **variables})
+        self.check(run_here("-l", "counts.csv"), ONE_FORWARDED)
+        self.check(run_here(BWGEMM_CUBLAS_LOG="others.csv"), ONE_FORWARDED)
+        self.assertEqual((sorted(os.listdir(self.folder)), os.listdir(away)),
+                         (["away", "counts.csv", "others.csv"], []))
+        self.check(run_here(BWGEMM_CUBLAS_POLICY="faster", BWGEMM_CUBLAS_CHOSEN="counts.csv"),
+                   ONE_FORWARDED)
 
     def test_policy_faster_serves_what_a_log_has(self):
         chosen = self.path("chosen.csv")
@@ -261,7 +291,7 @@ class File(unittest.TestCase):
         names = exported()
         self.assertEqual({name for name in names if "@" in name}, set(),
                          "with a version, the library would not be found in front of cuBLAS")
-        listed = set(re.findall(r"`((?:cublas|dl)\w+)`", environment.read(PAGE)))
+        listed = set(re.findall(r"`((?:cublas|bwgemmCublas|dl)\w+)`", environment.read(PAGE)))
         forms = {name + "_64" for name in names if name + "_64" in names}
         self.assertEqual({name for name in names - forms if name not in listed}, set())
         self.assertGreaterEqual(len(names), 21)

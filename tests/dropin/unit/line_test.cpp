@@ -41,7 +41,7 @@ Call call() {
 }
 
 constexpr CallSettings host{nullptr, 0, 0, 0, nullptr, 0};
-constexpr CallSettings device{nullptr, CUBLAS_POINTER_MODE_DEVICE, 16, 0, nullptr, 4096};
+constexpr CallSettings device{nullptr, CUBLAS_POINTER_MODE_DEVICE, 16, 7, nullptr, 4096};
 
 TEST(DropinBenchLine, Plain) {
   EXPECT_EQ(bench_line(call(), host),
@@ -98,21 +98,31 @@ TEST(DropinRecord, Columns) {
 }
 
 TEST(DropinRecord, Fields) {
-  EXPECT_EQ(kind_of(call(), &host, Outcome::served, Reason::none),
-            "cublasGemmEx,1,0,256,128,64,14,14,14,14,0,1,68,-1,64,64,256,256,0,0,0,0,1,16,host,0,0,"
-            "0,served,,");
+  EXPECT_EQ(
+      kind_of(call(), &host, Outcome::served, Reason::none),
+      "cublasGemmEx,1,0,256,128,64,14,14,14,14,0,1,68,-1,,64,64,256,256,0,0,0,0,1,16,host,0,0,"
+      "0,0,served,,");
   Call made = call();
   made.b.data = at(0x2002);
   EXPECT_EQ(
       kind_of(made, &device, Outcome::forwarded, Reason::algo),
-      "cublasGemmEx,1,0,256,128,64,14,14,14,14,0,1,68,-1,64,64,256,256,0,0,0,0,1,2,device,,16,"
-      "4096,forwarded,algo,");
+      "cublasGemmEx,1,0,256,128,64,14,14,14,14,0,1,68,-1,,64,64,256,256,0,0,0,0,1,2,device,,16,"
+      "4096,7,forwarded,algo,");
   EXPECT_THAT(kind_of(made, nullptr, Outcome::forwarded, Reason::unknown_handle),
-              ::testing::EndsWith(",1,2,,,,,forwarded,unknown_handle,"));
+              ::testing::EndsWith(",1,2,,,,,,forwarded,unknown_handle,"));
   EXPECT_THAT(kind_of(made, &host, Outcome::forwarded, Reason::none),
               ::testing::EndsWith(",servable,,"));
   EXPECT_THAT(kind_of(made, &host, Outcome::differed, Reason::none),
               ::testing::EndsWith(",differed,,"));
+}
+
+TEST(DropinRecord, AlgorithmOfCublasLt) {
+  const cublasLtMatmulAlgo_t algo{{0x1, 0xabcdef, 0, 0, 0, 0, 0, 0xf000000000000002}};
+  Call made = call();
+  made.lt_algo = &algo;
+  EXPECT_THAT(kind_of(made, &host, Outcome::served, Reason::none),
+              ::testing::HasSubstr(",68,-1,00000000000000010000000000abcdef" +
+                                   std::string(80, '0') + "f000000000000002,64,"));
 }
 
 TEST(DropinRecord, WhetherCIsRead) {
@@ -120,10 +130,10 @@ TEST(DropinRecord, WhetherCIsRead) {
   Call made = call();
   made.beta = &some;
   EXPECT_THAT(kind_of(made, &host, Outcome::served, Reason::none),
-              ::testing::EndsWith(",host,1,0,0,served,,"));
+              ::testing::EndsWith(",host,1,0,0,0,served,,"));
   made.beta = nullptr;
   EXPECT_THAT(kind_of(made, &host, Outcome::forwarded, Reason::null_scalar),
-              ::testing::EndsWith(",host,,0,0,forwarded,null_scalar,"));
+              ::testing::EndsWith(",host,,0,0,0,forwarded,null_scalar,"));
 }
 
 TEST(DropinRecord, OfCublasLt) {
@@ -132,9 +142,10 @@ TEST(DropinRecord, OfCublasLt) {
   made.d = dropin::Operand{at(0x3004), CUDA_R_32F, 512, 7, CUBLASLT_ORDER_ROW};
   made.b.order = CUBLASLT_ORDER_ROW;
   made.epilogue.kind = CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
-  EXPECT_EQ(kind_of(made, &host, Outcome::served, Reason::none),
-            "cublasLtMatmul,1,0,256,128,64,14,14,14,0,101,164,68,-1,64,64,256,512,0,0,0,7,1,4,host,"
-            "0,0,0,served,,");
+  EXPECT_EQ(
+      kind_of(made, &host, Outcome::served, Reason::none),
+      "cublasLtMatmul,1,0,256,128,64,14,14,14,0,101,164,68,-1,,64,64,256,512,0,0,0,7,1,4,host,"
+      "0,0,0,0,served,,");
 }
 
 }  // namespace
