@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "core/activation.h"
 #include "core/dtype.h"
 
 namespace bwgemm {
@@ -46,8 +47,6 @@ struct Scalar {
            device == other.device;
   }
 };
-
-enum class Activation : std::uint8_t { none, relu, gelu_tanh, gelu_erf, silu };
 
 // Whether columns of the product come in pairs (x, y) of which D has one column, activation(x) * y:
 // x and y are neighbours, or y lies half of the product's columns behind x.

@@ -103,17 +103,17 @@ GateColumns gate_columns(const Problem& problem) {
 // want it times -log2(e).
 void fill_curve(Activation activation, FusedParams& fused) {
   constexpr double minus_log2e = -1.4426950408889634, gelu = 2 * 0.7978845608028654;
-  const auto sigmoid = [&](double slope, double cubic) {
-    fused.operations |= operation::sigmoid;
-    fused.slope = static_cast<float>(minus_log2e * slope);
-    fused.cubic = static_cast<float>(minus_log2e * cubic);
+  const auto swish = [&](double slope, double cubic) {
+    fused.operations |= operation::swish;
+    fused.constants[0] = static_cast<float>(minus_log2e * slope);
+    fused.constants[1] = static_cast<float>(minus_log2e * cubic);
   };
   switch (activation) {
     case Activation::none: break;
     case Activation::relu: fused.operations |= operation::relu; break;
-    case Activation::gelu_tanh: sigmoid(gelu, gelu * 0.044715); break;
+    case Activation::gelu_tanh: swish(gelu, gelu * 0.044715); break;
     case Activation::gelu_erf: fused.operations |= operation::erf; break;
-    case Activation::silu: sigmoid(1, 0); break;
+    case Activation::silu: swish(1, 0); break;
   }
 }
 

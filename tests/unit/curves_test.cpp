@@ -32,10 +32,14 @@ struct Curves {
   FusedParams params;
 
   float value(float x) const {
-    return activation == BWGEMM_ACTIVATION_GELU_ERF ? erf_curve(x) : sigmoid_curve(params, x);
+    float y = NAN;
+    visit_curve(params, params.operations, [&](const auto& curve) { y = curve.value(x); });
+    return y;
   }
   float slope(float x) const {
-    return activation == BWGEMM_ACTIVATION_GELU_ERF ? erf_slope(x) : sigmoid_slope(params, x);
+    float slope = NAN;
+    visit_curve(params, params.operations, [&](const auto& curve) { slope = curve.slope(x); });
+    return slope;
   }
 };
 
@@ -83,10 +87,25 @@ TEST(Curves, HaveTheirLimitsAtInfinityAndPassNanOn) {
     EXPECT_TRUE(std::isnan(curves.value(NAN)));
     EXPECT_TRUE(std::isnan(curves.slope(NAN)));
   }
-  EXPECT_EQ(relu_slope(infinity), 1);
-  EXPECT_EQ(relu_slope(-infinity), 0);
-  EXPECT_EQ(relu_slope(0), 0);
-  EXPECT_TRUE(std::isnan(relu_slope(NAN)));
+  EXPECT_EQ(Relu::slope(infinity), 1);
+  EXPECT_EQ(Relu::slope(-infinity), 0);
+  EXPECT_EQ(Relu::slope(0), 0);
+  EXPECT_TRUE(std::isnan(Relu::slope(NAN)));
+}
+
+// Kernels that ask whether there is any curve ask operation::curves.
+TEST(Curves, EachActivationIsOneOfThem) {
+  for (int i = 1; i <= static_cast<int>(last_activation); ++i) {
+    const Activation activation{static_cast<std::uint8_t>(i)};
+    FusedParams params{};
+    fill_curve(activation, params);
+    EXPECT_NE(params.operations, 0u) << name(activation);
+    EXPECT_EQ(params.operations & ~operation::curves, 0u) << name(activation);
+    int curves = 0;
+    visit_curve(params, params.operations, [&](const auto&) { ++curves; });
+    EXPECT_EQ(curves, 1) << name(activation);
+  }
+  visit_curve({}, ~operation::curves, [](const auto&) { FAIL() << "a curve of other operations"; });
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include <gtest/gtest.h>
 #include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "api/bench_command.h"
@@ -240,6 +242,22 @@ TEST(BenchCommand, SaysInACommentWhatTheBenchCannot) {
   EXPECT_EQ(comment(MatmulCall::with_arrays()), "arrays of pointers");
   EXPECT_EQ(comment(MatmulCall::with_aux(BWGEMM_AUX_DERIVATIVE)),
             "aux bf16 ld 256 read, derivative of relu");
+}
+
+// The enumerators of the C API count as those of the core do.
+TEST(Validate, EachActivationHasItsName) {
+  const std::pair<bwgemmActivation_t, std::string_view> all[] = {
+      {BWGEMM_ACTIVATION_NONE, "none"},
+      {BWGEMM_ACTIVATION_RELU, "relu"},
+      {BWGEMM_ACTIVATION_GELU_TANH, "gelu_tanh"},
+      {BWGEMM_ACTIVATION_GELU_ERF, "gelu_erf"},
+      {BWGEMM_ACTIVATION_SILU, "silu"}};
+  for (const auto& [activation, word] : all) {
+    MatmulCall call;
+    call.desc.activation = activation;
+    EXPECT_EQ(name(problem_of(call).epilogue.activation), word);
+  }
+  EXPECT_EQ(std::size(all), static_cast<std::size_t>(last_activation) + 1);
 }
 
 struct Change {

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Activation: which function an epilogue applies, and its name. Enumerators count as those of
+// bwgemmActivation_t do.
+#pragma once
+
+#include <cstdint>
+
+namespace bwgemm {
+
+enum class Activation : std::uint8_t { none, relu, gelu_tanh, gelu_erf, silu };
+inline constexpr Activation last_activation = Activation::silu;
+
+constexpr const char* name(Activation activation) {
+  switch (activation) {
+    case Activation::none: return "none";
+    case Activation::relu: return "relu";
+    case Activation::gelu_tanh: return "gelu_tanh";
+    case Activation::gelu_erf: return "gelu_erf";
+    case Activation::silu: return "silu";
+  }
+  return "?";
+}
+
+}  // namespace bwgemm
