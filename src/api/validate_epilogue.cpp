@@ -2,6 +2,7 @@
 #include "api/validate_epilogue.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "api/rules.h"
 
@@ -63,6 +64,18 @@ Matrix checked_aux(const bwgemmMatmulDesc_t& desc, const Problem& problem) {
   if (is_written) check_batches_apart(operand, problem.batch);
   if (!operand.is_touched) return {};
   return matrix_of(operand, type, problem.d.order, problem.batch);
+}
+
+Bounds checked_bounds(const bwgemmMatmulDesc_t& desc) {
+  const auto check_number = [](const char* name, float value) {
+    require(!std::isnan(value), name, " is ", value, " but must be a number");
+  };
+  if (desc.activation != BWGEMM_ACTIVATION_CLAMP) return {};
+  check_number("clampLow", desc.clampLow);
+  check_number("clampHigh", desc.clampHigh);
+  require(desc.clampLow <= desc.clampHigh, "clampLow is ", desc.clampLow,
+          " but must be at most clampHigh, ", desc.clampHigh);
+  return {desc.clampLow, desc.clampHigh};
 }
 
 void check_supported_type(const char* name, const void* data, Dtype type, const Problem& problem) {
@@ -139,6 +152,7 @@ Epilogue validated_epilogue(const bwgemmMatmulDesc_t& desc, const Problem& probl
   require(
       !epilogue.differentiates || epilogue.activation != Activation::none,
       "activation is BWGEMM_ACTIVATION_NONE (0) but auxMode BWGEMM_AUX_DERIVATIVE (2) needs one");
+  epilogue.clamp = checked_bounds(desc);
   return epilogue;
 }
 

@@ -69,6 +69,7 @@ struct Vector {
 //   x * activation'(aux[i,j]), where aux is read.
 struct Epilogue {
   Activation activation = Activation::none;
+  Bounds clamp;  // of Activation::clamp
   Gate gate = Gate::none;
   bool differentiates = false;
   Vector row_scale, column_scale;  // of f32

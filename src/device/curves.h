@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Curves: activations and their derivatives in float, the same operations in every kernel. Each is
 // a struct with value(x) and slope(x); visit_curve is the one place that lists the curves.
-// All but relu are x times a distribution function F, computed from its tail q = F(-|x|), which is
+// Swish and Erf are x times a distribution function F, computed from its tail q = F(-|x|), which is
 // never cancelled: y = max(x, 0) - |x| * q. So the relative error holds on the negative side too,
 // down to where q leaves float's normal numbers and counts as zero. Measured against long double,
 // results from 2e-36 on are off by less than 2^-16.6 of themselves (gelu_erf; silu 2^-18), slopes
@@ -107,6 +107,32 @@ struct Erf {
   }
 };
 
+// 1 / (1 + exp(-x)). Where the power is infinite, its reciprocal is zero.
+struct Sigmoid {
+  BWGEMM_DEVICE static float value(float x) {
+    constexpr float minus_log2e = -1.442695041f;
+    const float e = ptx::ex2_approx_ftz(__fmul_rn(x, minus_log2e));
+    return ptx::rcp_approx_ftz(__fadd_rn(1.0f, e));
+  }
+  BWGEMM_DEVICE static float slope(float x) {
+    const float y = value(x);
+    return __fmaf_rn(-y, y, y);
+  }
+};
+
+// The constants are the bounds.
+struct Clamp {
+  const float (&constants)[2];
+
+  BWGEMM_DEVICE float value(float x) const {
+    return ptx::min_nan(ptx::max_nan(x, constants[0]), constants[1]);
+  }
+  BWGEMM_DEVICE float slope(float x) const {
+    const float slope = x > constants[0] && x < constants[1] ? 1.0f : 0.0f;
+    return x != x ? x : slope;
+  }
+};
+
 // Calls visit(curve) with the curve of the operations, if they have one.
 template <class Visit>
 BWGEMM_DEVICE void visit_curve(const FusedParams& params, std::uint32_t operations,
@@ -114,6 +140,8 @@ BWGEMM_DEVICE void visit_curve(const FusedParams& params, std::uint32_t operatio
   if ((operations & operation::relu) != 0) visit(Relu{});
   if ((operations & operation::swish) != 0) visit(Swish{params.constants});
   if ((operations & operation::erf) != 0) visit(Erf{});
+  if ((operations & operation::sigmoid) != 0) visit(Sigmoid{});
+  if ((operations & operation::clamp) != 0) visit(Clamp{params.constants});
 }
 
 }  // namespace bwgemm

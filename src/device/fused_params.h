@@ -28,7 +28,8 @@ inline constexpr std::uint32_t writes_aux = 1 << 8, reads_aux = 1 << 9, aux_f32 
 // Curves, of which a launch has at most one: see device/curves.h.
 inline constexpr std::uint32_t relu = 1 << 11, swish = 1 << 12, erf = 1 << 13;
 inline constexpr std::uint32_t gate = 1 << 14;
-inline constexpr std::uint32_t curves = relu | swish | erf;
+inline constexpr std::uint32_t sigmoid = 1 << 15, clamp = 1 << 16;
+inline constexpr std::uint32_t curves = relu | swish | erf | sigmoid | clamp;
 inline constexpr std::uint32_t reads_vectors = row_scale | column_scale | row_bias | column_bias;
 inline constexpr std::uint32_t any = 1u << 31;  // else D = alpha*A*B + beta*C, and nothing is read
 }  // namespace operation
