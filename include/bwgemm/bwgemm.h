@@ -18,9 +18,10 @@
  *   exist waits for another call only while that one puts launches with the same workspace into a
  *   stream.
  * - Structs: later versions append members. structSize must lie between the struct's sizeof in this
- *   version and 4096. 272, the size of the first bwgemmMatmulDesc_t, is accepted too; the members
- *   missing there are as in the INIT macro. Any other structSize is INVALID_VALUE. Members that the
- *   library does not know must be zero where it reads them (else NOT_SUPPORTED).
+ *   version and 4096. 272 and 296, the sizes of earlier versions of bwgemmMatmulDesc_t, are
+ *   accepted too; the members missing there are as in the INIT macro. Any other structSize is
+ *   INVALID_VALUE. Members that the library does not know must be zero where it reads them (else
+ *   NOT_SUPPORTED).
  * - Context: a handle belongs to one CUDA context. Every call makes that context current, and
  *   restores the caller's context before it returns.
  * - Capture: GEMM calls may be captured into CUDA graphs, the very first use of a handle

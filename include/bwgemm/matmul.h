@@ -38,6 +38,7 @@ typedef struct bwgemmMatmulDesc_t {
   int32_t biasGradientOf, biasGradientType; /* bwgemmBiasGradient_t, bwgemmDataType_t */
   void* biasGradient;         /* device vector of the sums; null with BWGEMM_BIAS_GRADIENT_NONE */
   int64_t strideBiasGradient; /* batches may not overlap */
+  float clampLow, clampHigh;  /* bounds of BWGEMM_ACTIVATION_CLAMP, which alone looks at them */
 } bwgemmMatmulDesc_t;
 
 #define BWGEMM_MATMUL_DESC_INIT                                                                    \
@@ -45,7 +46,7 @@ typedef struct bwgemmMatmulDesc_t {
     sizeof(bwgemmMatmulDesc_t), BWGEMM_COMPUTE_32F, 0, 0, 0, 0, 0, BWGEMM_R_16BF, BWGEMM_R_16BF,   \
         BWGEMM_R_16BF, BWGEMM_R_16BF, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0,           \
         BWGEMM_R_16BF, 0, BWGEMM_R_16BF, 0, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, -1, NULL, 0, 0, \
-        BWGEMM_R_32F, NULL, 0                                                                      \
+        BWGEMM_R_32F, NULL, 0, -3.40282347e+38f, 3.40282347e+38f                                   \
   }
 
 /* D = epilogue(alpha * op(A) * op(B) + beta * C), batchCount times, on the handle's stream,
@@ -58,16 +59,22 @@ typedef struct bwgemmMatmulDesc_t {
  *   x = x + beta * C[i,j]                   one fused multiply-add
  *   aux[i,j] = x                            with BWGEMM_AUX_STORE
  *   D[i,j] = activation(x)                  by default
- *   D[i,j] = x * activation'(aux[i,j])      with BWGEMM_AUX_DERIVATIVE; relu'(0) is 0
+ *   D[i,j] = x * activation'(aux[i,j])      with BWGEMM_AUX_DERIVATIVE; relu'(0) is 0, clamp' is
+ *                                           1 between the bounds, 0 at and beyond them
  *   D[i,j] = activation(x) * y              with a gate, for the pair (x, y)
  * D[i,j] is then rounded once, to the type of D.
  * All kernels compute exactly this. They may differ in the order of the additions in the sum. The
  * sum is 0 if k or alpha is 0.
- * - Activations of the float x are off by at most 2^-16 (gelu) or 2^-17 (silu) of their value, or
- *   by 2^-119 if that is more. Derivatives are off by at most 2^-18 (GELU_ERF) or 2^-21. NONE and
- *   RELU are exact. Values at infinity are the limits of the formulas: activations are +Inf at
- *   +Inf, derivatives are 1 there, and at -Inf both are 0 except those of NONE. At NaN they are
- *   NaN. Products are IEEE's: 0 times an infinite x or y is NaN.
+ * - Activations of the float x are off by at most 2^-16 (gelu) or 2^-17 (silu, sigmoid) of their
+ *   value, or by 2^-119 if that is more. Derivatives are off by at most 2^-18 (GELU_ERF) or 2^-21.
+ *   NONE, RELU and CLAMP are exact. Values at infinity are the limits of the formulas: activations
+ *   are +Inf at +Inf, derivatives are 1 there, and at -Inf both are 0 except those of NONE. SIGMOID
+ *   is 1 at +Inf, CLAMP is the bound at either infinity, and their derivatives are 0 at both. At
+ *   NaN activations and derivatives are NaN. Products are IEEE's: 0 times an infinite x or y is
+ *   NaN.
+ * - clampLow may not be more than clampHigh, and neither may be NaN (INVALID_VALUE). Either may be
+ *   infinite. By default they are the least and the greatest finite float: set one of them for a
+ *   bound on one side.
  * - beta may be null, which means 0 in either pointer mode. Where the host knows that beta is 0, C
  *   is not looked at. D may be C if types, orders, leading dimensions and strides are equal. Apart
  *   from that, memory that is written may not overlap memory that is read or written. This is not

@@ -91,7 +91,9 @@ typedef enum bwgemmActivation_t {
   BWGEMM_ACTIVATION_RELU = 1,      /* max(x, 0) */
   BWGEMM_ACTIVATION_GELU_TANH = 2, /* x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 * x^3))) */
   BWGEMM_ACTIVATION_GELU_ERF = 3,  /* x/2 * (1 + erf(x / sqrt(2))) */
-  BWGEMM_ACTIVATION_SILU = 4       /* x / (1 + exp(-x)) */
+  BWGEMM_ACTIVATION_SILU = 4,      /* x / (1 + exp(-x)) */
+  BWGEMM_ACTIVATION_SIGMOID = 5,   /* 1 / (1 + exp(-x)) */
+  BWGEMM_ACTIVATION_CLAMP = 6      /* min(max(x, clampLow), clampHigh) */
 } bwgemmActivation_t;
 
 /* With a gate, each element of D is activation(x) * y of a pair (x, y) of elements of the product.

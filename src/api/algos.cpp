@@ -45,7 +45,7 @@ void list_algos(bwgemmHandle_t c_handle, const Arguments& given, bwgemmMatmulAlg
   require(count != nullptr, "count is null but will be written");
   require(to != nullptr || capacity == 0, "algos is null but capacity is ", capacity);
   const std::uint32_t size = capacity > 0 ? to[0].structSize : first_algo_size;
-  check_struct_size("algos[0].structSize", size, first_algo_size, sizeof(bwgemmMatmulAlgo_t));
+  check_struct_size("algos[0].structSize", size, {first_algo_size}, sizeof(bwgemmMatmulAlgo_t));
   std::vector<Algo> all;
   if (!problem.empty())
     all = algos(problem, handle.facts, kernel_variants,

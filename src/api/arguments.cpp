@@ -6,7 +6,6 @@
 #include <bit>
 #include <cstring>
 #include <optional>
-#include <type_traits>
 
 #include "api/rules.h"
 #include "core/hash.h"
@@ -17,9 +16,10 @@ namespace {
 
 constexpr std::size_t word_bytes = sizeof(std::uint64_t);
 constexpr bwgemmMatmulDesc_t defaults = BWGEMM_MATMUL_DESC_INIT;
-// The size of the struct in the first version that had it.
+// The sizes of the struct in the versions before this one.
 constexpr std::uint32_t first_desc_size = offsetof(bwgemmMatmulDesc_t, biasGradientOf);
-static_assert(std::has_unique_object_representations_v<bwgemmMatmulDesc_t>);
+constexpr std::uint32_t second_desc_size = offsetof(bwgemmMatmulDesc_t, clampLow);
+static_assert(sizeof(bwgemmMatmulDesc_t) == second_desc_size + 2 * sizeof(float));
 static_assert(offsetof(bwgemmMatmulDesc_t, gate) % word_bytes == 0);
 
 // Words of the struct, from the first to the one behind the last.
@@ -37,7 +37,8 @@ constexpr std::array groups = {
     group_from(group::epilogue, offsetof(bwgemmMatmulDesc_t, gate),
                offsetof(bwgemmMatmulDesc_t, algo)),
     group_from(group::settings, offsetof(bwgemmMatmulDesc_t, algo), first_desc_size),
-    group_from(group::gradient, first_desc_size, sizeof(bwgemmMatmulDesc_t))};
+    group_from(group::gradient, first_desc_size, second_desc_size),
+    group_from(group::clamp, second_desc_size, sizeof(bwgemmMatmulDesc_t))};
 
 const std::byte* at_word(const bwgemmMatmulDesc_t& desc, std::size_t word) {
   return reinterpret_cast<const std::byte*>(&desc) + word * word_bytes;
@@ -57,7 +58,7 @@ bool is_default(const bwgemmMatmulDesc_t& desc, const Group& group) {
 // In the form of this version.
 bwgemmMatmulDesc_t known_desc(const bwgemmMatmulDesc_t& desc) {
   const std::uint32_t size = desc.structSize;
-  check_struct_size("structSize", size, first_desc_size, sizeof desc);
+  check_struct_size("structSize", size, {first_desc_size, second_desc_size}, sizeof desc);
   bwgemmMatmulDesc_t known = defaults;
   std::memcpy(&known, &desc, std::min<std::size_t>(size, sizeof known));
   known.structSize = sizeof known;
@@ -139,12 +140,17 @@ void add_gradient(const bwgemmMatmulDesc_t& desc, Arguments& arguments) {
   arguments.bias_gradient = desc.biasGradient;
 }
 
+// Numbers: the key has them as they are.
+void add_clamp(const bwgemmMatmulDesc_t& desc, Arguments& arguments) {
+  add(desc, groups[3], arguments.key);
+}
+
 void take(const bwgemmMatmulDesc_t& desc, Arguments& arguments) {
   arguments.key.count = 1;
   arguments.groups = 0;
   arguments.algo = -1;
   add(desc, product, arguments.key);
-  constexpr std::array adders = {add_epilogue, add_settings, add_gradient};
+  constexpr std::array adders = {add_epilogue, add_settings, add_gradient, add_clamp};
   for (std::size_t i = 0; i < groups.size(); ++i) {
     if (is_default(desc, groups[i])) continue;
     arguments.groups |= groups[i].bit;

@@ -18,6 +18,7 @@ namespace group {
 inline constexpr unsigned epilogue = 1;  // gate to ldaux
 inline constexpr unsigned settings = 2;  // algo to workspaceSize
 inline constexpr unsigned gradient = 4;  // biasGradientOf to strideBiasGradient
+inline constexpr unsigned clamp = 8;     // clampLow, clampHigh
 }  // namespace group
 
 // The words of bwgemmMatmulDesc_t but those of absent groups, behind a word that says which these

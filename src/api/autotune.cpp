@@ -34,7 +34,7 @@ double set_or(double value, double otherwise) {
 AutotuneOptions known_options(const bwgemmAutotuneOptions_t* options) {
   AutotuneOptions known;
   if (options == nullptr) return known;
-  check_struct_size("options->structSize", options->structSize, first_options_size,
+  check_struct_size("options->structSize", options->structSize, {first_options_size},
                     sizeof *options);
   const auto* const bytes = reinterpret_cast<const unsigned char*>(options);
   if (std::any_of(bytes + first_options_size, bytes + options->structSize,

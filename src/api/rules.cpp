@@ -73,11 +73,15 @@ Dtype checked_type(const char* name, std::int32_t value) {
   return *type;
 }
 
-void check_struct_size(const char* name, std::uint32_t value, std::uint32_t first,
-                       std::uint32_t current) {
-  const std::string or_first = first != current ? text(first, " or ") : "";
-  require(value == first || (value >= current && value <= last_struct_size), name, " is ", value,
-          " but must be ", or_first, current, " to ", last_struct_size);
+void check_struct_size(const char* name, std::uint32_t value,
+                       std::initializer_list<std::uint32_t> earlier, std::uint32_t current) {
+  if (value >= current && value <= last_struct_size) return;
+  std::string sizes;
+  for (const std::uint32_t size : earlier) {
+    if (value == size) return;
+    if (size != current) sizes += text(size, " or ");
+  }
+  require(false, name, " is ", value, " but must be ", sizes, current, " to ", last_struct_size);
 }
 
 Dtype check_operand(const Operand& operand, std::int64_t batch) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 
 #include "bwgemm/bwgemm.h"
 #include "core/dtype.h"
@@ -49,11 +50,11 @@ void check_not_negative(const char* name, std::int64_t value);
 // Requires an enumerator of 0..last.
 void check_enumerator(const char* name, std::int32_t value, std::int32_t last, const char* type);
 Dtype checked_type(const char* name, std::int32_t value);
-// Requires a struct's size to be that of the first version which had the struct, or at least that
-// of this version, up to more than any version will have.
+// Requires a struct's size to be that of an earlier version, or at least that of this version, up
+// to more than any version will have.
 inline constexpr std::uint32_t last_struct_size = 4096;
-void check_struct_size(const char* name, std::uint32_t value, std::uint32_t first,
-                       std::uint32_t current);
+void check_struct_size(const char* name, std::uint32_t value,
+                       std::initializer_list<std::uint32_t> earlier, std::uint32_t current);
 
 // In argument order: pointer, type, leading dimension, stride.
 Dtype check_operand(const Operand& operand, std::int64_t batch);

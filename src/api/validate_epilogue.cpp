@@ -2,6 +2,7 @@
 #include "api/validate_epilogue.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "api/rules.h"
 
@@ -9,11 +10,6 @@ namespace bwgemm {
 namespace {
 
 // The enumerators of the C API count as those of the core do.
-static_assert(static_cast<int>(Activation::none) == BWGEMM_ACTIVATION_NONE &&
-              static_cast<int>(Activation::relu) == BWGEMM_ACTIVATION_RELU &&
-              static_cast<int>(Activation::gelu_tanh) == BWGEMM_ACTIVATION_GELU_TANH &&
-              static_cast<int>(Activation::gelu_erf) == BWGEMM_ACTIVATION_GELU_ERF &&
-              static_cast<int>(Activation::silu) == BWGEMM_ACTIVATION_SILU);
 static_assert(static_cast<int>(Gate::none) == BWGEMM_GATE_NONE &&
               static_cast<int>(Gate::interleaved) == BWGEMM_GATE_INTERLEAVED &&
               static_cast<int>(Gate::stacked) == BWGEMM_GATE_STACKED);
@@ -70,6 +66,18 @@ Matrix checked_aux(const bwgemmMatmulDesc_t& desc, const Problem& problem) {
   return matrix_of(operand, type, problem.d.order, problem.batch);
 }
 
+Bounds checked_bounds(const bwgemmMatmulDesc_t& desc) {
+  const auto check_number = [](const char* name, float value) {
+    require(!std::isnan(value), name, " is ", value, " but must be a number");
+  };
+  if (desc.activation != BWGEMM_ACTIVATION_CLAMP) return {};
+  check_number("clampLow", desc.clampLow);
+  check_number("clampHigh", desc.clampHigh);
+  require(desc.clampLow <= desc.clampHigh, "clampLow is ", desc.clampLow,
+          " but must be at most clampHigh, ", desc.clampHigh);
+  return {desc.clampLow, desc.clampHigh};
+}
+
 void check_supported_type(const char* name, const void* data, Dtype type, const Problem& problem) {
   if (data != nullptr && type != problem.a.type && type != Dtype::f32)
     unsupported(name, " is ", enumerator(type), "; supported are Atype, ",
@@ -121,7 +129,8 @@ BiasGradient validated_bias_gradient(const bwgemmMatmulDesc_t& desc, const Probl
 }
 
 Epilogue validated_epilogue(const bwgemmMatmulDesc_t& desc, const Problem& problem) {
-  check_enumerator("activation", desc.activation, BWGEMM_ACTIVATION_SILU, "bwgemmActivation_t");
+  check_enumerator("activation", desc.activation, static_cast<int>(last_activation),
+                   "bwgemmActivation_t");
   check_enumerator("biasDim", desc.biasDim, BWGEMM_DIM_N, "bwgemmDimension_t");
   check_enumerator("auxMode", desc.auxMode, BWGEMM_AUX_DERIVATIVE, "bwgemmAuxMode_t");
   require(desc.reserved == 0, "reserved is ", desc.reserved, " but must be 0");
@@ -143,6 +152,7 @@ Epilogue validated_epilogue(const bwgemmMatmulDesc_t& desc, const Problem& probl
   require(
       !epilogue.differentiates || epilogue.activation != Activation::none,
       "activation is BWGEMM_ACTIVATION_NONE (0) but auxMode BWGEMM_AUX_DERIVATIVE (2) needs one");
+  epilogue.clamp = checked_bounds(desc);
   return epilogue;
 }
 

@@ -9,17 +9,6 @@
 
 namespace bwgemm {
 
-constexpr const char* name(Activation activation) {
-  switch (activation) {
-    case Activation::none: return "none";
-    case Activation::relu: return "relu";
-    case Activation::gelu_tanh: return "gelu_tanh";
-    case Activation::gelu_erf: return "gelu_erf";
-    case Activation::silu: return "silu";
-  }
-  return "?";
-}
-
 constexpr const char* name(Gate gate) {
   switch (gate) {
     case Gate::none: return "none";

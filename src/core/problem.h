@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "core/activation.h"
 #include "core/dtype.h"
 
 namespace bwgemm {
@@ -47,8 +48,6 @@ struct Scalar {
   }
 };
 
-enum class Activation : std::uint8_t { none, relu, gelu_tanh, gelu_erf, silu };
-
 // Whether columns of the product come in pairs (x, y) of which D has one column, activation(x) * y:
 // x and y are neighbours, or y lies half of the product's columns behind x.
 enum class Gate : std::uint8_t { none, interleaved, stacked };
@@ -70,6 +69,7 @@ struct Vector {
 //   x * activation'(aux[i,j]), where aux is read.
 struct Epilogue {
   Activation activation = Activation::none;
+  Bounds clamp;  // of Activation::clamp
   Gate gate = Gate::none;
   bool differentiates = false;
   Vector row_scale, column_scale;  // of f32

@@ -29,14 +29,10 @@ namespace bwgemm {
 // The curve, if any. Straight code for `count` pairs of values.
 template <int count>
 BWGEMM_DEVICE void apply_activation(const FusedParams& params, std::uint32_t operations, Pair* x) {
-  const auto each = [&](auto curve) {
+  visit_curve(params, operations, [&](const auto& curve) {
 #pragma unroll
-    for (int i = 0; i < count; ++i) x[i] = {curve(x[i].low), curve(x[i].high)};
-  };
-  if ((operations & operation::relu) != 0) each([](float at) { return ptx::max_nan(at, 0); });
-  if ((operations & operation::sigmoid) != 0)
-    each([&](float at) { return sigmoid_curve(params, at); });
-  if ((operations & operation::erf) != 0) each([](float at) { return erf_curve(at); });
+    for (int i = 0; i < count; ++i) x[i] = {curve.value(x[i].low), curve.value(x[i].high)};
+  });
 }
 
 template <class Patch>
@@ -112,7 +108,7 @@ class Fused {
     load(fused_.aux, has(operation::aux_f32), aux);
     constexpr int part = count < 2 ? count : count / 2;
     // Parts take turns: slopes of all values at once take too many registers.
-    auto multiply = [&](auto slope) {
+    visit_curve(fused_, operations_, [&](const auto& curve) {
 #pragma unroll 1
       for (int done = 0; done < count; done += part) {
         Values others, other_aux;
@@ -120,8 +116,8 @@ class Fused {
         for (int i = 0; i < count; ++i) {
           const int to = (i + part) % count;
           others[to] = i >= part ? x[i]
-                                 : Pair{__fmul_rn(x[i].low, slope(aux[i].low)),
-                                        __fmul_rn(x[i].high, slope(aux[i].high))};
+                                 : Pair{__fmul_rn(x[i].low, curve.slope(aux[i].low)),
+                                        __fmul_rn(x[i].high, curve.slope(aux[i].high))};
           other_aux[to] = aux[i];
         }
         for_all([&](int i) {
@@ -129,10 +125,7 @@ class Fused {
           aux[i] = other_aux[i];
         });
       }
-    };
-    if (has(operation::relu)) multiply([](float at) { return relu_slope(at); });
-    if (has(operation::sigmoid)) multiply([&](float at) { return sigmoid_slope(fused_, at); });
-    if (has(operation::erf)) multiply([](float at) { return erf_slope(at); });
+    });
   }
 
   // Stores aux, or a D of the types of aux that is stored by elements.

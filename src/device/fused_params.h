@@ -25,9 +25,11 @@ inline constexpr std::uint32_t column_bias = 1 << 4, column_bias_f32 = 1 << 5;
 // The epilogue itself loads C; else C has D's type and has been loaded.
 inline constexpr std::uint32_t loads_c = 1 << 6, c_f32 = 1 << 7;
 inline constexpr std::uint32_t writes_aux = 1 << 8, reads_aux = 1 << 9, aux_f32 = 1 << 10;
-// The curve, if any; sigmoid: y = x * sigmoid(x * (slope + cubic * x^2)).
-inline constexpr std::uint32_t relu = 1 << 11, sigmoid = 1 << 12, erf = 1 << 13;
+// Curves, of which a launch has at most one: see device/curves.h.
+inline constexpr std::uint32_t relu = 1 << 11, swish = 1 << 12, erf = 1 << 13;
 inline constexpr std::uint32_t gate = 1 << 14;
+inline constexpr std::uint32_t sigmoid = 1 << 15, clamp = 1 << 16;
+inline constexpr std::uint32_t curves = relu | swish | erf | sigmoid | clamp;
 inline constexpr std::uint32_t reads_vectors = row_scale | column_scale | row_bias | column_bias;
 inline constexpr std::uint32_t any = 1u << 31;  // else D = alpha*A*B + beta*C, and nothing is read
 }  // namespace operation
@@ -49,7 +51,7 @@ struct GateColumns {
 struct FusedParams {
   std::uint32_t operations;
   bool scales_exchanged;  // Family::dot: the kernel sees the problem transposed, columns are first
-  float slope, cubic;     // of operation::sigmoid, times -log2(e)
+  float constants[2];     // of the curve: see device/curves.h
   FusedVector row_scale, column_scale, row_bias, column_bias;
   StridedMatrix aux;  // C is KernelParams::c
   GateColumns columns;

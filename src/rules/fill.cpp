@@ -101,19 +101,25 @@ GateColumns gate_columns(const Problem& problem) {
 
 // x * sigmoid(x * P): P of silu is 1, that of gelu 2 * sqrt(2 / pi) * (1 + 0.044715 * x^2). Kernels
 // want it times -log2(e).
-void fill_curve(Activation activation, FusedParams& fused) {
+void fill_curve(const Epilogue& epilogue, FusedParams& fused) {
   constexpr double minus_log2e = -1.4426950408889634, gelu = 2 * 0.7978845608028654;
-  const auto sigmoid = [&](double slope, double cubic) {
-    fused.operations |= operation::sigmoid;
-    fused.slope = static_cast<float>(minus_log2e * slope);
-    fused.cubic = static_cast<float>(minus_log2e * cubic);
+  const auto swish = [&](double slope, double cubic) {
+    fused.operations |= operation::swish;
+    fused.constants[0] = static_cast<float>(minus_log2e * slope);
+    fused.constants[1] = static_cast<float>(minus_log2e * cubic);
   };
-  switch (activation) {
+  switch (epilogue.activation) {
     case Activation::none: break;
     case Activation::relu: fused.operations |= operation::relu; break;
-    case Activation::gelu_tanh: sigmoid(gelu, gelu * 0.044715); break;
+    case Activation::gelu_tanh: swish(gelu, gelu * 0.044715); break;
     case Activation::gelu_erf: fused.operations |= operation::erf; break;
-    case Activation::silu: sigmoid(1, 0); break;
+    case Activation::silu: swish(1, 0); break;
+    case Activation::sigmoid: fused.operations |= operation::sigmoid; break;
+    case Activation::clamp:
+      fused.operations |= operation::clamp;
+      fused.constants[0] = epilogue.clamp.low;
+      fused.constants[1] = epilogue.clamp.high;
+      break;
   }
 }
 
@@ -126,7 +132,7 @@ void fill_fused(const Filling& filling, bool has_rest) {
   fused.operations = operation::any;
   fused.scales_exchanged = is_transposed;
   fused.columns = gate_columns(problem);
-  fill_curve(epilogue.activation, fused);
+  fill_curve(epilogue, fused);
   fused.row_scale = filled(epilogue.row_scale, operation::row_scale, 0, fused);
   fused.column_scale = filled(epilogue.column_scale, operation::column_scale, 0, fused);
   fused.row_bias = filled(epilogue.row_bias, operation::row_bias, operation::row_bias_f32, fused);

@@ -23,7 +23,7 @@ void fill_strided(const Filling& filling);
 void fill_fused(const Filling& filling, bool has_rest = false);
 
 // The activation of the epilogue.
-void fill_curve(Activation activation, FusedParams& fused);
+void fill_curve(const Epilogue& epilogue, FusedParams& fused);
 
 // Of families without tensor maps: both of the above.
 void fill_unmapped(const Filling& filling);

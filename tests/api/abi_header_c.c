@@ -42,6 +42,8 @@ const struct AbiValue bwgemm_abi_values[] = {
     {"BWGEMM_ACTIVATION_GELU_TANH", BWGEMM_ACTIVATION_GELU_TANH},
     {"BWGEMM_ACTIVATION_GELU_ERF", BWGEMM_ACTIVATION_GELU_ERF},
     {"BWGEMM_ACTIVATION_SILU", BWGEMM_ACTIVATION_SILU},
+    {"BWGEMM_ACTIVATION_SIGMOID", BWGEMM_ACTIVATION_SIGMOID},
+    {"BWGEMM_ACTIVATION_CLAMP", BWGEMM_ACTIVATION_CLAMP},
     {"BWGEMM_GATE_NONE", BWGEMM_GATE_NONE},
     {"BWGEMM_GATE_INTERLEAVED", BWGEMM_GATE_INTERLEAVED},
     {"BWGEMM_GATE_STACKED", BWGEMM_GATE_STACKED},
@@ -119,6 +121,8 @@ const struct AbiValue bwgemm_abi_values[] = {
     {"offsetof biasGradientType", offsetof(bwgemmMatmulDesc_t, biasGradientType)},
     {"offsetof biasGradient", offsetof(bwgemmMatmulDesc_t, biasGradient)},
     {"offsetof strideBiasGradient", offsetof(bwgemmMatmulDesc_t, strideBiasGradient)},
+    {"offsetof clampLow", offsetof(bwgemmMatmulDesc_t, clampLow)},
+    {"offsetof clampHigh", offsetof(bwgemmMatmulDesc_t, clampHigh)},
     {"BWGEMM_VERSION_MAJOR", BWGEMM_VERSION_MAJOR}};
 
 const int bwgemm_abi_value_count = sizeof bwgemm_abi_values / sizeof bwgemm_abi_values[0];

@@ -4,6 +4,7 @@
 // checked on the file, in build/library_test.py.
 #include <cstring>
 #include <gtest/gtest.h>
+#include <limits>
 #include <map>
 #include <string>
 #include <type_traits>
@@ -51,6 +52,8 @@ const std::map<std::string, long> golden = {
     {"BWGEMM_ACTIVATION_GELU_TANH", 2},
     {"BWGEMM_ACTIVATION_GELU_ERF", 3},
     {"BWGEMM_ACTIVATION_SILU", 4},
+    {"BWGEMM_ACTIVATION_SIGMOID", 5},
+    {"BWGEMM_ACTIVATION_CLAMP", 6},
     {"BWGEMM_GATE_NONE", 0},
     {"BWGEMM_GATE_INTERLEAVED", 1},
     {"BWGEMM_GATE_STACKED", 2},
@@ -79,7 +82,7 @@ const std::map<std::string, long> golden = {
     {"sizeof bwgemmDimension_t", 4},
     {"sizeof bwgemmBiasGradient_t", 4},
     {"sizeof bwgemmHandle_t", 8},
-    {"sizeof bwgemmMatmulDesc_t", 296},
+    {"sizeof bwgemmMatmulDesc_t", 304},
     {"offsetof structSize", 0},
     {"offsetof computeType", 4},
     {"offsetof transa", 8},
@@ -128,6 +131,8 @@ const std::map<std::string, long> golden = {
     {"offsetof biasGradientType", 276},
     {"offsetof biasGradient", 280},
     {"offsetof strideBiasGradient", 288},
+    {"offsetof clampLow", 296},
+    {"offsetof clampHigh", 300},
     {"BWGEMM_VERSION_MAJOR", 1},
 };
 
@@ -207,10 +212,20 @@ static_assert(std::is_same_v<decltype(bwgemmMatmulExplain),
                              Status(Handle, Desc, In, In, In, In, In, void*, char*, size_t)>);
 static_assert(std::is_same_v<decltype(bwgemmPreload), Status(Handle, Desc)>);
 
-// Members have fixed widths, no padding, and one set of types.
-static_assert(std::has_unique_object_representations_v<bwgemmMatmulDesc_t>);
+// Members have fixed widths and one set of types.
 static_assert(std::is_standard_layout_v<bwgemmMatmulDesc_t> &&
               std::is_trivial_v<bwgemmMatmulDesc_t>);
+
+#if __has_builtin(__builtin_clear_padding)
+// Which keys of calls would hold.
+TEST(Abi, TheStructHasNoPadding) {
+  bwgemmMatmulDesc_t desc;
+  std::memset(&desc, 0xff, sizeof desc);
+  __builtin_clear_padding(&desc);
+  const std::string bytes(reinterpret_cast<const char*>(&desc), sizeof desc);
+  EXPECT_EQ(bytes, std::string(sizeof desc, '\xff'));
+}
+#endif
 
 // What INIT does not name, a later version would have to name here too.
 TEST(Abi, TheInitialStructIsAPlainProduct) {
@@ -222,7 +237,10 @@ TEST(Abi, TheInitialStructIsAPlainProduct) {
   for (const std::int32_t type :
        {desc.Atype, desc.Btype, desc.Ctype, desc.Dtype, desc.biasType, desc.auxType})
     EXPECT_EQ(type, BWGEMM_R_16BF);
+  EXPECT_EQ(desc.clampLow, std::numeric_limits<float>::lowest());
+  EXPECT_EQ(desc.clampHigh, std::numeric_limits<float>::max());
   bwgemmMatmulDesc_t rest = desc;
+  rest.clampLow = rest.clampHigh = 0;
   rest.structSize = 0, rest.computeType = 0, rest.batchCount = 0, rest.algo = 0;
   rest.Atype = rest.Btype = rest.Ctype = rest.Dtype = rest.biasType = rest.auxType = 0;
   const bwgemmMatmulDesc_t zero{};

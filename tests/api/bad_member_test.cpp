@@ -2,6 +2,7 @@
 // Every member of bwgemmMatmulDesc_t, wrong in every way: the documented status, a message that
 // names the member and its value, nothing launched and nothing written. And structs of other
 // versions.
+#include <cmath>
 #include <cstddef>
 #include <functional>
 #include <gmock/gmock.h>
@@ -142,7 +143,7 @@ void add_matrices(Table& table) {
 
 void add_epilogue(Table& table) {
   using Desc = bwgemmMatmulDesc_t;
-  table.add_each("activation", &Desc::activation, {-1, 5, 0x7fffffff});
+  table.add_each("activation", &Desc::activation, {-1, 7, 0x7fffffff});
   table.add_each("gate", &Desc::gate, {-1, 3, 0x7fffffff});
   table.add_each("biasDim", &Desc::biasDim, {-1, 2});
   table.add_each("biasType", &Desc::biasType, {1, 13, -1}, invalid, MatmulCall::with_bias());
@@ -177,6 +178,14 @@ void add_epilogue(Table& table) {
   });
   table.add("activation", "0", invalid, MatmulCall::with_aux(BWGEMM_AUX_DERIVATIVE),
             [](auto& c) { c.desc.activation = BWGEMM_ACTIVATION_NONE; });
+
+  MatmulCall clamp;
+  clamp.desc.activation = BWGEMM_ACTIVATION_CLAMP;
+  clamp.desc.clampLow = -1, clamp.desc.clampHigh = 6;
+  table.add("clampLow", "7", invalid, clamp, [](auto& c) { c.desc.clampLow = 7; });
+  table.add("clampLow", "nan", invalid, clamp, [](auto& c) { c.desc.clampLow = NAN; });
+  table.add("clampHigh", "nan", invalid, clamp, [](auto& c) { c.desc.clampHigh = NAN; });
+  table.add("clampLow", "inf", invalid, clamp, [](auto& c) { c.desc.clampLow = INFINITY; });
 
   const MatmulCall sums = MatmulCall::with_gradient();
   table.add_each("biasGradientOf", &Desc::biasGradientOf, {-1, 5, 0x7fffffff}, invalid, sums);
@@ -300,19 +309,26 @@ TEST_F(BadMembers, StructsOfOtherVersions) {
                         call.d);
   };
   LaterCall later{call.desc, {}};
-  for (const unsigned size : {0u, 1u, 8u, unsigned{sizeof call.desc} - 8,
-                              unsigned{sizeof call.desc} - 1, 4097u, 0xffffffffu}) {
+  for (const unsigned size :
+       {0u, 1u, 8u, 288u, 295u, 297u, 300u, unsigned{sizeof call.desc} - 1, 4097u, 0xffffffffu}) {
     later.desc.structSize = size;
     EXPECT_EQ(status(later), invalid) << size;
     EXPECT_TRUE(mentions(bwgemmGetLastErrorString(), "structSize")) << bwgemmGetLastErrorString();
     EXPECT_TRUE(mentions(bwgemmGetLastErrorString(), std::to_string(size)));
-    const std::string rule = "272 or " + std::to_string(sizeof call.desc) + " to 4096";
+    const std::string rule = "272 or 296 or " + std::to_string(sizeof call.desc) + " to 4096";
     EXPECT_THAT(bwgemmGetLastErrorString(), ::testing::HasSubstr(rule));
   }
   for (std::size_t size = sizeof call.desc; size <= 4096; size += 8) {
     later.desc.structSize = static_cast<std::uint32_t>(size);
     EXPECT_EQ(status(later), BWGEMM_STATUS_SUCCESS) << bwgemmGetLastErrorString();
   }
+  later.desc.activation = BWGEMM_ACTIVATION_CLAMP;
+  later.desc.clampLow = NAN;  // of no older struct: the bounds are then as INIT has them
+  for (const unsigned size : {272u, 296u}) {
+    later.desc.structSize = size;
+    EXPECT_EQ(status(later), BWGEMM_STATUS_SUCCESS) << bwgemmGetLastErrorString();
+  }
+  later.desc = call.desc;
   later.desc.structSize = 4096;
   for (std::size_t byte = 0; byte < 4096 - sizeof call.desc; byte += byte < 128 ? 1 : 97) {
     later.more[byte] = 1;
@@ -337,8 +353,14 @@ TEST_F(BadMembers, LegalOnesAreAccepted) {
   unread.alpha = &MatmulCall::zero, unread.b = nullptr;
   MatmulCall no_terms = MatmulCall::with_gradient(BWGEMM_BIAS_GRADIENT_A);
   no_terms.desc.k = 0, no_terms.a = no_terms.b = nullptr;
-  for (const MatmulCall& call : {MatmulCall{}, MatmulCall::batched(), no_c, in_place, own_workspace,
-                                 unread, no_terms, MatmulCall::with_gradient()})
+  MatmulCall clamp;
+  clamp.desc.activation = BWGEMM_ACTIVATION_CLAMP;
+  clamp.desc.clampLow = -INFINITY, clamp.desc.clampHigh = INFINITY;
+  MatmulCall unread_bounds;
+  unread_bounds.desc.clampLow = NAN, unread_bounds.desc.clampHigh = -1;
+  for (const MatmulCall& call :
+       {clamp, unread_bounds, MatmulCall{}, MatmulCall::batched(), no_c, in_place, own_workspace,
+        unread, no_terms, MatmulCall::with_gradient()})
     for (const Entry& entry : entries())
       EXPECT_EQ(entry.call(handle(), call), BWGEMM_STATUS_SUCCESS)
           << entry.name << ": " << bwgemmGetLastErrorString();

@@ -140,7 +140,8 @@ struct NamedMatmul {
 };
 
 std::vector<NamedMatmul> matmuls() {
-  MatmulCall apart, copied_apart = MatmulCall::copied(), divided;
+  MatmulCall apart, copied_apart = MatmulCall::copied(), divided, clamp;
+  clamp.desc.activation = BWGEMM_ACTIVATION_CLAMP, clamp.desc.clampHigh = 6;
   apart.beta = copied_apart.beta = &MatmulCall::one;
   divided.desc.m = divided.desc.n = divided.desc.ldb = divided.desc.ldc = divided.desc.ldd = 8192;
   divided.desc.k = 8191, divided.desc.lda = 8193;
@@ -151,6 +152,7 @@ std::vector<NamedMatmul> matmuls() {
           {"aux", MatmulCall::with_aux()},
           {"derivative", MatmulCall::with_aux(BWGEMM_AUX_DERIVATIVE)},
           {"gate", MatmulCall::gated()},
+          {"clamp", clamp},
           {"arrays", MatmulCall::with_arrays()},
           {"copied", MatmulCall::copied(), 2},
           {"copied, C apart", copied_apart, 2},

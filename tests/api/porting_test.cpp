@@ -123,7 +123,9 @@ TEST_F(Porting, EveryEpilogueIsServed) {
   };
   const Change relu = activation(BWGEMM_ACTIVATION_RELU),
                gelu = activation(BWGEMM_ACTIVATION_GELU_TANH),
-               silu = activation(BWGEMM_ACTIVATION_SILU), store = aux(BWGEMM_AUX_STORE),
+               silu = activation(BWGEMM_ACTIVATION_SILU),
+               sigmoid = activation(BWGEMM_ACTIVATION_SIGMOID),
+               clamp = activation(BWGEMM_ACTIVATION_CLAMP), store = aux(BWGEMM_AUX_STORE),
                derivative = aux(BWGEMM_AUX_DERIVATIVE),
                rows = gradient(BWGEMM_BIAS_GRADIENT_D_ROWS);
   const struct {
@@ -147,7 +149,13 @@ TEST_F(Porting, EveryEpilogueIsServed) {
                    {"BGRADB", {gradient(BWGEMM_BIAS_GRADIENT_B)}},
                    {"a bias and a bias gradient", {bias, rows}},
                    {"SWISH_EXT", {silu}},
-                   {"SWISH_BIAS_EXT", {silu, bias}}};
+                   {"SWISH_BIAS_EXT", {silu, bias}},
+                   {"SIGMOID_EXT", {sigmoid}},
+                   {"SIGMOID_BIAS_EXT", {sigmoid, bias}},
+                   {"CLAMP_EXT", {clamp}},
+                   {"CLAMP_BIAS_EXT", {clamp, bias}},
+                   {"CLAMP_AUX_EXT", {clamp, store}},
+                   {"CLAMP_AUX_BIAS_EXT", {clamp, store, bias}}};
   for (const auto& [name, changes] : epilogues)
     for (const int order : {BWGEMM_ORDER_COL, BWGEMM_ORDER_ROW}) {
       MatmulCall call;

@@ -3,6 +3,7 @@
 wheel_test.py. Numbers are small integers, so that every result is exact."""
 
 import ctypes
+import math
 import os
 import subprocess
 import sys
@@ -179,6 +180,27 @@ class Fused(Case):
                                         residual=residual), out)
             for (i, j), value in out.numbers().items():
                 self.assertEqual(value, max(0.0, expected[i, j] + of_a(i, j) + of_b(j)), (i, j))
+
+    def test_clamp_has_bounds(self):
+        a, b = Dlpack((9, 16), of_a), Interface((16, 12), of_b)
+        expected = self.product(a, b)
+        for low, high in ((-1.5, 4), (0, float("inf"))):
+            out = Dlpack((9, 12), dtype="float32")
+            bwgemm.matmul(a, b, out, clamp=(low, high))
+            for index, value in out.numbers().items():
+                self.assertEqual(value, min(max(expected[index], low), high), index)
+        for clamp, activation, text in (((2, 1), None, "lower one first"),
+                                        ((float("nan"), 1), None, "lower one first"),
+                                        ((0, 1), "relu", "no activation, such as 'relu'")):
+            with self.assertRaisesRegex(ValueError, text):
+                bwgemm.matmul(a, b, clamp=clamp, activation=activation)
+
+    def test_sigmoid(self):
+        a, b, out = Dlpack((9, 16), of_a), Dlpack((16, 12), of_b), Dlpack((9, 12), dtype="float32")
+        bwgemm.matmul(a, b, out, activation="sigmoid")
+        expected = self.product(a, b)
+        for index, value in out.numbers().items():
+            self.assertAlmostEqual(value, 1 / (1 + math.exp(-expected[index])), 5, index)
 
     def test_a_residual_may_be_the_result(self):
         a, b = Dlpack((9, 16), of_a), Dlpack((16, 12), of_b)

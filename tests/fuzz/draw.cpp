@@ -141,7 +141,7 @@ void draw_vector(Random& random, Placement& at) {
 
 void draw_operations(Random& random, Call& call) {
   Extras& extras = call.extras;
-  if (random.chance(60)) extras.activation = random.between(0, 4);
+  if (random.chance(60)) extras.activation = random.between(0, 6);
   if (random.chance(20)) extras.gate = random.between(1, 2);
   if (random.chance(35)) extras.aux = random.chance(60) ? 1 : 2;
   if (random.chance(45)) extras.bias = random.between(1, 2);

@@ -9,6 +9,7 @@
 #include "draw.h"
 #include "judge.h"
 #include "support/flushed_denormals.h"
+#include "support/fused_formula.h"
 
 namespace bwgemm::fuzz {
 namespace {
@@ -214,6 +215,10 @@ bwgemmMatmulDesc_t Operands::desc(std::int64_t algo) const {
   desc.strideC = c.stride(), desc.strideD = c_.host.stride();
   desc.batchMode = call_.has_arrays() ? BWGEMM_BATCH_MODE_POINTER_ARRAY : BWGEMM_BATCH_MODE_STRIDED;
   desc.activation = number(extras.activation), desc.gate = number(extras.gate);
+  if (extras.activation == BWGEMM_ACTIVATION_CLAMP) {
+    constexpr test::ClampBounds bounds;
+    desc.clampLow = bounds.low, desc.clampHigh = bounds.high;
+  }
   desc.biasDim = call_.bias() == Bias::along_n ? BWGEMM_DIM_N : BWGEMM_DIM_M;
   desc.biasType = test::c_type(call_.type(extras.f32_bias));
   desc.bias = bias_.pointer(), desc.strideBias = bias_.host.stride();

@@ -103,7 +103,8 @@ class Fuzzer(unittest.TestCase):
                 name, _, value = word.partition("=")
                 drawn.setdefault(name, set()).add(value)
         words = {"entry": "batched typed arrays matmul", "gate": "interleaved stacked",
-                 "aux": "store derivative", "activation": "relu gelu erf silu", "bias": "m n", "gradient": "rows columns a b",
+                 "aux": "store derivative", "activation": "relu gelu erf silu sigmoid clamp",
+                 "bias": "m n", "gradient": "rows columns a b",
                  "preload": "everything call", "capture": "global thread relaxed",
                  "determinism": "invariant", "operands": "in_place copied copied_a copied_b",
                  "denormals": "flushed"}

@@ -13,8 +13,9 @@ namespace bwgemm::test {
 namespace {
 
 constexpr std::int64_t rows = 64;
-constexpr bwgemmActivation_t activations[] = {BWGEMM_ACTIVATION_RELU, BWGEMM_ACTIVATION_GELU_TANH,
-                                              BWGEMM_ACTIVATION_GELU_ERF, BWGEMM_ACTIVATION_SILU};
+constexpr bwgemmActivation_t activations[] = {
+    BWGEMM_ACTIVATION_RELU, BWGEMM_ACTIVATION_GELU_TANH, BWGEMM_ACTIVATION_GELU_ERF,
+    BWGEMM_ACTIVATION_SILU, BWGEMM_ACTIVATION_SIGMOID,   BWGEMM_ACTIVATION_CLAMP};
 
 // Of both signs, infinities and NaN among them. The rest is 1.
 Matrix floats() {
@@ -34,7 +35,8 @@ Matrix floats() {
 class Curves : public HandleTest {
  protected:
   // Of C, where there is no product; or C times slopes at aux.
-  Matrix result(bwgemmActivation_t activation, const Matrix& c, const Matrix* aux) {
+  Matrix result(bwgemmActivation_t activation, const Matrix& c, const Matrix* aux,
+                const ClampBounds& bounds = {}) {
     const GuardedBuffer device_c(c);
     GuardedBuffer device_d(Matrix(Dtype::f32, c.rows(), c.columns(), c.ld()));
     std::unique_ptr<GuardedBuffer> device_aux;
@@ -43,6 +45,7 @@ class Curves : public HandleTest {
     desc.n = c.columns(), desc.ldb = 1;
     desc.Ctype = desc.Dtype = desc.auxType = BWGEMM_R_32F;
     desc.activation = activation;
+    desc.clampLow = bounds.low, desc.clampHigh = bounds.high;
     if (aux != nullptr) {
       device_aux = std::make_unique<GuardedBuffer>(*aux);
       desc.auxMode = BWGEMM_AUX_DERIVATIVE;
@@ -98,6 +101,25 @@ TEST_F(Curves, SlopesAreWithinTheirBounds) {
   }
 }
 
+// One-sided bounds, bounds that are equal, and bounds at which some of the floats are.
+TEST_F(Curves, ClampTakesAnyBounds) {
+  const Matrix x = floats();
+  Matrix ones(Dtype::f32, x.rows(), x.columns(), x.ld());
+  for (std::int64_t column = 0; column < x.columns(); ++column)
+    for (std::int64_t row = 0; row < x.rows(); ++row) ones.set(row, column, 1);
+  for (const ClampBounds bounds :
+       {ClampBounds{0, INFINITY}, {-INFINITY, 6}, {2, 2}, {0, 1}, {INFINITY, INFINITY}}) {
+    SCOPED_TRACE(std::to_string(bounds.low) + " to " + std::to_string(bounds.high));
+    const bwgemmActivation_t clamp = BWGEMM_ACTIVATION_CLAMP;
+    compare(x, result(clamp, x, nullptr, bounds), [&](float at) {
+      return Value{curve(clamp, at, bounds).value, 0};
+    });
+    compare(x, result(clamp, ones, &x, bounds), [&](float at) {
+      return Value{std::isnan(at) ? at : curve(clamp, at, bounds).slope, 0};
+    });
+  }
+}
+
 // x and y of every pair of these; the product is A, since B is 1.
 TEST_F(Curves, GatesMultiplyInfinities) {
   constexpr float values[] = {INFINITY, -INFINITY, NAN, 0.0f, -2.0f, 3.0f};
@@ -113,6 +135,7 @@ TEST_F(Curves, GatesMultiplyInfinities) {
     desc.m = desc.lda = m, desc.n = desc.k = desc.ldb = 1, desc.ldd = m / 2;
     desc.Dtype = BWGEMM_R_32F;
     desc.activation = activation;
+    desc.clampLow = ClampBounds{}.low, desc.clampHigh = ClampBounds{}.high;
     desc.gate = BWGEMM_GATE_INTERLEAVED;
     const float one = 1;
     EXPECT_TRUE(succeeds(bwgemmMatmul(handle(), &desc, &one, device_a.pointer(), device_b.pointer(),

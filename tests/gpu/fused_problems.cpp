@@ -88,6 +88,12 @@ std::vector<RowProblem> operations(const KernelConfig& row, Dtype input) {
   add_vectors(true, BWGEMM_ACTIVATION_NONE, Bias::along_n, Dtype::f32);
   add_aux(add(false, BWGEMM_ACTIVATION_RELU), BWGEMM_AUX_DERIVATIVE, input);
   add_aux(add(true, BWGEMM_ACTIVATION_GELU_ERF), BWGEMM_AUX_DERIVATIVE, input);
+  if (input != inputs(row.input).front()) return problems;  // curves see floats alone
+  for (const bwgemmActivation_t activation : {BWGEMM_ACTIVATION_SIGMOID, BWGEMM_ACTIVATION_CLAMP}) {
+    add_vectors(false, activation, Bias::along_m, Dtype::f32);
+    add_c(add(true, activation), Dtype::f32);
+    add_aux(add(false, activation), BWGEMM_AUX_DERIVATIVE, Dtype::f32);
+  }
   return problems;
 }
 

@@ -16,9 +16,10 @@
 namespace bwgemm::test {
 namespace {
 
-constexpr bwgemmActivation_t activations[] = {BWGEMM_ACTIVATION_NONE, BWGEMM_ACTIVATION_RELU,
-                                              BWGEMM_ACTIVATION_GELU_TANH,
-                                              BWGEMM_ACTIVATION_GELU_ERF, BWGEMM_ACTIVATION_SILU};
+constexpr bwgemmActivation_t activations[] = {
+    BWGEMM_ACTIVATION_NONE,     BWGEMM_ACTIVATION_RELU, BWGEMM_ACTIVATION_GELU_TANH,
+    BWGEMM_ACTIVATION_GELU_ERF, BWGEMM_ACTIVATION_SILU, BWGEMM_ACTIVATION_SIGMOID,
+    BWGEMM_ACTIVATION_CLAMP};
 
 // Sums between about -8 and 8.
 MatmulCase exact_case(Dtype input, std::uint64_t seed) {

@@ -87,12 +87,16 @@ Value scaled(const Value& x, double row_scale, double column_scale) {
   return is_alike && !is_anything(one) && !is_anything(other) ? one : anything;
 }
 
+bool is_exact(bwgemmActivation_t activation) {
+  return activation <= BWGEMM_ACTIVATION_RELU || activation == BWGEMM_ACTIVATION_CLAMP;
+}
+
 }  // namespace
 
-Curve curve(bwgemmActivation_t activation, double x) {
+Curve curve(bwgemmActivation_t activation, double x, const ClampBounds& bounds) {
   const double gelu = 2 * std::sqrt(2 / 3.14159265358979323846);
-  if (std::isinf(x) && activation != BWGEMM_ACTIVATION_NONE)
-    return x > 0 ? Curve{x, 1} : Curve{0, 0};
+  const bool grows = activation > BWGEMM_ACTIVATION_NONE && activation <= BWGEMM_ACTIVATION_SILU;
+  if (std::isinf(x) && grows) return x > 0 ? Curve{x, 1} : Curve{0, 0};
   switch (activation) {
     case BWGEMM_ACTIVATION_RELU: return {std::isnan(x) ? x : std::max(x, 0.0), x > 0 ? 1.0 : 0.0};
     case BWGEMM_ACTIVATION_GELU_TANH: {
@@ -104,18 +108,26 @@ Curve curve(bwgemmActivation_t activation, double x) {
       const double s = sigmoid(x);
       return {x * s, s + x * s * (1 - s)};
     }
+    case BWGEMM_ACTIVATION_SIGMOID: return {sigmoid(x), sigmoid(x) * sigmoid(-x)};
+    case BWGEMM_ACTIVATION_CLAMP: {
+      const double low = bounds.low, high = bounds.high;
+      const double value = x < low ? low : x > high ? high : x;  // of NaN: NaN
+      return {value, x > low && x < high ? 1.0 : 0.0};
+    }
     default: return {x, 1};
   }
 }
 
 double curve_error(bwgemmActivation_t activation, double value) {
-  if (!std::isfinite(value) || activation <= BWGEMM_ACTIVATION_RELU) return 0;
-  const double relative = activation == BWGEMM_ACTIVATION_SILU ? 0x1p-17 : 0x1p-16;
+  if (!std::isfinite(value) || is_exact(activation)) return 0;
+  const bool is_gelu =
+      activation == BWGEMM_ACTIVATION_GELU_TANH || activation == BWGEMM_ACTIVATION_GELU_ERF;
+  const double relative = is_gelu ? 0x1p-16 : 0x1p-17;
   return std::max(relative * std::fabs(value), 0x1p-119);
 }
 
 double slope_error(bwgemmActivation_t activation) {
-  if (activation <= BWGEMM_ACTIVATION_RELU) return 0;
+  if (is_exact(activation)) return 0;
   return activation == BWGEMM_ACTIVATION_GELU_ERF ? 0x1p-18 : 0x1p-21;
 }
 

@@ -27,11 +27,16 @@ struct Terms {
 // |a||b| that are finite; a magnitude of 0 says that float holds the sum.
 Value linear(const Terms& terms, double sum, double magnitude);
 
-// An activation and its slope; of -Inf their limits.
+// Of BWGEMM_ACTIVATION_CLAMP; cases that name no others have these.
+struct ClampBounds {
+  float low = -0.75f, high = 1.25f;
+};
+
+// An activation and its slope; at infinities their limits.
 struct Curve {
   double value, slope;
 };
-Curve curve(bwgemmActivation_t activation, double x);
+Curve curve(bwgemmActivation_t activation, double x, const ClampBounds& bounds = {});
 
 // What the header lets an activation of that value, and a slope, be off by.
 double curve_error(bwgemmActivation_t activation, double value);

@@ -131,6 +131,8 @@ MatmulOperands::Arguments MatmulOperands::arguments() const {
     desc.ldc = c_.ld(), desc.strideC = c_.stride();
   }
   desc.activation = fusing.activation;
+  if (fusing.activation == BWGEMM_ACTIVATION_CLAMP)
+    desc.clampLow = ClampBounds{}.low, desc.clampHigh = ClampBounds{}.high;
   desc.gate = fusing.gate;
   desc.biasDim = fusing.bias == Bias::along_n ? BWGEMM_DIM_N : BWGEMM_DIM_M;
   desc.biasType = c_type(fusing.bias_type);

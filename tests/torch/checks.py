@@ -14,7 +14,8 @@ from bwgemm.torch import _operators
 
 UNIT = {torch.bfloat16: 2.0 ** -8, torch.float16: 2.0 ** -11}
 ACTIVATIONS = {None: lambda x: x, "relu": functional.relu, "gelu": functional.gelu,
-               "gelu_tanh": lambda x: functional.gelu(x, approximate="tanh"), "silu": functional.silu}
+               "gelu_tanh": lambda x: functional.gelu(x, approximate="tanh"), "silu": functional.silu,
+               "sigmoid": torch.sigmoid}
 
 
 def random(*shape, dtype=torch.bfloat16, scale=1.0, grad=False):

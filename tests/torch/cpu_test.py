@@ -18,7 +18,7 @@ import reference
 from bwgemm import _arrays, _native
 from bwgemm.torch import _functions, _kernels, _operators, _routing
 
-ACTIVATIONS = (None, "relu", "gelu", "gelu_tanh", "silu")
+ACTIVATIONS = (None, "relu", "gelu", "gelu_tanh", "silu", "sigmoid")
 OPERATORS = ("mm", "bmm", "addmm", "linear", "linear_kept", "swiglu_linear", "swiglu_linear_kept",
              "activation_gradient", "weight_gradients")
 calls = []  # of _native.product

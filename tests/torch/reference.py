@@ -3,7 +3,7 @@
 
 import torch
 
-RELU, GELU_TANH, GELU, SILU = 1, 2, 3, 4  # of bwgemmActivation_t
+RELU, GELU_TANH, GELU, SILU, SIGMOID = 1, 2, 3, 4, 5  # of bwgemmActivation_t
 STORE, DERIVATIVE = 1, 2  # of bwgemmAuxMode_t
 STACKED = 2  # of bwgemmGate_t
 OF_COLUMNS, OF_A, OF_B = 2, 3, 4  # of bwgemmBiasGradient_t
@@ -13,7 +13,7 @@ functional, aten = torch.nn.functional, torch.ops.aten
 
 def activated(x, activation):
     return {0: lambda: x, RELU: lambda: functional.relu(x), SILU: lambda: functional.silu(x),
-            GELU: lambda: functional.gelu(x),
+            GELU: lambda: functional.gelu(x), SIGMOID: lambda: torch.sigmoid(x),
             GELU_TANH: lambda: functional.gelu(x, approximate="tanh")}[activation]()
 
 
@@ -21,6 +21,7 @@ def derived(dy, z, activation):
     """dy times the derivative at z."""
     return {0: lambda: dy, RELU: lambda: aten.threshold_backward(dy, z, 0),
             SILU: lambda: aten.silu_backward(dy, z),
+            SIGMOID: lambda: aten.sigmoid_backward(dy, torch.sigmoid(z)),
             GELU: lambda: aten.gelu_backward(dy, z),
             GELU_TANH: lambda: aten.gelu_backward(dy, z, approximate="tanh")}[activation]()
 

@@ -66,6 +66,19 @@ TEST(FusedFormula, CurvesAndGatesOfInfinities) {
     expect_exactly(differentiated(curve, {3, 0}, NAN), NAN);
   }
   expect_exactly(activated(BWGEMM_ACTIVATION_NONE, {-inf, 0}), -inf);
+  expect_exactly(activated(BWGEMM_ACTIVATION_SIGMOID, {inf, 0}), 1);
+  expect_exactly(activated(BWGEMM_ACTIVATION_SIGMOID, {-inf, 0}), 0);
+  expect_exactly(gated(BWGEMM_ACTIVATION_SIGMOID, {inf, 0}, {-inf, 0}), -inf);
+  expect_exactly(activated(BWGEMM_ACTIVATION_CLAMP, {inf, 0}), ClampBounds{}.high);
+  expect_exactly(activated(BWGEMM_ACTIVATION_CLAMP, {-inf, 0}), ClampBounds{}.low);
+  for (const bwgemmActivation_t curve : {BWGEMM_ACTIVATION_SIGMOID, BWGEMM_ACTIVATION_CLAMP}) {
+    expect_exactly(activated(curve, {NAN, 0}), NAN);
+    expect_exactly(differentiated(curve, {3, 0}, INFINITY), 0);
+    expect_exactly(differentiated(curve, {inf, 0}, -INFINITY), NAN);
+    expect_exactly(differentiated(curve, {3, 0}, NAN), NAN);
+  }
+  expect_exactly(differentiated(BWGEMM_ACTIVATION_CLAMP, {3, 0}, 1), 3);
+  expect_exactly(differentiated(BWGEMM_ACTIVATION_CLAMP, {3, 0}, ClampBounds{}.high), 0);
 }
 
 TEST(FusedFormula, SumsOfGradients) {

@@ -64,15 +64,15 @@ TEST(Fused, VectorsAuxAndCurve) {
   problem.epilogue.column_scale = {address(0x20), Dtype::f32, 0};
   problem.epilogue.aux = {address(0x400), Dtype::f32, Order::row, 520, 520 * 256};
   const FusedParams fused = params_of(problem, rows_kernel).fused;
-  EXPECT_EQ(fused.operations, operation::any | operation::sigmoid | operation::row_bias |
+  EXPECT_EQ(fused.operations, operation::any | operation::swish | operation::row_bias |
                                   operation::column_scale | operation::writes_aux |
                                   operation::aux_f32);
   EXPECT_EQ(fused.row_bias.data, address(0x10));
   EXPECT_EQ(fused.row_bias.batch_stride, 256);
   EXPECT_EQ(fused.aux.outer_stride, 520);
   EXPECT_EQ(fused.aux.batch_stride, 520 * 256);
-  EXPECT_FLOAT_EQ(fused.slope, -1.442695f);
-  EXPECT_EQ(fused.cubic, 0);
+  EXPECT_FLOAT_EQ(fused.constants[0], -1.442695f);
+  EXPECT_EQ(fused.constants[1], 0);
   problem.epilogue.differentiates = true;
   EXPECT_TRUE(params_of(problem, rows_kernel).fused.has(operation::reads_aux));
 }

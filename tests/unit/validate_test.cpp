@@ -8,6 +8,8 @@
 #include <gtest/gtest.h>
 #include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "api/bench_command.h"
@@ -242,6 +244,31 @@ TEST(BenchCommand, SaysInACommentWhatTheBenchCannot) {
             "aux bf16 ld 256 read, derivative of relu");
 }
 
+TEST(Validate, BoundsBelongToClamp) {
+  MatmulCall call;
+  call.desc.clampLow = 0, call.desc.clampHigh = 6;
+  EXPECT_EQ(problem_of(call).epilogue.clamp, Bounds{}) << "not looked at";
+  call.desc.activation = BWGEMM_ACTIVATION_CLAMP;
+  const Epilogue epilogue = problem_of(call).epilogue;
+  EXPECT_EQ(epilogue.activation, Activation::clamp);
+  EXPECT_EQ(epilogue.clamp, (Bounds{0, 6}));
+}
+
+// The enumerators of the C API count as those of the core do.
+TEST(Validate, EachActivationHasItsName) {
+  const std::pair<bwgemmActivation_t, std::string_view> all[] = {
+      {BWGEMM_ACTIVATION_NONE, "none"},           {BWGEMM_ACTIVATION_RELU, "relu"},
+      {BWGEMM_ACTIVATION_GELU_TANH, "gelu_tanh"}, {BWGEMM_ACTIVATION_GELU_ERF, "gelu_erf"},
+      {BWGEMM_ACTIVATION_SILU, "silu"},           {BWGEMM_ACTIVATION_SIGMOID, "sigmoid"},
+      {BWGEMM_ACTIVATION_CLAMP, "clamp"}};
+  for (const auto& [activation, word] : all) {
+    MatmulCall call;
+    call.desc.activation = activation;
+    EXPECT_EQ(name(problem_of(call).epilogue.activation), word);
+  }
+  EXPECT_EQ(std::size(all), static_cast<std::size_t>(last_activation) + 1);
+}
+
 struct Change {
   const char* name;
   std::function<void(MatmulCall&)> make;
@@ -296,6 +323,8 @@ std::vector<Change> changes() {
       {"biasGradient", [](auto& c) { c.desc.biasGradient = made_up(0x5012); }},
       {"no biasGradient", [](auto& c) { c.desc.biasGradient = nullptr; }},
       {"strideBiasGradient", [](auto& c) { ++c.desc.strideBiasGradient; }},
+      {"clampLow", [](auto& c) { c.desc.clampLow = -1; }},
+      {"clampHigh", [](auto& c) { c.desc.clampHigh = 0; }},
       {"algo", [](auto& c) { c.desc.algo = 7; }},
       {"workspace", [](auto& c) { c.desc.workspace = made_up(0x10000); }},
       {"workspaceSize", [](auto& c) { c.desc.workspaceSize = 4096; }},

@@ -3,9 +3,11 @@
 and b, whatever their order, and D is c or out."""
 
 import collections
+import struct
 
 from bwgemm import _arrays, _library, _native
-from bwgemm._library import (ACTIVATION, BIAS_GRADIENT, DATA_TYPE, DIM_N, GATE, NOT_SUPPORTED, ORDER)
+from bwgemm._library import (ACTIVATION, BIAS_GRADIENT, CLAMP, DATA_TYPE, DIM_N, GATE, NOT_SUPPORTED,
+                             ORDER)
 from bwgemm._overlap import overlap, overlaps_itself
 
 _GRADIENTS = 1  # the care of _native.product: tensors that require gradients are left to the long way
@@ -179,6 +181,19 @@ def _checked(name, value, table):
         raise ValueError(f"{name} is {value!r}, but must be one of {list(table)}")
 
 
+def _bounds(clamp, activation):
+    """The fields of the struct that say so, of numbers as they lie in memory."""
+    if clamp is None:
+        return {}
+    if activation is not None:
+        raise ValueError(f"with clamp there is no activation, such as {activation!r}")
+    low, high = clamp
+    if not low <= high:
+        raise ValueError(f"clamp is {clamp!r}, but must be two numbers, the lower one first")
+    bits = [struct.unpack("=I", struct.pack("=f", _native.rounded(x)))[0] for x in (low, high)]
+    return {"activation": CLAMP, "clampLow": bits[0], "clampHigh": bits[1]}
+
+
 def _stream(stream, a):
     return _arrays.current_stream(a) if stream is None else _arrays.pointer_of_stream(stream)
 
@@ -220,12 +235,13 @@ def _gemm(a, b, name, c, alpha, beta, transa, transb, out_dtype, stream):
 
 
 def matmul(a, b, out=None, out_dtype=None, stream=None, bias=None, activation=None, gate=None,
-           residual=None, bias_gradient=None, bias_gradient_of="columns"):
+           residual=None, bias_gradient=None, bias_gradient_of="columns", clamp=None):
     """activation(a @ b + bias + residual), written into out if it is given. See gemm.
 
     bias is a vector with an element for each column of b, residual an array of the result's shape,
-    activation one of "relu", "gelu", "gelu_tanh" and "silu". With a gate the columns of the product
-    come in pairs (x, y) of which the result has one column, activation(x) * y: columns 2j and 2j + 1
+    activation one of "relu", "gelu", "gelu_tanh", "silu" and "sigmoid". In place of an activation,
+    clamp=(low, high) keeps results between two numbers. With a gate the columns of the product come
+    in pairs (x, y) of which the result has one column, activation(x) * y: columns 2j and 2j + 1
     if it is "interleaved", j and j + half of them if it is "stacked"; there is no residual then, and
     rows of out must be contiguous. All of it happens in the one kernel of the product.
 
@@ -235,23 +251,25 @@ def matmul(a, b, out=None, out_dtype=None, stream=None, bias=None, activation=No
 
     residual may be out itself. Nothing else may overlap what is written, out and bias_gradient."""
     if (bias is None and activation is None and gate is None and residual is None
-            and bias_gradient is None):
+            and bias_gradient is None and clamp is None):
         return _gemm(a, b, "out", out, 1, 0, False, False, out_dtype, stream)
     _checked("activation", activation, ACTIVATION)
+    bounds = _bounds(clamp, activation)
     _checked("gate", gate, GATE)
     _checked("bias_gradient_of", bias_gradient_of, BIAS_GRADIENT)
     if gate is not None and residual is not None:
         raise ValueError("with a gate there is no residual")
     beta = 0.0 if residual is None else 1.0
-    done = _native.product(a, b, False, False, 1.0, beta, residual, bias, ACTIVATION[activation],
-                           GATE[gate], None, 0, bias_gradient, BIAS_GRADIENT[bias_gradient_of], out,
-                           _out_type(out_dtype), stream, _GRADIENTS, 0)
+    done = None if bounds else _native.product(
+        a, b, False, False, 1.0, beta, residual, bias, ACTIVATION[activation], GATE[gate], None, 0,
+        bias_gradient, BIAS_GRADIENT[bias_gradient_of], out, _out_type(out_dtype), stream,
+        _GRADIENTS, 0)
     if done is not None:
         _arrays.note_written(out, bias_gradient)
         return done
     theirs = _arrays.overridden(
         matmul, (a, b, out, bias, residual, bias_gradient), a, b, out, out_dtype, stream, bias,
-        activation, gate, residual, bias_gradient, bias_gradient_of)
+        activation, gate, residual, bias_gradient, bias_gradient_of, clamp)
     if theirs:
         return theirs[0]
     given = out, bias_gradient
@@ -266,6 +284,7 @@ def matmul(a, b, out=None, out_dtype=None, stream=None, bias=None, activation=No
         read.append(residual)
     desc = _desc(product, residual)
     desc["activation"], desc["gate"] = ACTIVATION[activation], GATE[gate]
+    desc.update(bounds)
     if bias is not None:
         bias = _arrays.described("bias", bias, pointer)
         read.append(_vector("bias", bias, product.b.columns))

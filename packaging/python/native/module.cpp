@@ -173,6 +173,8 @@ constexpr Field kFields[] = {
     BWGEMM_FIELD(biasGradientOf),
     BWGEMM_FIELD(biasGradientType),
     BWGEMM_FIELD(strideBiasGradient),
+    BWGEMM_FIELD(clampLow),
+    BWGEMM_FIELD(clampHigh),
 };
 #undef BWGEMM_FIELD
 

@@ -25,6 +25,11 @@ BWGEMM_DEVICE float max_nan(float a, float b) {
   asm("max.NaN.f32 %0, %1, %2;" : "=f"(larger) : "f"(a), "f"(b));
   return larger;
 }
+BWGEMM_DEVICE float min_nan(float a, float b) {
+  float smaller;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(smaller) : "f"(a), "f"(b));
+  return smaller;
+}
 
 // A product that stays where it stands: branches around it are not turned into selections.
 BWGEMM_DEVICE float mul_rn_here(float a, float b) {

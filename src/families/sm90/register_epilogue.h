@@ -53,10 +53,9 @@ class RegisterEpilogue {
   BWGEMM_DEVICE static bool serves(std::uint32_t operations, const Scaling& scaling) {
     constexpr std::uint32_t matrices =
         operation::loads_c | operation::writes_aux | operation::reads_aux;
-    constexpr std::uint32_t curves = operation::relu | operation::sigmoid | operation::erf;
     if ((operations & matrices) != 0) return false;
     // C that lies in the staging buffers is added where the tile is written.
-    if (scaling.reads_c()) return (operations & (curves | operation::gate)) == 0;
+    if (scaling.reads_c()) return (operations & (operation::curves | operation::gate)) == 0;
     if ((operations & operation::gate) == 0) return true;
     // Vectors, and rows, of x and y lie as the gate has them.
     return gates_columns(config) && (operations & operation::reads_vectors) == 0;
@@ -83,7 +82,7 @@ class RegisterEpilogue {
     if constexpr (keeps_biases(config))
       if (has(operation::row_bias | operation::column_bias)) biases.add(values);
     const bool has_relu = has(operation::relu);
-    if (has(operation::sigmoid | operation::erf) || (has_relu && has_gate()))
+    if (has(operation::curves & ~operation::relu) || (has_relu && has_gate()))
       apply_activation_to_all(values);
     else if (has_relu)
       rectify(values);

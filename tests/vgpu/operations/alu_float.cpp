@@ -20,6 +20,9 @@ constexpr auto maximum = [](auto a, auto b) { return std::fmax(a, b); };
 constexpr auto maximum_or_nan = [](float a, float b) {
   return a != a || b != b ? std::nanf("") : std::fmax(a, b);
 };
+constexpr auto minimum_or_nan = [](float a, float b) {
+  return a != a || b != b ? std::nanf("") : std::fmin(a, b);
+};
 constexpr auto negate = [](auto a) { return -a; };
 constexpr auto magnitude = [](auto a) { return std::fabs(a); };
 constexpr auto divide = [](float a, float b) { return a / b; };
@@ -140,12 +143,14 @@ Execute execute_of(const Row& row, Type type, bool flushes) {
 
 // Roundings other than to nearest are not modelled, hence errors.
 bool decode_float(Decoder& decoder) {
-  if (decoder.base() == "max" && decoder.has("NaN")) {
+  const bool is_max = decoder.base() == "max";
+  if ((is_max || decoder.base() == "min") && decoder.has("NaN")) {
     decoder.take("NaN");
     if (!decoder.ends_with_type({"f32"})) decoder.fail("type not supported");
     const Type type = decoder.type();
     take_operands(decoder, size_bytes(type), size_bytes(type), 2);
-    decoder.instruction.execute = applied<decltype(maximum_or_nan), float, 2>();
+    decoder.instruction.execute = is_max ? applied<decltype(maximum_or_nan), float, 2>()
+                                         : applied<decltype(minimum_or_nan), float, 2>();
     return true;
   }
   if (!decoder.ends_with_type({"f32", "f32x2", "f16", "bf16", "f16x2", "bf16x2"})) return false;

@@ -39,6 +39,9 @@ def activation(calls, dy, z, name):
     if name == "silu":
         sigmoid = torch.sigmoid(z)
         return dy * sigmoid * (1 + z * (1 - sigmoid))
+    if name == "sigmoid":
+        sigmoid = torch.sigmoid(z)
+        return dy * sigmoid * (1 - sigmoid)
     return aten.gelu_backward(dy, z, approximate="none" if name == "gelu" else "tanh")
 
 

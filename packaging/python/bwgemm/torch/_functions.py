@@ -87,7 +87,8 @@ def _matrix(x):
 
 def linear(x, w, bias=None, activation=None):
     """activation(x @ w.T + bias) in one kernel. x may have any number of dimensions; w has a row for
-    each output, as in torch.nn.Linear. activation: None, "relu", "gelu", "gelu_tanh" or "silu"."""
+    each output, as in torch.nn.Linear. activation: None, "relu", "gelu", "gelu_tanh", "silu" or
+    "sigmoid"."""
     _checked("activation", activation, ACTIVATION)
     if x.dim() == 2:
         return _linear(x, w, bias, activation)

@@ -49,6 +49,9 @@ inline float rcp_approx_ftz(float value) {
 inline float max_nan(float a, float b) {
   return std::isnan(a) || std::isnan(b) ? NAN : std::fmax(a, b);
 }
+inline float min_nan(float a, float b) {
+  return std::isnan(a) || std::isnan(b) ? NAN : std::fmin(a, b);
+}
 
 }  // namespace ptx
 }  // namespace bwgemm
