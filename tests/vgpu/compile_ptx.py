@@ -2,20 +2,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the committed PTX of this folder's CUDA sources, so that nobody else needs nvcc.
 
-compile_ptx.py --nvcc NVCC            writes X.ptx beside every X.cu
+compile_ptx.py --nvcc NVCC            writes ptx.tar.xz, which has an X.ptx for every X.cu
 compile_ptx.py --nvcc NVCC --check    fails if a committed X.ptx is not what X.cu gives
+
+The build unpacks the archive into the folder ptx of its own.
 
 Another version of nvcc may give other PTX: the check is left out (exit status 77) where the version
 is not the one that the committed PTX names.
 """
 import argparse
+import io
 import pathlib
 import re
 import subprocess
 import sys
+import tarfile
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
+ARCHIVE = HERE / 'ptx.tar.xz'
 WITH_LINES = (HERE / 'example',)  # findings name lines of the CUDA source
 OTHER_COMPILER = 77
 
@@ -50,30 +55,43 @@ def compiled(nvcc, source):
     return re.sub(r'\n{3,}', '\n\n', text).strip() + '\n'
 
 
+def committed():
+    """{name of a source: its PTX}."""
+    with tarfile.open(ARCHIVE, 'r:xz') as archive:
+        return {pathlib.PurePath(member.name).stem: archive.extractfile(member).read().decode()
+                for member in archive}
+
+
+def write(texts):
+    """The same bytes for the same texts."""
+    with tarfile.open(ARCHIVE, 'w:xz', preset=9, format=tarfile.USTAR_FORMAT) as archive:
+        for name, text in sorted(texts.items()):
+            member = tarfile.TarInfo(f'{name}.ptx')
+            member.size, member.mtime = len(text.encode()), 1
+            archive.addfile(member, io.BytesIO(text.encode()))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--nvcc', required=True)
     parser.add_argument('--check', action='store_true')
     options = parser.parse_args()
-    compiler, stale = version(options.nvcc), []
+    compiler = version(options.nvcc)
     sources = sorted(HERE.rglob('*.cu'))
-    if options.check:
-        ours = [source for source in sources
-                if source.with_suffix('.ptx').read_text().startswith(head(source, compiler))]
-        if not ours:
-            print(f'NOT CHECKED: no file was made with nvcc {compiler}')
-            return OTHER_COMPILER
-        stale += [source.with_suffix('.ptx') for source in sources if source not in ours]
-    for source in sources:
-        path = source.with_suffix('.ptx')
-        text = head(source, compiler) + compiled(options.nvcc, source)
-        if not options.check:
-            path.write_text(text)
-        elif path.read_text() != text and path not in stale:
-            stale.append(path)
-    for path in stale:
-        print(f'{path} is not what its source gives: run compile_ptx.py')
+    kept = committed() if options.check else {}
+    if options.check and not any(kept.get(source.stem, '').startswith(head(source, compiler))
+                                 for source in sources):
+        print(f'NOT CHECKED: no file was made with nvcc {compiler}')
+        return OTHER_COMPILER
+    texts = {source.stem: head(source, compiler) + compiled(options.nvcc, source)
+             for source in sources}
+    if not options.check:
+        write(texts)
+        return 0
+    stale = sorted(name for name in texts | kept if texts.get(name) != kept.get(name))
+    for name in stale:
+        print(f'{name}.ptx of {ARCHIVE.name} is not what its source gives: run compile_ptx.py')
     return 1 if stale else 0
 
 

@@ -63,6 +63,10 @@ INSTANTIATE_TEST_SUITE_P(
         Answer{"add.f32 %f1, 0f00000001, 0f00000000; mov.b32 %r9, %f1;", 1},
         Answer{"add.rn.ftz.f32 %f1, 0f00000001, 0f80000000; mov.b32 %r9, %f1;", 0},
         Answer{"mul.ftz.f32 %f1, 0f80800000, 0f3F000000; mov.b32 %r9, %f1;", 0x80000000},
+        Answer{"min.NaN.f32 %f1, 0f3F800000, 0f40000000; mov.b32 %r9, %f1;", 0x3f800000},
+        Answer{"min.NaN.f32 %f1, 0f3F800000, 0f7FC00000; setp.nan.f32 %p1, %f1, %f1;"
+               "selp.u32 %r9, 7, 8, %p1;",
+               7},
         Answer{"mov.b64 %rd5, {0x3f800000, 0x40000000}; fma.rn.f32x2 %rd5, %rd5, %rd5, %rd5;"
                "mov.b64 {%r8, %r9}, %rd5;",
                0x40c00000},

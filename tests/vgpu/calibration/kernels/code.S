@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The PTX of this folder, each a string, for ../device.cpp. */
+/* The PTX of this folder's sources, each a string, for ../device.cpp. */
         .macro embed name
         .balign 64
         .globl bwgemm_calibration_\name
