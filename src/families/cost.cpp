@@ -15,7 +15,9 @@ namespace bwgemm {
 // not, and count w times: the sum is least for g = sqrt(R * tile_n / (w * tile_m)). Bands are then
 // made equally high.
 // Where a wave spans all of n, bands of one tile give it the same operands, and the CTAs that share
-// the rows of A, the longer operand, are neighbours: their loads leave memory once.
+// the rows of A, the longer operand, are neighbours: their loads leave memory once. Not so where n
+// has many tiles: neighbours would then all read the same row of A, and each other columns of B,
+// which takes up to 1.5 times as long (bench/log/2026-11-27.md).
 int raster_group(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
                  int tile_n) {
   const ClusterTile tile = cluster_tile(config, tile_n);
@@ -23,7 +25,9 @@ int raster_group(const Problem& problem, const DeviceFacts& facts, const KernelC
   const std::int64_t wave = std::min(resident_clusters(facts, config), tiles.m * tiles.n);
   const double rows_count = costs_of(config.arch).distant_rows;
   const double best = std::sqrt(static_cast<double>(wave) * tile.n / (rows_count * tile.m));
-  const bool is_narrow = static_cast<double>(tiles.n) * best <= static_cast<double>(wave);
+  constexpr int few_tiles = 7;
+  const bool is_narrow =
+      tiles.n <= few_tiles && static_cast<double>(tiles.n) * best <= static_cast<double>(wave);
   if (problem.m > problem.n && is_narrow) return 1;
   const std::int64_t rows = std::clamp<std::int64_t>(std::llround(best), 1, tiles.m);
   const std::int64_t bands = ceil_div(tiles.m, rows);

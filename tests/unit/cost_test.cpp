@@ -256,10 +256,11 @@ TEST(CostRaster, BandsAreLow) {
     const KernelConfig& config = row_named(kernel);
     return raster_group(problem_of(m, n, 4096), nominal_h200, config, config.tile.n);
   };
-  EXPECT_EQ(band("bwgemm_sm90_b16_kk_128x128x64_s6_pp_coop", 8192, 8192), 8);
-  EXPECT_EQ(band("bwgemm_sm90_b16_kn_128x256x64_s4_coop", 8192, 8192), 11);
+  EXPECT_EQ(band("bwgemm_sm90_b16_kk_128x128x64_s6_pp_coop", 8192, 8192), 5);
+  EXPECT_EQ(band("bwgemm_sm90_b16_kn_128x256x64_s4_coop", 8192, 8192), 7);
   EXPECT_EQ(band("bwgemm_sm90_b16_kk_128x128x64_s6_pp_coop", 512, 8192), 4);  // all there are
   EXPECT_EQ(band("bwgemm_sm90_b16_kk_128x128x64_s6_pp_coop", 65536, 512), 1);
+  EXPECT_EQ(band("bwgemm_sm90_b16_kk_128x128x64_s6_pp_coop", 65536, 1024), 5);  // n has many tiles
 }
 
 TEST(CostOrder, ALastBlockThatIsNotFullTakesLonger) {
