@@ -78,19 +78,23 @@ void Driver::fail(const char* entry, CUresult result) const {
   throw Error(status_of(result), describe(entry, result));
 }
 
+// Threads that come at the same time each open the driver, and the first one's is kept. No lock is
+// held meanwhile: opening asks the dynamic linker, which a thread that waits for the lock may hold,
+// where a library's constructor calls.
 const Driver& open_driver(const char* path) {
   // Without destructors: nothing of the driver is touched at exit.
   static_assert(std::is_trivially_destructible_v<Driver>);
   static constinit std::atomic<const Driver*> opened{nullptr};
   if (const Driver* driver = opened.load(std::memory_order_acquire)) return *driver;
 
+  const Driver driver(path);
+  driver.call(driver.cuInit, 0U);
   const std::lock_guard lock(opening);
-  if (const Driver* driver = opened.load(std::memory_order_relaxed)) return *driver;
-  alignas(Driver) static std::byte storage[sizeof(Driver)];
-  const Driver* driver = new (storage) Driver(path);
-  driver->call(driver->cuInit, 0U);
-  opened.store(driver, std::memory_order_release);
-  return *driver;
+  if (const Driver* kept = opened.load(std::memory_order_relaxed)) return *kept;
+  alignas(Driver) static std::byte storage[sizeof(Driver)];  // goes with the library
+  const Driver* const kept = new (storage) Driver(driver);
+  opened.store(kept, std::memory_order_release);
+  return *kept;
 }
 
 bwgemmStatus_t status_of(CUresult result) {

@@ -134,7 +134,7 @@ class Program(Folder):
 
     def test_handles_made_in_the_constructor_of_a_library(self):
         """No thread waits for another one that waits for the dynamic linker."""
-        for name in ("bwgemmMatmul", "cuStreamGetId"):
+        for name in ("bwgemmMatmul", "cuStreamGetId", "cuGetProcAddress_v2"):
             self.check(run("timeout", "60", RUN, "-q", TOGETHER, CONSTRUCTOR, name), "0 0\n")
 
     def test_quiet(self):
