@@ -19,9 +19,10 @@ struct Ended {
 };
 
 // Runs a program to its end. `arguments` begin with its name and end with null. Meanwhile SIGHUP,
-// SIGINT, SIGQUIT, SIGTERM, SIGUSR1 and SIGUSR2 are the program's, unless they were ignored before.
-// A program that stops, as by the terminal's key, stops this process too. The program gets SIGTERM
-// if this process is killed. Throws std::runtime_error if there can be no process.
+// SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2 and SIGTSTP are the program's, unless they were
+// ignored before. Where there is a terminal, a program that stops stops this process too. The
+// program gets SIGTERM if this process is killed. Throws std::runtime_error if there can be no
+// process.
 Ended run_program(char* const* arguments);
 
 }  // namespace bwgemm::bench

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // FusedParams: the fused epilogue, which is all that a kernel does between the product and D
-// besides alpha and beta. program/ fills the parameters, device/fused.h applies the operations in
-// the order of core/problem.h.
+// besides alpha and beta. rules/fill.cpp fills the parameters, device/fused.h applies the
+// operations in the order of core/problem.h.
 #pragma once
 
 #include <cstdint>

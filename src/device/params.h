@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// KernelParams: the one argument of every kernel, by value. program/ fills the parameters, kernels
+// KernelParams: the one argument of every kernel, by value. families/ fills the parameters, kernels
 // read them. A kernel family reads only the fields whose comments name that family.
 #pragma once
 

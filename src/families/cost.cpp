@@ -16,8 +16,8 @@ namespace bwgemm {
 // made equally high.
 // Where a wave spans all of n, bands of one tile give it the same operands, and the CTAs that share
 // the rows of A, the longer operand, are neighbours: their loads leave memory once. Not so where n
-// has many tiles: neighbours would then all read the same row of A, and each other columns of B,
-// which takes up to 1.5 times as long (bench/log/2026-11-27.md).
+// has many tiles: neighbours would read the same rows of A but different columns of B, which takes
+// up to 1.5 times as long (bench/log/2026-11-27.md; an H100, and assumed of Blackwell).
 int raster_group(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
                  int tile_n) {
   const ClusterTile tile = cluster_tile(config, tile_n);

@@ -12,9 +12,8 @@
 //             that ends inside of a block takes a part of a block more. A wave of a ping-pong
 //             kernel takes at least a fixed share of products and epilogue together; where its CTAs
 //             have one tile each, blocks are slower, the narrower the tile the more; its waves
-//             behind the first are slower where memory is. Columns that boxes store twice
-//             count so.
-//             An epilogue takes the bytes of the tile and a price for each box that is stored.
+//             behind the first are slower where memory is. Columns that boxes store twice count
+//             so. An epilogue takes the bytes of the tile and a price for each box that is stored.
 //             Where accumulators leave few registers a fused epilogue adds a price to each tile.
 //             Where D is stored line by line an epilogue takes what a warp for each consumer
 //             needs, more where rows of D begin inside of words, and a wave at least as long as

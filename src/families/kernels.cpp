@@ -30,7 +30,7 @@ KernelShape largest_shape(const KernelConfig& config) {
   return largest;
 }
 
-// A kernel that is no row.
+// A kernel that is no variant.
 LaunchedKernel kernel_beside(KernelName name, int threads) {
   KernelShape shape{};
   shape.threads = threads;

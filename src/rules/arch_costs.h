@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ArchCosts: the constants of the cost model (cost.h) for each architecture, with where they are
-// from. Other chips of an architecture differ from these in their multiprocessors and memory, which
-// the device tells.
+// ArchCosts: the constants of the cost model (families/cost.h) for each architecture, with where
+// they are from. Other chips of an architecture differ from these in their multiprocessors and
+// memory, which the device tells.
 #pragma once
 
 #include "core/device_facts.h"

@@ -51,8 +51,6 @@ bool has_c_apart(const Problem& problem) {
   return problem.reads_c() && problem.c != problem.d;
 }
 
-constexpr std::size_t along_rows = 1;  // of the box of a K-major operand
-
 }  // namespace
 
 StridedMatrix strided(const Matrix& matrix, bool inner_is_contiguous, std::int64_t batch) {

@@ -3,6 +3,8 @@
 // store, the fused epilogue, and the tensor maps of operands and of D.
 #pragma once
 
+#include <cstddef>
+
 #include "device/residues.h"
 #include "program/part.h"
 #include "program/tensor_map.h"
@@ -43,6 +45,8 @@ Promotion promotion_for(const Matrix& matrix, std::int64_t readers);
 // where it is K-major, of a block of k where it is MN-major.
 TensorMapKey operand_key(const Filling& filling, const Matrix& matrix, Major major,
                          std::int64_t rows, int k_major_rows, Promotion promotion);
+
+inline constexpr std::size_t along_rows = 1;  // dimension of the box of a K-major operand
 
 // The map of an operand, and again with a box for the `rest` rows that are left behind its last
 // box; without such rows both are the same.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PreFilter: what a look at the operands tells of a row. Most rows of the table are for another
+// PreFilter: what a look at the operands tells of a variant. Most of the table is for another
 // device, for other majors or for operands that TMA can load: selection passes over them without
 // asking rejects() why.
 #pragma once

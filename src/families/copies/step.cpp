@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Narrowing to 32 bits is safe here: select's copies_of() has refused what does not fit.
+// Narrowing to 32 bits is safe here: copies_of() has refused what does not fit.
 #include "families/copies/step.h"
 
 #include <algorithm>

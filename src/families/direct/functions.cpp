@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "families/direct/facts.h"
+#include "rules/arch_costs.h"
 #include "rules/cost_terms.h"
+#include "rules/family.h"
 #include "rules/fill.h"
 
 namespace bwgemm::direct {
@@ -76,10 +78,10 @@ void fill(const Filling& filling) {
 
 }  // namespace
 
-const FamilyFunctions functions{.tiles = tiles,
-                                .rejects = rejects,
-                                .split_limits = split_limits,
-                                .predicted_us = predicted_us,
-                                .fill = fill};
+constinit const FamilyFunctions functions{.tiles = tiles,
+                                          .rejects = rejects,
+                                          .split_limits = split_limits,
+                                          .predicted_us = predicted_us,
+                                          .fill = fill};
 
 }  // namespace bwgemm::direct

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "families/dot/layout.h"
+#include "rules/arch_costs.h"
 #include "rules/cost_terms.h"
 
 namespace bwgemm::dot {

@@ -2,6 +2,7 @@
 // FamilyFunctions of Family::dot.
 #include "families/dot/cost.h"
 #include "families/dot/facts.h"
+#include "rules/family.h"
 #include "rules/fill.h"
 
 namespace bwgemm::dot {
@@ -40,11 +41,11 @@ TileCounts tiles(const Problem& problem, const KernelConfig& config, int) {
   return counts;
 }
 
-const FamilyFunctions functions{.tiles = tiles,
-                                .rejects = rejects,
-                                .split_limits = split_limits,
-                                .predicted_us = predicted_us,
-                                .fill = fill_unmapped,
-                                .batch_invariance_rejects = batch_invariance_rejects};
+constinit const FamilyFunctions functions{.tiles = tiles,
+                                          .rejects = rejects,
+                                          .split_limits = split_limits,
+                                          .predicted_us = predicted_us,
+                                          .fill = fill_unmapped,
+                                          .batch_invariance_rejects = batch_invariance_rejects};
 
 }  // namespace bwgemm::dot

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "families/sm100/facts.h"
+#include "rules/arch_costs.h"
 #include "rules/block_cost.h"
 #include "rules/cost_terms.h"
 
@@ -55,7 +56,7 @@ double cta_outputs(const KernelConfig& config, int tile_n) {
 
 // Of tiles whose k is split, those that do not fit beside each other are the last ones.
 std::int64_t split_tiles_of(const Prediction& of, std::int64_t tiles, std::int64_t resident) {
-  return of.splits == 1 ? 0 : split_tiles(tiles, resident, {.has_tails = true});
+  return of.splits == 1 ? 0 : split_tiles(tiles, resident, split_limits(of.problem, of.config));
 }
 
 }  // namespace

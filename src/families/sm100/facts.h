@@ -7,6 +7,7 @@
 #include "families/sm100/layout.h"
 #include "rules/output_path.h"
 #include "rules/shape.h"
+#include "rules/splits.h"
 
 namespace bwgemm::sm100 {
 
@@ -40,6 +41,8 @@ constexpr bool shows_technique(const KernelConfig& config) {
   return choices != Sm100Choices{};
 }
 
+static_assert(tile_n_step == bwgemm::tile_n_step);
+
 inline constexpr FamilyFacts facts{.folder = "sm100",
                                    .invalid_because = config_invalid_because,
                                    .fill_shape = fill_shape,
@@ -63,6 +66,10 @@ inline bool is_loaded_by_threads(const KernelConfig& config, const Matrix& matri
 inline bool leaves_rest(const Problem& problem, const KernelConfig& config, int tile_n) {
   const bool has_gate = problem.epilogue.gate != Gate::none;
   return leaves_rest(config, has_gate ? tile_n / 2 : tile_n);
+}
+
+inline SplitLimits split_limits(const Problem&, const KernelConfig&) {
+  return {.has_tails = true};
 }
 
 extern const FamilyFunctions functions;

@@ -4,6 +4,7 @@
 #include "families/sm100/facts.h"
 #include "families/sm100/fill.h"
 #include "families/sm100/rejects.h"
+#include "rules/family.h"
 
 namespace bwgemm::sm100 {
 namespace {
@@ -34,19 +35,15 @@ bool may_tile_n_be_best(const Problem& problem, const KernelConfig& config, std:
   return waves(tile_n) <= most_waves && waves(tile_n - tile_n_step) > waves(tile_n);
 }
 
-SplitLimits split_limits(const Problem&, const KernelConfig&) {
-  return {.has_tails = true};
-}
-
 }  // namespace
 
-const FamilyFunctions functions{.tiles = tiles_of_clusters,
-                                .rejects = rejects,
-                                .split_limits = split_limits,
-                                .predicted_us = predicted_us,
-                                .fill = fill,
-                                .tile_n_rejects = tile_n_rejects,
-                                .may_tile_n_be_best = may_tile_n_be_best,
-                                .without_splits = without_splits};
+constinit const FamilyFunctions functions{.tiles = tiles_of_clusters,
+                                          .rejects = rejects,
+                                          .split_limits = split_limits,
+                                          .predicted_us = predicted_us,
+                                          .fill = fill,
+                                          .tile_n_rejects = tile_n_rejects,
+                                          .may_tile_n_be_best = may_tile_n_be_best,
+                                          .without_splits = without_splits};
 
 }  // namespace bwgemm::sm100

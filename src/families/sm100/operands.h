@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who loads an operand: TMA where a tensor map can address it, else the loader warps of the
-// variants that have them (loaders.h). The host decides alike (families/shape.h).
+// variants that have them (loaders.h). The host decides alike (families/sm100/facts.h).
 #pragma once
 
 #include "device/params.h"

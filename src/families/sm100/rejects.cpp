@@ -2,6 +2,7 @@
 #include "families/sm100/rejects.h"
 
 #include "families/sm100/facts.h"
+#include "rules/output_path.h"
 
 namespace bwgemm::sm100 {
 namespace {

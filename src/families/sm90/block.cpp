@@ -6,6 +6,7 @@
 #include "core/tiling.h"
 #include "families/sm90/residue_maps.h"
 #include "families/sm90/variants.h"
+#include "rules/arch_costs.h"
 #include "rules/block_cost.h"
 #include "rules/cost_terms.h"
 

@@ -4,7 +4,9 @@
 #include <algorithm>
 
 #include "families/sm90/block.h"
+#include "families/sm90/facts.h"
 #include "families/sm90/stores.h"
+#include "rules/arch_costs.h"
 #include "rules/block_cost.h"
 #include "rules/cost_terms.h"
 #include "rules/output_path.h"
@@ -23,8 +25,7 @@ double scattered_us(const Problem& problem, const KernelConfig& config) {
   return static_cast<double>(config.tile.m * columns) / stored_elements_per_us;
 }
 
-// Until the first lines are moved: their heads come from memory on their own, and each class has a
-// map.
+// Time until the first lines are moved: threads load their heads, and each class has its own map.
 constexpr double first_moves_us = 2.5;
 
 // Whether rows of D begin inside of words: each line then has elements that are stored alone.
@@ -105,7 +106,8 @@ struct Walk {
 Walk walk_of(const Prediction& of) {
   const std::int64_t tiles = tiles_of_clusters(of.problem, of.config, of.tile_n).total();
   const std::int64_t resident = resident_clusters(of.facts, of.config);
-  const std::int64_t cut = of.splits == 1 ? 0 : split_tiles(tiles, resident, {.has_tails = true});
+  const std::int64_t cut =
+      of.splits == 1 ? 0 : split_tiles(tiles, resident, split_limits(of.problem, of.config));
   const std::int64_t steps = k_steps(of.problem, of.config);
   return {resident, tiles - cut, cut, steps, ceil_div(steps, of.splits)};
 }
@@ -172,6 +174,11 @@ class Wave {
   double epilogue_ = 0, exposed_ = 0, slowdown_ = 0, moving_ = 0, partial_block_ = 0, fused_ = 0;
 };
 
+// Where TMA can place both operands, a kernel that could move lines moves none.
+bool moves_lines(const Prediction& of) {
+  return has_residues(of.config) && !(is_wide(of.problem.a) && is_wide(of.problem.b));
+}
+
 double compute_us(const Prediction& of, const ArchCosts& costs, const Walk& walk) {
   const bool ping_pong = of.config.ping_pong;
   const Wave wave(of, costs, walk);
@@ -181,8 +188,7 @@ double compute_us(const Prediction& of, const ArchCosts& costs, const Walk& walk
   const double whole_waves = full_waves == 0 ? 0 : 1 + static_cast<double>(full_waves - 1) * later;
   const double us = whole_waves * wave.us(walk.resident, walk.steps) +
                     later * wave.us(left, walk.steps) + wave.us(splits, walk.split_steps) +
-                    (ping_pong ? wave.epilogue() : 0) +
-                    (has_residues(of.config) ? first_moves_us : 0);
+                    (ping_pong ? wave.epilogue() : 0) + (moves_lines(of) ? first_moves_us : 0);
   const double delivered_bytes =
       static_cast<double>(walk.whole * walk.steps + splits * walk.split_steps) *
       of.config.cluster.size() * of.known.block.l2_delivers;

@@ -2,8 +2,10 @@
 // Facts of the Hopper kernels for the host: see rules/shape.h.
 #pragma once
 
+#include "core/problem.h"
 #include "families/sm90/valid.h"
 #include "rules/shape.h"
+#include "rules/splits.h"
 
 namespace bwgemm::sm90 {
 
@@ -32,6 +34,11 @@ inline constexpr FamilyFacts facts{.folder = "sm90",
                                    .fill_shape = fill_shape,
                                    .most_cluster_splits = most_cluster_splits,
                                    .arrivals_per_tile = consumer_warpgroups};
+
+// Tiles of ping-pong kernels take equally many slots of the ring.
+inline SplitLimits split_limits(const Problem&, const KernelConfig& config) {
+  return {.can_split = !config.ping_pong, .has_tails = true};
+}
 
 extern const FamilyFunctions functions;
 

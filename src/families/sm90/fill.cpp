@@ -3,6 +3,7 @@
 
 #include "families/sm90/residue_maps.h"
 #include "families/sm90/stores.h"
+#include "program/tensor_map.h"
 #include "rules/fill.h"
 
 namespace bwgemm::sm90 {
@@ -36,8 +37,6 @@ TensorMapKey gated_key(const Problem& problem, const Matrix& operand, const Kern
   key.box[4] = 1;
   return key;
 }
-
-constexpr std::size_t along_rows = 1;  // of the box of a K-major operand
 
 // The rows of an operand that are left where its boxes end, if kernels load them by a map of their
 // own: MN-major operands are cut along k, and boxes of gates are of groups.

@@ -6,14 +6,10 @@
 #include "families/sm90/fill.h"
 #include "families/sm90/rejects.h"
 #include "families/sm90/residue_maps.h"
+#include "rules/family.h"
 
 namespace bwgemm::sm90 {
 namespace {
-
-// Tiles of ping-pong kernels take equally many slots of the ring.
-SplitLimits split_limits(const Problem&, const KernelConfig& config) {
-  return {.can_split = !config.ping_pong, .has_tails = true};
-}
 
 const char* batch_invariance_rejects(const Problem& problem, const KernelConfig& config) {
   return takes_k_by_class(problem, config)
@@ -23,12 +19,12 @@ const char* batch_invariance_rejects(const Problem& problem, const KernelConfig&
 
 }  // namespace
 
-const FamilyFunctions functions{.tiles = tiles_of_clusters,
-                                .rejects = rejects,
-                                .split_limits = split_limits,
-                                .predicted_us = predicted_us,
-                                .fill = fill,
-                                .batch_invariance_rejects = batch_invariance_rejects,
-                                .without_splits = without_splits};
+constinit const FamilyFunctions functions{.tiles = tiles_of_clusters,
+                                          .rejects = rejects,
+                                          .split_limits = split_limits,
+                                          .predicted_us = predicted_us,
+                                          .fill = fill,
+                                          .batch_invariance_rejects = batch_invariance_rejects,
+                                          .without_splits = without_splits};
 
 }  // namespace bwgemm::sm90

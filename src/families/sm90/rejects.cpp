@@ -4,6 +4,7 @@
 #include "device/residues.h"
 #include "families/sm90/residue_maps.h"
 #include "families/sm90/stores.h"
+#include "rules/output_path.h"
 
 namespace bwgemm::sm90 {
 namespace {
@@ -46,7 +47,9 @@ const char* residues_reject(const Matrix& matrix, Major major, std::int64_t line
   if (matrix.batch_stride >= limit) return texts.batch_stride_limit;
   if (matrix.batch_stride % unit_elements != 0) {
     const std::int64_t apart = lines_between_batches(matrix, major, batch);
-    return apart != 0 && apart <= (index_limit - lines) / batch ? nullptr : texts.batch_stride;
+    return apart != 0 && apart <= (index_limit - lines - residue_classes) / batch
+               ? nullptr
+               : texts.batch_stride;
   }
   return matrix.batch_stride * size_bytes(matrix.type) < lines ? texts.batch_overlap : nullptr;
 }

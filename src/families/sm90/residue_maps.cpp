@@ -8,6 +8,7 @@
 
 #include "core/tiling.h"
 #include "device/layout.h"
+#include "program/tensor_map.h"
 
 namespace bwgemm::sm90 {
 namespace {

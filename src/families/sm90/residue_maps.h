@@ -19,7 +19,9 @@ bool takes_k_by_class(const Problem& problem, const KernelConfig& config);
 
 // Lines from one batch of an operand to the next, where tensor maps see all batches as one tall
 // matrix: their distance is whole lines, but no whole 16-byte units. 0: batches are a dimension of
-// the maps. Lines along m or n only: behind a batch's last line of k zeros are expected.
+// the maps. Only K-major operands are seen so: an MN-major batch needs zeros behind its last line
+// of k. A batch's last tile loads lines behind the batch, those between two batches too; what they
+// hold reaches rows of D that are not stored.
 std::int64_t lines_between_batches(const Matrix& matrix, Major major, std::int64_t batch);
 
 // Fills what ResidueParams adds to KernelParams, padding included. The problem is as the kernel

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "families/warp/facts.h"
+#include "rules/arch_costs.h"
 #include "rules/cost_terms.h"
+#include "rules/family.h"
 #include "rules/fill.h"
 #include "rules/output_path.h"
 
@@ -52,10 +54,10 @@ double predicted_us(const Prediction& of) {
 
 }  // namespace
 
-const FamilyFunctions functions{.tiles = tiles_of_clusters,
-                                .rejects = rejects,
-                                .split_limits = split_limits,
-                                .predicted_us = predicted_us,
-                                .fill = fill_unmapped};
+constinit const FamilyFunctions functions{.tiles = tiles_of_clusters,
+                                          .rejects = rejects,
+                                          .split_limits = split_limits,
+                                          .predicted_us = predicted_us,
+                                          .fill = fill_unmapped};
 
 }  // namespace bwgemm::warp
