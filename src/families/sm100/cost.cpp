@@ -90,8 +90,9 @@ double predicted_us(const Prediction& of) {
                                    clusters * of.config.cluster.size(), of.reduction));
     return (static_cast<double>(blocks) + partial_block) * each + costs.fill_us + exposed;
   };
-  const double compute_us = static_cast<double>(whole / resident) * wave_us(resident, steps) +
-                            wave_us(whole % resident, steps) + wave_us(partials, split_steps) +
+  const std::int64_t full_waves = whole / resident, left = whole % resident;
+  const double compute_us = static_cast<double>(full_waves) * wave_us(resident, steps) +
+                            wave_us(left, steps) + wave_us(partials, split_steps) +
                             (hides_epilogue ? epilogue : 0);
   const double delivered_bytes = static_cast<double>(whole * steps + partials * split_steps) *
                                  config.cluster.size() * known.block.l2_delivers;
