@@ -26,8 +26,8 @@ std::int32_t batch_step(const Matrix& matrix, std::int64_t batch) {
 }
 
 void fill_common(const Problem& problem, const KernelConfig& config, const Choice& choice,
-                 const KernelShape& shape, KernelParams& params, Linker& linker) {
-  const TileCounts tiles = cluster_tiles(problem, config, shape.tile_n);
+                 const KernelShape& shape, const TileCounts& tiles, KernelParams& params,
+                 Linker& linker) {
   params.tiles_m = narrow(tiles.m);
   params.tiles_n = narrow(tiles.n);
   params.batch = narrow(tiles.batch);
@@ -106,8 +106,8 @@ void add_product(const Problem& given, const Provenance& given_from, const Value
   // Padding too: equal parts are then equal bytes.
   std::memset(static_cast<void*>(&params), 0, bytes);
   Linker linker(part, base, &params);
-  fill_common(problem, config, choice, shape, params, linker);
   const TileCounts tiles = cluster_tiles(problem, config, shape.tile_n);
+  fill_common(problem, config, choice, shape, tiles, params, linker);
   fill_splits(problem, config, choice, tiles.total(), params);
   functions_of(config).fill(
       {problem, config, shape, tiles, is_transposed, from, context.facts.l2_bytes, params, linker});

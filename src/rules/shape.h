@@ -33,13 +33,13 @@ struct FamilyFacts {
   // Fills what the family decides: threads, shared memory, boxes, and stages where they are chosen
   // at launch. `b`: the major of B, where the config leaves that to the launch.
   void (*fill_shape)(const KernelConfig&, Dtype d_type, Major b, KernelShape&);
-  // The most splits of k of a tile that can be the CTAs of one cluster; 1: none can.
-  int (*most_cluster_splits)(const KernelConfig&);
-  // Counters with which the CTAs of one split tile find out who is the last.
-  int (*arrivals_per_tile)(const KernelConfig&);
 
   // What most families leave as it is.
 
+  // The most splits of k of a tile that can be the CTAs of one cluster; 1: none can.
+  int (*most_cluster_splits)(const KernelConfig&) = [](const KernelConfig&) { return 1; };
+  // Counters with which the CTAs of one split tile find out who is the last.
+  int (*arrivals_per_tile)(const KernelConfig&) = [](const KernelConfig&) { return 1; };
   // Of kernels that leave the width of a tile to the launch: null, or why no tile is so wide.
   const char* (*tile_n_invalid_because)(const KernelConfig&, int tile_n, Major b) =
       [](const KernelConfig&, int, Major) -> const char* { return nullptr; };
@@ -53,10 +53,5 @@ inline constexpr int tile_n_step = 16, widest_tile = 256;
 
 // What each family answers at run time: rules/family.h.
 struct FamilyFunctions;
-
-// For families without such clusters, and with one counter.
-constexpr int always_one(const KernelConfig&) {
-  return 1;
-}
 
 }  // namespace bwgemm

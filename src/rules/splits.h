@@ -38,10 +38,12 @@ inline std::int64_t resident_clusters(const DeviceFacts& facts, const KernelConf
   return std::max<std::int64_t>(1, clusters);
 }
 
-// How many of the tiles are cut into splits where k is split: all if the device has room for them,
-// else those of the last wave, which would leave it partly idle. 0: the kernel cannot.
-inline std::int64_t split_tiles(std::int64_t tiles, std::int64_t resident,
+// How many of the tiles are cut into so many splits: all if the device has room for them, else
+// those of the last wave, which would leave it partly idle. 0: k is not split, or the kernel
+// cannot.
+inline std::int64_t split_tiles(std::int64_t tiles, std::int64_t resident, int splits,
                                 const SplitLimits& limits) {
+  if (splits == 1) return 0;
   if (tiles <= resident) return tiles;
   return limits.has_tails ? tiles % resident : 0;
 }

@@ -22,9 +22,8 @@ int most_in_cluster(const KernelConfig& config, const DeviceFacts& facts, std::i
 
 std::int64_t split_tiles(const Problem& problem, const DeviceFacts& facts,
                          const KernelConfig& config, int tile_n, int splits) {
-  if (splits == 1) return 0;
   return split_tiles(cluster_tiles(problem, config, tile_n).total(),
-                     resident_clusters(facts, config), split_limits(problem, config));
+                     resident_clusters(facts, config), splits, split_limits(problem, config));
 }
 
 Splits splits_to_try(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,

@@ -195,7 +195,7 @@ TEST(IncludeRules, TellRightFromWrong) {
   EXPECT_FALSE(may_include("core/problem.h", "families/variants.h"));
   EXPECT_FALSE(may_include("device/ring.h", "families/sm90/cta.h"));
   EXPECT_FALSE(may_include("rules/fill.cpp", "families/facts.h"));
-  EXPECT_FALSE(may_include("families/sm90/fill.cpp", "families/sm100/fill.h"));
+  EXPECT_FALSE(may_include("families/sm90/fill.cpp", "families/sm100/functions.h"));
   EXPECT_FALSE(may_include("families/sm90/fill.cpp", "families/registry.h"));
   EXPECT_FALSE(may_include("select/select.cpp", "families/sm90/layout.h"));
   EXPECT_FALSE(may_include("select/select.cpp", "program/part.h"));

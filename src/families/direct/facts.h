@@ -11,11 +11,8 @@ constexpr void fill_shape(const KernelConfig&, Dtype, Major, KernelShape& shape)
   shape.threads = threads;
 }
 
-inline constexpr FamilyFacts facts{.folder = "direct",
-                                   .invalid_because = invalid_because,
-                                   .fill_shape = fill_shape,
-                                   .most_cluster_splits = always_one,
-                                   .arrivals_per_tile = always_one};
+inline constexpr FamilyFacts facts{
+    .folder = "direct", .invalid_because = invalid_because, .fill_shape = fill_shape};
 
 extern const FamilyFunctions functions;
 

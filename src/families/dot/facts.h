@@ -19,8 +19,7 @@ constexpr int most_cluster_splits_of(const KernelConfig& config) {
 inline constexpr FamilyFacts facts{.folder = "dot",
                                    .invalid_because = invalid_because,
                                    .fill_shape = fill_shape,
-                                   .most_cluster_splits = most_cluster_splits_of,
-                                   .arrivals_per_tile = always_one};
+                                   .most_cluster_splits = most_cluster_splits_of};
 
 extern const FamilyFunctions functions;
 

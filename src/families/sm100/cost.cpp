@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "families/sm100/cost.h"
-
 #include <algorithm>
 
 #include "families/sm100/facts.h"
+#include "families/sm100/functions.h"
 #include "rules/arch_costs.h"
 #include "rules/block_cost.h"
 #include "rules/cost_terms.h"
@@ -54,11 +53,6 @@ double cta_outputs(const KernelConfig& config, int tile_n) {
   return static_cast<double>(config.tile.m) * tile_n / group_ctas(config);
 }
 
-// Of tiles whose k is split, those that do not fit beside each other are the last ones.
-std::int64_t split_tiles_of(const Prediction& of, std::int64_t tiles, std::int64_t resident) {
-  return of.splits == 1 ? 0 : split_tiles(tiles, resident, split_limits(of.problem, of.config));
-}
-
 }  // namespace
 
 WithoutSplits without_splits(const Problem& problem, const KernelConfig& config, int tile_n) {
@@ -72,7 +66,7 @@ double predicted_us(const Prediction& of) {
   const ArchCosts& costs = costs_of(config.arch);
   const std::int64_t tiles = tiles_of_clusters(problem, config, tile_n).total();
   const std::int64_t resident = resident_clusters(facts, config);
-  const std::int64_t cut = split_tiles_of(of, tiles, resident);
+  const std::int64_t cut = split_tiles(tiles, resident, splits, split_limits(problem, config));
   const std::int64_t whole = tiles - cut, partials = cut * splits;
   const std::int64_t steps = k_steps(problem, config), split_steps = ceil_div(steps, splits);
   const double epilogue =

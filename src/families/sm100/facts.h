@@ -46,8 +46,6 @@ static_assert(tile_n_step == bwgemm::tile_n_step);
 inline constexpr FamilyFacts facts{.folder = "sm100",
                                    .invalid_because = config_invalid_because,
                                    .fill_shape = fill_shape,
-                                   .most_cluster_splits = always_one,
-                                   .arrivals_per_tile = always_one,
                                    .tile_n_invalid_because = tile_n_invalid_because,
                                    .shows_technique = shows_technique,
                                    .has_rasters = true};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "families/sm100/fill.h"
+#include "rules/fill.h"
 
 #include "families/sm100/facts.h"
-#include "rules/fill.h"
+#include "families/sm100/functions.h"
 
 namespace bwgemm::sm100 {
 namespace {

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // FamilyFunctions of the Blackwell kernels, and what they ask of the width of a tile.
-#include "families/sm100/cost.h"
+#include "families/sm100/functions.h"
+
 #include "families/sm100/facts.h"
-#include "families/sm100/fill.h"
-#include "families/sm100/rejects.h"
-#include "rules/family.h"
 
 namespace bwgemm::sm100 {
 namespace {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "families/sm100/rejects.h"
-
 #include "families/sm100/facts.h"
+#include "families/sm100/functions.h"
 #include "rules/output_path.h"
 
 namespace bwgemm::sm100 {
@@ -29,12 +28,6 @@ const char* gate_rejects(const Problem& problem, const KernelConfig& config) {
   return begins_inside ? "the second half of a row of B does not start at 16 bytes" : nullptr;
 }
 
-const char* fused_rejects(const Problem& problem, const KernelConfig& config) {
-  if (!is_fused(problem, config)) return nullptr;
-  if (const char* reason = gate_rejects(problem, config)) return reason;
-  return fused_matrices_reject(problem, config);
-}
-
 // The narrowest run-time tile makes the most tiles.
 const char* tiles_reject(const Problem& problem, const KernelConfig& config, const Texts& texts) {
   const int widest = max_tile_n(config) * config.cluster.n;
@@ -53,7 +46,8 @@ const char* tiles_reject(const Problem& problem, const KernelConfig& config, con
 const char* rejects(const Problem& problem, const KernelConfig& config, const Texts& texts) {
   if (const char* reason = order_rejects(problem, config)) return reason;
   if (problem.is_pointer_array) return "takes no arrays of pointers";
-  if (const char* reason = fused_rejects(problem, config)) return reason;
+  if (const char* reason = gate_rejects(problem, config)) return reason;
+  if (const char* reason = fused_matrices_reject(problem, config)) return reason;
   if (config.choices.map_rank == 2 && problem.batch > 1)
     return "its tensor maps have two dimensions: no batches";
   if (const char* reason = tiles_reject(problem, config, texts)) return reason;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/tiling.h"
+#include "families/sm90/functions.h"
 #include "families/sm90/residue_maps.h"
 #include "families/sm90/variants.h"
 #include "rules/arch_costs.h"

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one k block of a Hopper CTA asks for, and how long it takes to move unaligned lines of it.
+// How long it takes a Hopper CTA to move the unaligned lines of one k block.
 #pragma once
 
 #include "core/kernel_config.h"
 #include "core/problem.h"
-#include "families/sm90/layout.h"
-#include "rules/block.h"
 
 namespace bwgemm::sm90 {
-
-// With the slowdown of the tile's shape.
-WithoutSplits without_splits(const Problem& problem, const KernelConfig& config, int tile_n);
 
 // One k block of a kernel that moves the lines of operands that TMA cannot place, in us: fitted to
 // 464 times of an H200 (bench/log/2026-11-24.md). The longer of products and moves, which depend

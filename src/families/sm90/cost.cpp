@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "families/sm90/cost.h"
-
 #include <algorithm>
 
 #include "families/sm90/block.h"
 #include "families/sm90/facts.h"
+#include "families/sm90/functions.h"
 #include "families/sm90/stores.h"
 #include "rules/arch_costs.h"
 #include "rules/block_cost.h"
@@ -107,7 +106,7 @@ Walk walk_of(const Prediction& of) {
   const std::int64_t tiles = tiles_of_clusters(of.problem, of.config, of.tile_n).total();
   const std::int64_t resident = resident_clusters(of.facts, of.config);
   const std::int64_t cut =
-      of.splits == 1 ? 0 : split_tiles(tiles, resident, split_limits(of.problem, of.config));
+      split_tiles(tiles, resident, of.splits, split_limits(of.problem, of.config));
   const std::int64_t steps = k_steps(of.problem, of.config);
   return {resident, tiles - cut, cut, steps, ceil_div(steps, of.splits)};
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "families/sm90/fill.h"
+#include "rules/fill.h"
 
+#include "families/sm90/functions.h"
 #include "families/sm90/residue_maps.h"
 #include "families/sm90/stores.h"
 #include "program/tensor_map.h"
-#include "rules/fill.h"
 
 namespace bwgemm::sm90 {
 namespace {

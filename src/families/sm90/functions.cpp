@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // FamilyFunctions of the Hopper kernels.
-#include "families/sm90/block.h"
-#include "families/sm90/cost.h"
+#include "families/sm90/functions.h"
+
 #include "families/sm90/facts.h"
-#include "families/sm90/fill.h"
-#include "families/sm90/rejects.h"
 #include "families/sm90/residue_maps.h"
-#include "rules/family.h"
 
 namespace bwgemm::sm90 {
 namespace {

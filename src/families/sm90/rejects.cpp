@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "families/sm90/rejects.h"
-
 #include "device/residues.h"
+#include "families/sm90/functions.h"
 #include "families/sm90/residue_maps.h"
 #include "families/sm90/stores.h"
 #include "rules/output_path.h"
@@ -30,12 +29,6 @@ const char* gate_rejects(const Problem& problem, const KernelConfig& config) {
   const std::int64_t limit = tma_stride_limit_bytes / size_bytes(operand.type);
   return operand.ld > limit / contiguous_extent(problem) ? "B is too large for the map of a gate"
                                                          : nullptr;
-}
-
-const char* fused_rejects(const Problem& problem, const KernelConfig& config) {
-  if (!is_fused(problem, config)) return nullptr;
-  if (const char* reason = gate_rejects(problem, config)) return reason;
-  return fused_matrices_reject(problem, config);
 }
 
 // A tensor map for each class of lines that start equally far from 16 bytes, in all batches.
@@ -68,7 +61,8 @@ const char* rejects(const Problem& problem, const KernelConfig& config, const Te
   if (!takes_matrices(config) && (problem.reads_c() || problem.epilogue.aux.data != nullptr))
     return "stores some columns twice, and so takes neither C nor aux";
   if (problem.is_pointer_array) return "takes no arrays of pointers";
-  if (const char* reason = fused_rejects(problem, config)) return reason;
+  if (const char* reason = gate_rejects(problem, config)) return reason;
+  if (const char* reason = fused_matrices_reject(problem, config)) return reason;
   const ClusterTile tile = cluster_tile(config, config.tile.n);
   if (const char* reason = size_rejects(problem, config, tile.m, tile.n, texts)) return reason;
   if (const char* reason = tile_rejects(problem, tile.m, tile.n)) return reason;
