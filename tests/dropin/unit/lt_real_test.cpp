@@ -156,7 +156,8 @@ TEST_F(DropinRealLt, WhatIsNotServedIsSeen) {
   EXPECT_EQ(read(found), Reason::layout);
 }
 
-// Algorithms of zeros do not split.
+// An algorithm of zeros does not split k, so bwgemm must not split it either; the workspace stays
+// known, because the tuner replays it.
 TEST_F(DropinRealLt, SplitsOfAlgorithms) {
   const cublasLtMatmulAlgo_t zeros{};
   call_.workspace = reinterpret_cast<void*>(0x7f0000000000);
@@ -164,9 +165,11 @@ TEST_F(DropinRealLt, SplitsOfAlgorithms) {
   LtCall found;
   ASSERT_EQ(read(found), Reason::none);
   EXPECT_EQ(found.settings.workspace, call_.workspace);
+  EXPECT_TRUE(found.settings.splits_k);
   call_.algo = &zeros;
   ASSERT_EQ(read(found), Reason::none);
-  EXPECT_EQ(found.settings.workspace, nullptr);
+  EXPECT_EQ(found.settings.workspace, call_.workspace);
+  EXPECT_FALSE(found.settings.splits_k);
 }
 
 }  // namespace
