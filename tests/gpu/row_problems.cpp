@@ -344,8 +344,6 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
       clusters.splits = Splits::in_cluster;
       add_scalars(clusters, 2, beta);
     }
-  for (RowProblem& problem : problems)
-    problem.is_retyped = problem.gemm.input != inputs(row.input).front();
   for (const Raster raster : {Raster::grouped, Raster::snake})
     for (const float beta : {0.0f, -0.5f}) {
       if (raster != Raster::grouped && !uses_tensor_memory(row)) continue;

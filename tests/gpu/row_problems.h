@@ -36,7 +36,6 @@ struct RowProblem {
   int tile_n = 0;  // where the row leaves it to the launch; 0: what selection finds best
   Raster raster = Raster::grouped;
   std::optional<Fusing> fusing = std::nullopt;
-  bool is_retyped = false;  // much as another of the row's problems, in another type
 };
 
 // About ten problems for a row that leaves nothing to the launch; more where types, majors, tile or
