@@ -79,8 +79,8 @@ void set_epilogue(const LtDesc& desc, Call& call) {
   if (call.batch != 1) epilogue.aux_stride = desc.aux_stride;
 }
 
-// The algorithm that a program chose says whether k is split, and with that which bits D has.
-// bwgemm follows: without permission it splits no k through the workspace.
+// Whether bwgemm may split k through the workspace. A program that chose an algorithm chose with it
+// whether k is split, and so the bits of D.
 bool may_split(const LtArguments& from, const Cublas& cublas) {
   if (from.algo == nullptr || cublas.lt_algo_config_get_attribute == nullptr) return true;
   std::int32_t splits = 0;

@@ -42,7 +42,7 @@ struct Filling {
   bool is_transposed;       // the problem is the transpose of the call's
   const Provenance& from;
   std::int64_t l2_bytes;
-  ResidueParams& params;  // a kernel without residues has only the KernelParams of it
+  ResidueParams& params;  // kernels without residues have its KernelParams only
   Linker& linker;
 };
 

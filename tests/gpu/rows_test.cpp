@@ -29,8 +29,8 @@ Scale scale() {
   return value != nullptr && std::string_view(value) == "product" ? Scale::product : Scale::all;
 }
 
-// Judges know what orders an access whether or not a schedule exposes the lack of it, so a second
-// schedule finds little (kernels_on_vgpu/mutate/REPORT.md).
+// The virtual GPU's judges find a missing fence or wait under any schedule, so further schedules
+// find little (kernels_on_vgpu/mutate/REPORT.md).
 constexpr int edge_schedules = 2;  // of representatives
 constexpr int product_schedules = 8;
 // Whether the last split of a tile to arrive is the first one, which takes another way, is chance.
