@@ -38,6 +38,9 @@ class Dice {
   std::mt19937_64 engine_;
 };
 
+// Among how many GPUs a layer is divided: most often not.
+inline constexpr std::array<std::int64_t, 6> shards = {1, 1, 1, 2, 4, 8};
+
 struct RandomSizes {
   std::int64_t m, n, k, batch;
   const char* kind;  // begins the problem's name

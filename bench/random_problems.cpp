@@ -11,7 +11,6 @@ namespace {
 
 constexpr std::array<std::int64_t, 12> hidden = {768,  1024, 1536, 2048, 2560, 2880,
                                                  3072, 3584, 4096, 5120, 7168, 8192};
-constexpr std::array<std::int64_t, 6> shards = {1, 1, 1, 2, 4, 8};
 
 // A layer of a model: hidden to hidden, to the fused inner size, or back.
 RandomSizes layer(Dice& dice, std::int64_t tokens, const char* kind) {

@@ -11,12 +11,11 @@ namespace bwgemm::bench {
 
 namespace {
 
-constexpr std::array<std::int64_t, 20> hidden = {384,  512,  768,  1024, 1152, 1280, 1536,
+constexpr std::array<std::int64_t, 20> widths = {384,  512,  768,  1024, 1152, 1280, 1536,
                                                  1792, 2048, 2304, 2560, 2880, 3072, 3584,
                                                  4096, 4544, 5120, 6144, 7168, 8192};
 constexpr std::array<std::int64_t, 7> head = {32, 40, 64, 72, 80, 96, 128};
 constexpr std::array<std::int64_t, 6> quarters = {2, 4, 8, 11, 14, 16};
-constexpr std::array<std::int64_t, 6> shards = {1, 1, 1, 2, 4, 8};
 
 struct Drawn {
   RandomSizes sizes;
@@ -33,7 +32,7 @@ std::int64_t tokens(Dice& dice) {
 }
 
 Drawn layer(Dice& dice) {
-  const std::int64_t count = tokens(dice), width = dice.one_of(hidden);
+  const std::int64_t count = tokens(dice), width = dice.one_of(widths);
   const std::int64_t inner =
       std::max<std::int64_t>(width * dice.one_of(quarters) / 4 / dice.one_of(shards) / 8 * 8, 64);
   const bool widens = dice.chance(50);

@@ -8,15 +8,16 @@
 namespace bwgemm {
 namespace {
 
-constexpr std::int64_t alignment = 256;  // that of allocations
+constexpr std::int64_t allocation_alignment = 256;
 constexpr std::int64_t too_much = std::int64_t{1} << 60;
 
 std::int64_t rounded(std::int64_t bytes) {
-  return (bytes + alignment - 1) / alignment * alignment;
+  return (bytes + allocation_alignment - 1) / allocation_alignment * allocation_alignment;
 }
 
 std::int64_t displacement(const Matrix& matrix) {
-  return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(matrix.data) % alignment);
+  return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(matrix.data) %
+                                   allocation_alignment);
 }
 
 std::int64_t product(std::int64_t one, std::int64_t other) {
@@ -39,11 +40,11 @@ Places places(const Problem& problem) {
   const bool stores_aux = epilogue.aux.data != nullptr && !epilogue.differentiates;
   Places at{};
   at.d_matrix = bytes_of(problem.d, problem, problem.is_pointer_array ? 1 : problem.batch);
-  at.pointers =
-      problem.is_pointer_array ? product(at.d_matrix, problem.batch) : at.d_matrix + alignment;
+  at.pointers = problem.is_pointer_array ? product(at.d_matrix, problem.batch)
+                                         : at.d_matrix + allocation_alignment;
   at.aux = at.pointers + (problem.is_pointer_array ? rounded(product(8, problem.batch)) : 0);
   at.end = at.aux;
-  if (stores_aux) at.end += bytes_of(epilogue.aux, problem, problem.batch) + alignment;
+  if (stores_aux) at.end += bytes_of(epilogue.aux, problem, problem.batch) + allocation_alignment;
   return at;
 }
 

@@ -25,7 +25,7 @@ std::vector<std::string> split(const std::string& text, char separator) {
 }
 
 // The entry's number if the field names a function; otherwise the number that the field holds.
-bool number_of(const std::string& field, std::int64_t& number) {
+bool read_number(const std::string& field, std::int64_t& number) {
   for (const Entry entry : all_entries)
     if (field == name(entry)) {
       number = static_cast<std::int64_t>(entry);
@@ -88,7 +88,7 @@ Chosen::Key Chosen::key_of(const Call& call, std::int64_t device) {
 bool Chosen::add(const std::vector<std::string>& fields, const Places& places) {
   Line line{{}, Listed::to_serve};
   for (std::size_t column = 0; column < count; ++column)
-    if (!number_of(fields[places.columns[column]], line.key[column])) return false;
+    if (!read_number(fields[places.columns[column]], line.key[column])) return false;
   if (places.serve != none) {
     const std::string& serve = fields[places.serve];
     if (serve != "0" && serve != "1") return false;

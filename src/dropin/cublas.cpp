@@ -40,46 +40,46 @@ struct Copy {
 constinit std::atomic<const Copy*> copies[16] = {};
 
 template <class Function>
-void find(void* library, const char* name, Function*& function) {
+void find_real(void* library, const char* name, Function*& function) {
   function = reinterpret_cast<Function*>(real_symbol(library, name));
 }
 
 Cublas functions_of(void* library) {
   Cublas found{};
-  find(library, "cublasCreate_v2", found.create);
-  find(library, "cublasDestroy_v2", found.destroy);
-  find(library, "cublasSetWorkspace_v2", found.set_workspace);
-  find(library, "cublasSetStream_v2", found.set_stream);
-  find(library, "cublasGetStream_v2", found.get_stream);
-  find(library, "cublasGetPointerMode_v2", found.get_pointer_mode);
-  find(library, "cublasGetMathMode", found.get_math_mode);
-  find(library, "cublasGetSmCountTarget", found.get_sm_count_target);
-  find(library, "cublasHgemm", found.hgemm);
-  find(library, "cublasHgemm_64", found.hgemm_64);
-  find(library, "cublasHgemmStridedBatched", found.hgemm_strided_batched);
-  find(library, "cublasHgemmStridedBatched_64", found.hgemm_strided_batched_64);
-  find(library, "cublasSgemmEx", found.sgemm_ex);
-  find(library, "cublasSgemmEx_64", found.sgemm_ex_64);
-  find(library, "cublasGemmEx", found.gemm_ex);
-  find(library, "cublasGemmEx_64", found.gemm_ex_64);
-  find(library, "cublasGemmStridedBatchedEx", found.gemm_strided_batched_ex);
-  find(library, "cublasGemmStridedBatchedEx_64", found.gemm_strided_batched_ex_64);
-  find(library, "cublasGemmBatchedEx", found.gemm_batched_ex);
-  find(library, "cublasGemmBatchedEx_64", found.gemm_batched_ex_64);
-  find(library, "cublasLtCreate", found.lt_create);
-  find(library, "cublasLtDestroy", found.lt_destroy);
-  find(library, "cublasLtMatmul", found.lt_matmul);
-  find(library, "cublasLtMatmulAlgoConfigGetAttribute", found.lt_algo_config_get_attribute);
-  find(library, "cublasLtMatmulDescGetAttribute", found.lt_getters.desc);
-  find(library, "cublasLtMatrixLayoutGetAttribute", found.lt_getters.layout);
+  find_real(library, "cublasCreate_v2", found.create);
+  find_real(library, "cublasDestroy_v2", found.destroy);
+  find_real(library, "cublasSetWorkspace_v2", found.set_workspace);
+  find_real(library, "cublasSetStream_v2", found.set_stream);
+  find_real(library, "cublasGetStream_v2", found.get_stream);
+  find_real(library, "cublasGetPointerMode_v2", found.get_pointer_mode);
+  find_real(library, "cublasGetMathMode", found.get_math_mode);
+  find_real(library, "cublasGetSmCountTarget", found.get_sm_count_target);
+  find_real(library, "cublasHgemm", found.hgemm);
+  find_real(library, "cublasHgemm_64", found.hgemm_64);
+  find_real(library, "cublasHgemmStridedBatched", found.hgemm_strided_batched);
+  find_real(library, "cublasHgemmStridedBatched_64", found.hgemm_strided_batched_64);
+  find_real(library, "cublasSgemmEx", found.sgemm_ex);
+  find_real(library, "cublasSgemmEx_64", found.sgemm_ex_64);
+  find_real(library, "cublasGemmEx", found.gemm_ex);
+  find_real(library, "cublasGemmEx_64", found.gemm_ex_64);
+  find_real(library, "cublasGemmStridedBatchedEx", found.gemm_strided_batched_ex);
+  find_real(library, "cublasGemmStridedBatchedEx_64", found.gemm_strided_batched_ex_64);
+  find_real(library, "cublasGemmBatchedEx", found.gemm_batched_ex);
+  find_real(library, "cublasGemmBatchedEx_64", found.gemm_batched_ex_64);
+  find_real(library, "cublasLtCreate", found.lt_create);
+  find_real(library, "cublasLtDestroy", found.lt_destroy);
+  find_real(library, "cublasLtMatmul", found.lt_matmul);
+  find_real(library, "cublasLtMatmulAlgoConfigGetAttribute", found.lt_algo_config_get_attribute);
+  find_real(library, "cublasLtMatmulDescGetAttribute", found.lt_getters.desc);
+  find_real(library, "cublasLtMatrixLayoutGetAttribute", found.lt_getters.layout);
   LtMakers makers{};
-  find(library, "cublasLtMatmulDescCreate", makers.create_desc);
-  find(library, "cublasLtMatmulDescDestroy", makers.destroy_desc);
-  find(library, "cublasLtMatrixLayoutCreate", makers.create_layout);
-  find(library, "cublasLtMatrixLayoutDestroy", makers.destroy_layout);
-  find(library, "cublasLtMatmulDescSetAttribute", makers.set_desc);
-  find(library, "cublasLtMatrixLayoutSetAttribute", makers.set_layout);
-  find(library, "cublasLtGetVersion", makers.get_version);
+  find_real(library, "cublasLtMatmulDescCreate", makers.create_desc);
+  find_real(library, "cublasLtMatmulDescDestroy", makers.destroy_desc);
+  find_real(library, "cublasLtMatrixLayoutCreate", makers.create_layout);
+  find_real(library, "cublasLtMatrixLayoutDestroy", makers.destroy_layout);
+  find_real(library, "cublasLtMatmulDescSetAttribute", makers.set_desc);
+  find_real(library, "cublasLtMatrixLayoutSetAttribute", makers.set_layout);
+  find_real(library, "cublasLtGetVersion", makers.get_version);
   found.lt_defaults = defaults_of(found.lt_getters, makers);
   if (found.lt_defaults.are_known)
     found.lt_images = images_of(found.lt_getters, makers, found.lt_defaults);

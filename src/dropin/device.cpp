@@ -17,7 +17,7 @@ void find(void* from, const char* name, Function*& function) {
 }
 
 // Without functions if there is no driver.
-const Device* opened() {
+const Device* opened_driver() {
   const char* const named = secure_getenv("BWGEMM_LIBCUDA");
   const char* const path = named != nullptr && *named != '\0' ? named : "libcuda.so.1";
   void* const from = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -56,7 +56,7 @@ bool Device::can_check() const {
 
 const Device* device() {
   static constinit std::atomic<const Device*> kept{nullptr};
-  const Device& once = made_once(kept, opened);
+  const Device& once = made_once(kept, opened_driver);
   return once.is_open ? &once : nullptr;
 }
 

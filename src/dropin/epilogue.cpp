@@ -9,7 +9,7 @@ namespace {
 
 constexpr auto no_activation = BWGEMM_ACTIVATION_NONE;
 constexpr auto relu = BWGEMM_ACTIVATION_RELU;
-constexpr auto gelu = BWGEMM_ACTIVATION_GELU_TANH;
+constexpr auto gelu_tanh = BWGEMM_ACTIVATION_GELU_TANH;
 constexpr auto no_aux = BWGEMM_AUX_NONE;
 constexpr auto store = BWGEMM_AUX_STORE;
 constexpr auto derivative = BWGEMM_AUX_DERIVATIVE;
@@ -20,12 +20,12 @@ constexpr EpilogueForm forms[] = {
     {CUBLASLT_EPILOGUE_RELU, relu, no_aux, false, no_gradient},
     {CUBLASLT_EPILOGUE_BIAS, no_activation, no_aux, true, no_gradient},
     {CUBLASLT_EPILOGUE_RELU_BIAS, relu, no_aux, true, no_gradient},
-    {CUBLASLT_EPILOGUE_GELU, gelu, no_aux, false, no_gradient},
-    {CUBLASLT_EPILOGUE_GELU_BIAS, gelu, no_aux, true, no_gradient},
-    {CUBLASLT_EPILOGUE_GELU_AUX, gelu, store, false, no_gradient},
-    {CUBLASLT_EPILOGUE_GELU_AUX_BIAS, gelu, store, true, no_gradient},
-    {CUBLASLT_EPILOGUE_DGELU, gelu, derivative, false, no_gradient},
-    {CUBLASLT_EPILOGUE_DGELU_BGRAD, gelu, derivative, false, BWGEMM_BIAS_GRADIENT_D_ROWS},
+    {CUBLASLT_EPILOGUE_GELU, gelu_tanh, no_aux, false, no_gradient},
+    {CUBLASLT_EPILOGUE_GELU_BIAS, gelu_tanh, no_aux, true, no_gradient},
+    {CUBLASLT_EPILOGUE_GELU_AUX, gelu_tanh, store, false, no_gradient},
+    {CUBLASLT_EPILOGUE_GELU_AUX_BIAS, gelu_tanh, store, true, no_gradient},
+    {CUBLASLT_EPILOGUE_DGELU, gelu_tanh, derivative, false, no_gradient},
+    {CUBLASLT_EPILOGUE_DGELU_BGRAD, gelu_tanh, derivative, false, BWGEMM_BIAS_GRADIENT_D_ROWS},
     {CUBLASLT_EPILOGUE_BGRADA, no_activation, no_aux, false, BWGEMM_BIAS_GRADIENT_A},
     {CUBLASLT_EPILOGUE_BGRADB, no_activation, no_aux, false, BWGEMM_BIAS_GRADIENT_B}};
 

@@ -14,26 +14,26 @@ namespace {
 constexpr const char* file = "libbwgemm.so.1";
 
 template <class Function>
-bool find(void* from, const char* name, Function*& function) {
+bool finds(void* from, const char* name, Function*& function) {
   function = reinterpret_cast<Function*>(dlsym(from, name));
   return function != nullptr;
 }
 
 bool is_complete(void* from, Library& found) {
-  return find(from, "bwgemmCreate", found.create) &&
-         find(from, "bwgemmSetStream", found.set_stream) &&
-         find(from, "bwgemmSetPointerMode", found.set_pointer_mode) &&
-         find(from, "bwgemmSetSmCountTarget", found.set_sm_count_target) &&
-         find(from, "bwgemmSetDeterminism", found.set_determinism) &&
-         find(from, "bwgemmGetTuneMode", found.get_tune_mode) &&
-         find(from, "bwgemmSetTuneMode", found.set_tune_mode) &&
-         find(from, "bwgemmMatmul", found.matmul) &&
-         find(from, "bwgemmMatmulGetWorkspaceSize", found.get_workspace_size) &&
-         find(from, "bwgemmGetLastErrorString", found.last_error);
+  return finds(from, "bwgemmCreate", found.create) &&
+         finds(from, "bwgemmSetStream", found.set_stream) &&
+         finds(from, "bwgemmSetPointerMode", found.set_pointer_mode) &&
+         finds(from, "bwgemmSetSmCountTarget", found.set_sm_count_target) &&
+         finds(from, "bwgemmSetDeterminism", found.set_determinism) &&
+         finds(from, "bwgemmGetTuneMode", found.get_tune_mode) &&
+         finds(from, "bwgemmSetTuneMode", found.set_tune_mode) &&
+         finds(from, "bwgemmMatmul", found.matmul) &&
+         finds(from, "bwgemmMatmulGetWorkspaceSize", found.get_workspace_size) &&
+         finds(from, "bwgemmGetLastErrorString", found.last_error);
 }
 
 // Without functions if that fails.
-const Library* opened() {
+const Library* opened_library() {
   static constinit std::atomic<bool> said{false};
   void* const from = dlopen(file, RTLD_NOW | RTLD_LOCAL);
   auto* const found = new Library{};
@@ -50,7 +50,7 @@ const Library* opened() {
 
 const Library* library() {
   static constinit std::atomic<const Library*> kept{nullptr};
-  const Library& once = made_once(kept, opened);
+  const Library& once = made_once(kept, opened_library);
   return once.create != nullptr ? &once : nullptr;
 }
 

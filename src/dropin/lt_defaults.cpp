@@ -34,16 +34,13 @@ constexpr Read read_of_layout[] = {{CUBLASLT_MATRIX_LAYOUT_TYPE, 4},
                                    {CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, 4},
                                    {CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, 8}};
 
-// Beyond any number that cuBLASLt gave out.
-constexpr int attributes = 256;
-
 // Learns from a new object. False if an attribute is not as it is known here, or there are too
 // many.
 template <class Object, class Attribute, std::size_t reads, std::size_t capacity>
 bool learn(cublasStatus_t (*get)(Object, Attribute, void*, std::size_t, std::size_t*),
            Object object, const Read (&read)[reads], LtDefaultList<capacity>& list) {
   std::size_t seen = 0;
-  for (int attribute = 0; attribute < attributes; ++attribute) {
+  for (int attribute = 0; attribute < lt_attributes; ++attribute) {
     const auto id = static_cast<Attribute>(attribute);
     std::size_t size = 0, written = 0;
     if (get(object, id, nullptr, 0, &size) != CUBLAS_STATUS_SUCCESS) continue;

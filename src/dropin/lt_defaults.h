@@ -12,6 +12,9 @@
 
 namespace bwgemm::dropin {
 
+// Beyond any number that cuBLASLt gave out.
+inline constexpr int lt_attributes = 256;
+
 struct LtGetters {
   decltype(&::cublasLtMatmulDescGetAttribute) desc;
   decltype(&::cublasLtMatrixLayoutGetAttribute) layout;

@@ -56,13 +56,11 @@ struct Trial {
   }
 };
 
-constexpr int attributes = 256;
-
 // Sorts the attributes by whether images decide about them. False if they do not about one that is
 // no default, and so is read of each call. `make` makes a trial with a new object, `end` ends that.
 template <class Make, class End, class List>
 bool sort(const Make& make, const End& end, const List& defaults, List& shown, List& rest) {
-  for (int attribute = 0; attribute < attributes; ++attribute) {
+  for (int attribute = 0; attribute < lt_attributes; ++attribute) {
     const auto trial = make();
     if (trial.object == nullptr) return false;
     const std::size_t size = trial.size_of(attribute);

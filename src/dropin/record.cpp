@@ -46,7 +46,7 @@ class Line {
 };
 
 // Up to 16 bytes, which is all that decides about a kernel.
-std::int64_t alignment(const Call& call) {
+std::int64_t common_alignment(const Call& call) {
   std::uintptr_t bits = 16;
   if (!call.by_pointers())
     for (const Operand* operand : {&call.a, &call.b, &call.c, &call.output()})
@@ -189,7 +189,7 @@ std::string kind_of(const Call& call, const CallSettings* settings, Outcome outc
   line << algo_text(call).c_str();
   line << call.a.ld << call.b.ld << call.c.ld << d.ld;
   line << call.a.stride << call.b.stride << call.c.stride << d.stride;
-  line << call.batch << alignment(call);
+  line << call.batch << common_alignment(call);
   if (settings != nullptr)
     line << (settings->has_device_scalars() ? "device" : "host")
          << beta_text(call, *settings, reason) << settings->math_mode

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int oldest_driver = 12080;
 
-ForkedMutex opening;
+ForkedMutex keeping;
 
 std::string version_text(int cuda_version) {
   return text(cuda_version / 1000, ".", cuda_version % 1000 / 10);
@@ -89,7 +89,7 @@ const Driver& open_driver(const char* path) {
 
   const Driver driver(path);
   driver.call(driver.cuInit, 0U);
-  const std::lock_guard lock(opening);
+  const std::lock_guard lock(keeping);
   if (const Driver* kept = opened.load(std::memory_order_relaxed)) return *kept;
   alignas(Driver) static std::byte storage[sizeof(Driver)];  // goes with the library
   const Driver* const kept = new (storage) Driver(driver);

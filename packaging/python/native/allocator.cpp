@@ -4,16 +4,11 @@
 #include <dlfcn.h>
 
 #include "bwgemm/types.h"
+#include "library.h"
 #include "torch.h"
 
 namespace bwgemm_python {
 namespace {
-
-template <class Function>
-bool find(void* file, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(dlsym(file, name));
-  return function != nullptr;
-}
 
 bool read(void* file, const char* name, std::int32_t& value) {
   std::int32_t (*function)() = nullptr;

@@ -26,7 +26,7 @@ void expect(int result, const char* name) {
 }
 
 template <class Function>
-void find(void* file, const char* name, Function& function) {
+void require(void* file, const char* name, Function& function) {
   function = reinterpret_cast<Function>(dlsym(file, name));
   if (function != nullptr) return;
   throw Failure{BWGEMM_STATUS_DRIVER_TOO_OLD, std::string("the CUDA driver has no ").append(name)};
@@ -41,16 +41,16 @@ Driver opened() {
     throw Failure{BWGEMM_STATUS_NO_DRIVER, text.append(dlerror())};
   }
   Driver found;
-  find(file, "cuInit", found.init);
-  find(file, "cuPointerGetAttribute", found.pointer_attribute);
-  find(file, "cuDevicePrimaryCtxRetain", found.retain_primary_context);
-  find(file, "cuCtxPushCurrent_v2", found.push_context);
-  find(file, "cuCtxPopCurrent_v2", found.pop_context);
-  find(file, "cuEventCreate", found.create_event);
-  find(file, "cuEventRecord", found.record_event);
-  find(file, "cuStreamWaitEvent", found.wait_event);
-  find(file, "cuEventDestroy_v2", found.destroy_event);
-  find(file, "cuThreadExchangeStreamCaptureMode", found.exchange_capture_mode);
+  require(file, "cuInit", found.init);
+  require(file, "cuPointerGetAttribute", found.pointer_attribute);
+  require(file, "cuDevicePrimaryCtxRetain", found.retain_primary_context);
+  require(file, "cuCtxPushCurrent_v2", found.push_context);
+  require(file, "cuCtxPopCurrent_v2", found.pop_context);
+  require(file, "cuEventCreate", found.create_event);
+  require(file, "cuEventRecord", found.record_event);
+  require(file, "cuStreamWaitEvent", found.wait_event);
+  require(file, "cuEventDestroy_v2", found.destroy_event);
+  require(file, "cuThreadExchangeStreamCaptureMode", found.exchange_capture_mode);
   expect(found.init(0), "cuInit");
   return found;
 }

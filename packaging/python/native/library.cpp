@@ -10,12 +10,6 @@ namespace {
 
 Library loaded;
 
-template <class Function>
-bool find(void* file, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(dlsym(file, name));
-  return function != nullptr;
-}
-
 bool find_all(void* file, Library& functions) {
   return find(file, "bwgemmGetVersion", functions.get_version) &&
          find(file, "bwgemmGetBuildInfo", functions.get_build_info) &&

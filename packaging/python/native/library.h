@@ -4,11 +4,19 @@
 // search path would be ignored where the program runs with more rights than its user.
 #pragma once
 
+#include <dlfcn.h>
 #include <string>
 
 #include "bwgemm/bwgemm.h"
 
 namespace bwgemm_python {
+
+// False if the file has no function of that name.
+template <class Function>
+bool find(void* file, const char* name, Function& function) {
+  function = reinterpret_cast<Function>(dlsym(file, name));
+  return function != nullptr;
+}
 
 struct Library {
   decltype(&bwgemmGetVersion) get_version;

@@ -66,7 +66,8 @@ double predicted_us(const Prediction& of) {
   const ArchCosts& costs = costs_of(config.arch);
   const std::int64_t tiles = tiles_of_clusters(problem, config, tile_n).total();
   const std::int64_t resident = resident_clusters(facts, config);
-  const std::int64_t cut = split_tiles(tiles, resident, splits, split_limits(problem, config));
+  const std::int64_t cut =
+      split_tiles(tiles, resident, splits, sm100::split_limits(problem, config));
   const std::int64_t whole = tiles - cut, partials = cut * splits;
   const std::int64_t steps = k_steps(problem, config), split_steps = ceil_div(steps, splits);
   const double epilogue =

@@ -106,7 +106,7 @@ Walk walk_of(const Prediction& of) {
   const std::int64_t tiles = tiles_of_clusters(of.problem, of.config, of.tile_n).total();
   const std::int64_t resident = resident_clusters(of.facts, of.config);
   const std::int64_t cut =
-      split_tiles(tiles, resident, of.splits, split_limits(of.problem, of.config));
+      split_tiles(tiles, resident, of.splits, sm90::split_limits(of.problem, of.config));
   const std::int64_t steps = k_steps(of.problem, of.config);
   return {resident, tiles - cut, cut, steps, ceil_div(steps, of.splits)};
 }
