@@ -31,14 +31,14 @@ bwgemmStatus_t autotune(bwgemmHandle_t handle, const MatmulCall& call, std::int6
 }
 
 // What the double says that launches take: this kernel little, others 100 us.
-const char* quick_kernel = "";
-double quick_is_quick(const FakeLaunch& launch) {
-  return std::strcmp(launch.kernel, quick_kernel) == 0 ? 10 : 100;
+const char* fast_kernel = "";
+double fast_is_fast(const FakeLaunch& launch) {
+  return std::strcmp(launch.kernel, fast_kernel) == 0 ? 10 : 100;
 }
 // All alike but for noise that is less than the tolerance.
 double noisy(const FakeLaunch& launch) {
   static int n = 0;
-  return 100 + 0.1 * (n++ % 7) - (std::strcmp(launch.kernel, quick_kernel) == 0 ? 0.5 : 0);
+  return 100 + 0.1 * (n++ % 7) - (std::strcmp(launch.kernel, fast_kernel) == 0 ? 0.5 : 0);
 }
 
 class Tuning : public FakeHandleTest {
@@ -79,15 +79,15 @@ class Tuning : public FakeHandleTest {
 
 TEST_F(Tuning, TheFastestIsFoundAndUsed) {
   const MatmulCall call;
-  quick_kernel = slower_than_chosen(call);
-  ASSERT_NE(kernel_of(call), quick_kernel);
-  fake_cuda().time_launches(quick_is_quick);
+  fast_kernel = slower_than_chosen(call);
+  ASSERT_NE(kernel_of(call), fast_kernel);
+  fake_cuda().time_launches(fast_is_fast);
   std::int64_t algo = -7;
   ASSERT_EQ(autotune(handle(), call, &algo), BWGEMM_STATUS_SUCCESS) << bwgemmGetLastErrorString();
-  EXPECT_EQ(kernel_of(call), quick_kernel);
+  EXPECT_EQ(kernel_of(call), fast_kernel);
   MatmulCall with_algo = call;
   with_algo.desc.algo = algo;
-  EXPECT_EQ(kernel_of(with_algo), quick_kernel);
+  EXPECT_EQ(kernel_of(with_algo), fast_kernel);
   // The same as a plain product, at other addresses with other scalars.
   GemmArguments gemm;
   gemm.a = device_pointer(0x7f0040000000);
@@ -95,11 +95,11 @@ TEST_F(Tuning, TheFastestIsFoundAndUsed) {
   gemm.alpha = &two;
   fake_cuda().reset();
   ASSERT_EQ(gemm_ex(handle(), gemm), BWGEMM_STATUS_SUCCESS);
-  EXPECT_STREQ(only_launch().kernel, quick_kernel);
+  EXPECT_STREQ(only_launch().kernel, fast_kernel);
   char text[4096];
   gemm.text = text, gemm.text_size = sizeof text;
   ASSERT_EQ(explain(handle(), gemm), BWGEMM_STATUS_SUCCESS);
-  EXPECT_THAT(text, HasSubstr(std::string("kernel     ").append(quick_kernel)));
+  EXPECT_THAT(text, HasSubstr(std::string("kernel     ").append(fast_kernel)));
   // Others choose as before.
   MatmulCall other = call;
   other.desc.m = 255;
@@ -108,7 +108,7 @@ TEST_F(Tuning, TheFastestIsFoundAndUsed) {
 
 TEST_F(Tuning, NoiseDoesNotDecide) {
   const MatmulCall call;
-  quick_kernel = slower_than_chosen(call);
+  fast_kernel = slower_than_chosen(call);
   for (int i = 0; i < 3; ++i) {
     fake_cuda().time_launches(noisy);
     std::int64_t algo = 0;
@@ -118,7 +118,7 @@ TEST_F(Tuning, NoiseDoesNotDecide) {
   bwgemmAutotuneOptions_t options = few_launches;
   options.tolerance = 1e-9;
   fake_cuda().time_launches([](const FakeLaunch& launch) {
-    return std::strcmp(launch.kernel, quick_kernel) == 0 ? 99.5 : 100;
+    return std::strcmp(launch.kernel, fast_kernel) == 0 ? 99.5 : 100;
   });
   std::int64_t algo = 0;
   ASSERT_EQ(autotune(handle(), call, &algo, &options), BWGEMM_STATUS_SUCCESS);
@@ -277,9 +277,9 @@ TEST_F(Tuning, EveryFailureOfTheDriverIsReportedAndLeaksNothing) {
 
 TEST_F(Tuning, AFileCarriesResultsToOtherHandles) {
   const MatmulCall call;
-  quick_kernel = slower_than_chosen(call);
+  fast_kernel = slower_than_chosen(call);
   ASSERT_EQ(bwgemmSetTuningCache(handle(), path().c_str()), BWGEMM_STATUS_SUCCESS);
-  fake_cuda().time_launches(quick_is_quick);
+  fake_cuda().time_launches(fast_is_fast);
   ASSERT_EQ(autotune(handle(), call, nullptr), BWGEMM_STATUS_SUCCESS);
   ASSERT_TRUE(fs::exists(path()));
   const auto kernel_of_new_handle = [&](bool sets) {
@@ -298,10 +298,10 @@ TEST_F(Tuning, AFileCarriesResultsToOtherHandles) {
     EXPECT_EQ(bwgemmDestroy(fresh), BWGEMM_STATUS_SUCCESS);
     return kernel;
   };
-  EXPECT_EQ(kernel_of_new_handle(true), quick_kernel);
-  EXPECT_NE(kernel_of_new_handle(false), quick_kernel);
+  EXPECT_EQ(kernel_of_new_handle(true), fast_kernel);
+  EXPECT_NE(kernel_of_new_handle(false), fast_kernel);
   const Variable file("BWGEMM_TUNING_CACHE", path());
-  EXPECT_EQ(kernel_of_new_handle(false), quick_kernel);
+  EXPECT_EQ(kernel_of_new_handle(false), fast_kernel);
   const Variable forced("BWGEMM_FORCE_KERNEL", "bwgemm_sm90_b16_64x64x32_direct");
   EXPECT_EQ(kernel_of_new_handle(false), "bwgemm_sm90_b16_64x64x32_direct");
 }

@@ -12,8 +12,8 @@
 namespace bwgemm::test {
 namespace {
 
-constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();
-constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t least_int64 = std::numeric_limits<std::int64_t>::min();
+constexpr std::int64_t most_int64 = std::numeric_limits<std::int64_t>::max();
 
 enum class Only { all, typed, batched };  // which entries have the argument
 
@@ -41,7 +41,7 @@ std::vector<BadArgument> bad_arguments() {
     add("transb", std::to_string(operation), invalid, Only::all,
         [=](auto& g) { g.transb = wrong; });
   }
-  for (const std::int64_t size : {std::int64_t{-1}, least}) {
+  for (const std::int64_t size : {std::int64_t{-1}, least_int64}) {
     add("m", std::to_string(size), invalid, Only::all, [=](auto& g) { g.m = size; });
     add("n", std::to_string(size), invalid, Only::all, [=](auto& g) { g.n = size; });
     add("k", std::to_string(size), invalid, Only::all, [=](auto& g) { g.k = size; });
@@ -72,7 +72,8 @@ std::vector<BadArgument> bad_arguments() {
   add("C", "", invalid, Only::typed,
       [](auto& g) { g.c = device_pointer(0x7f0000000002), g.c_type = BWGEMM_R_32F; });
 
-  for (const std::int64_t ld : {std::int64_t{255}, std::int64_t{0}, std::int64_t{-1}, least}) {
+  for (const std::int64_t ld :
+       {std::int64_t{255}, std::int64_t{0}, std::int64_t{-1}, least_int64}) {
     add("lda", std::to_string(ld), invalid, Only::all, [=](auto& g) { g.lda = ld; });
     add("ldb", std::to_string(ld), invalid, Only::all, [=](auto& g) { g.ldb = ld; });
     add("ldc", std::to_string(ld), invalid, Only::all, [=](auto& g) { g.ldc = ld; });
@@ -87,11 +88,13 @@ std::vector<BadArgument> bad_arguments() {
   add("ldb", "0", invalid, Only::all, [](auto& g) { g.k = 0, g.ldb = 0; });
 
   // Offsets that 63 bits cannot hold.
-  add("lda", std::to_string(most), invalid, Only::all, [](auto& g) { g.lda = most; });
-  add("ldb", std::to_string(most), invalid, Only::all, [](auto& g) { g.ldb = most; });
-  add("ldc", std::to_string(most), invalid, Only::all, [](auto& g) { g.ldc = most; });
-  add("strideA", std::to_string(most), invalid, Only::batched, [](auto& g) { g.stride_a = most; });
-  add("strideC", std::to_string(most), invalid, Only::batched, [](auto& g) { g.stride_c = most; });
+  add("lda", std::to_string(most_int64), invalid, Only::all, [](auto& g) { g.lda = most_int64; });
+  add("ldb", std::to_string(most_int64), invalid, Only::all, [](auto& g) { g.ldb = most_int64; });
+  add("ldc", std::to_string(most_int64), invalid, Only::all, [](auto& g) { g.ldc = most_int64; });
+  add("strideA", std::to_string(most_int64), invalid, Only::batched,
+      [](auto& g) { g.stride_a = most_int64; });
+  add("strideC", std::to_string(most_int64), invalid, Only::batched,
+      [](auto& g) { g.stride_c = most_int64; });
 
   for (const int type : {1, 3, 13, 27, 30, -1, 999}) {
     const auto unknown = static_cast<bwgemmDataType_t>(type);
@@ -317,12 +320,12 @@ TEST_F(BadArguments, AAndBMayBeNullWithDeviceScalarsOnlyIfKIsZero) {
 // Where they are not read, or have one column, their leading dimensions are never multiplied.
 TEST_F(BadArguments, LeadingDimensionsMayBeEnormous) {
   GemmArguments gemm = legal();
-  gemm.k = 0, gemm.lda = gemm.ldb = most;
+  gemm.k = 0, gemm.lda = gemm.ldb = most_int64;
   for (const GemmEntry& entry : gemm_entries)
     EXPECT_EQ(entry.call(handle(), gemm), BWGEMM_STATUS_SUCCESS)
         << entry.name << ": " << bwgemmGetLastErrorString();
   gemm = legal();
-  gemm.m = gemm.n = 1, gemm.lda = gemm.ldb = gemm.ldc = most;
+  gemm.m = gemm.n = 1, gemm.lda = gemm.ldb = gemm.ldc = most_int64;
   for (const GemmEntry& entry : gemm_entries)
     EXPECT_EQ(entry.call(handle(), gemm), BWGEMM_STATUS_SUCCESS)
         << entry.name << ": " << bwgemmGetLastErrorString();
@@ -340,7 +343,7 @@ TEST_F(BadArguments, ReasonsOfKernelsSayWhoseLettersTheyUse) {
 // Sizes that exist in no machine: an answer, and no crash.
 TEST_F(BadArguments, EnormousSizes) {
   for (const std::int64_t size :
-       {std::int64_t{1} << 31, std::int64_t{1} << 40, std::int64_t{1} << 62, most})
+       {std::int64_t{1} << 31, std::int64_t{1} << 40, std::int64_t{1} << 62, most_int64})
     for (const int which : {0, 1, 2, 3, 4}) {
       GemmArguments gemm = legal();
       if (which == 0 || which == 3) gemm.m = gemm.ldc = size;

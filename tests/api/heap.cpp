@@ -55,9 +55,6 @@ bool fails() {
 }  // namespace bwgemm::test
 
 #if !BWGEMM_TEST_SANITIZED
-using bwgemm::test::count;
-using bwgemm::test::fails;
-
 extern "C" {
 
 void* __libc_malloc(std::size_t);
@@ -66,26 +63,26 @@ void* __libc_realloc(void*, std::size_t);
 void* __libc_memalign(std::size_t, std::size_t);
 void __libc_free(void*);
 
-__attribute__((visibility("default"))) void* malloc(std::size_t size) {
-  return fails() ? nullptr : __libc_malloc(size);
+__attribute__((visibility("default"))) void* malloc(std::size_t size) noexcept {
+  return bwgemm::test::fails() ? nullptr : __libc_malloc(size);
 }
-__attribute__((visibility("default"))) void* calloc(std::size_t count, std::size_t size) {
-  return fails() ? nullptr : __libc_calloc(count, size);
+__attribute__((visibility("default"))) void* calloc(std::size_t count, std::size_t size) noexcept {
+  return bwgemm::test::fails() ? nullptr : __libc_calloc(count, size);
 }
-__attribute__((visibility("default"))) void* realloc(void* memory, std::size_t size) {
-  return fails() ? nullptr : __libc_realloc(memory, size);
+__attribute__((visibility("default"))) void* realloc(void* memory, std::size_t size) noexcept {
+  return bwgemm::test::fails() ? nullptr : __libc_realloc(memory, size);
 }
 __attribute__((visibility("default"))) void* aligned_alloc(std::size_t alignment,
-                                                           std::size_t size) {
-  return fails() ? nullptr : __libc_memalign(alignment, size);
+                                                           std::size_t size) noexcept {
+  return bwgemm::test::fails() ? nullptr : __libc_memalign(alignment, size);
 }
 __attribute__((visibility("default"))) int posix_memalign(void** memory, std::size_t alignment,
-                                                          std::size_t size) {
-  *memory = fails() ? nullptr : __libc_memalign(alignment, size);
+                                                          std::size_t size) noexcept {
+  *memory = bwgemm::test::fails() ? nullptr : __libc_memalign(alignment, size);
   return *memory != nullptr ? 0 : ENOMEM;
 }
-__attribute__((visibility("default"))) void free(void* memory) {
-  count();
+__attribute__((visibility("default"))) void free(void* memory) noexcept {
+  bwgemm::test::count();
   __libc_free(memory);
 }
 

@@ -232,10 +232,6 @@ struct Change {
   std::function<void(MatmulCall&)> make;
 };
 
-const void* moved(const void* pointer, std::uintptr_t bytes) {
-  return device_pointer(reinterpret_cast<std::uintptr_t>(pointer) + bytes);
-}
-
 // Of a call with everything; some are refused, and must be whenever they come.
 std::vector<Change> changes() {
   static const float two = 2;

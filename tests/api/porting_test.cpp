@@ -15,8 +15,8 @@ namespace bwgemm::test {
 namespace {
 
 constexpr bwgemmStatus_t success = BWGEMM_STATUS_SUCCESS;
-constexpr bwgemmStatus_t invalid = BWGEMM_STATUS_INVALID_VALUE;
-constexpr bwgemmStatus_t unsupported = BWGEMM_STATUS_NOT_SUPPORTED;
+constexpr bwgemmStatus_t invalid_value = BWGEMM_STATUS_INVALID_VALUE;
+constexpr bwgemmStatus_t not_supported = BWGEMM_STATUS_NOT_SUPPORTED;
 
 // The numbers of cublas_api.h, cublasLt.h and library_types.h, which a port may pass on as they
 // are.
@@ -46,8 +46,8 @@ TEST_F(Porting, OfCublassComputeTypesOneIsServed) {
     call.desc.computeType = type;
     const bool is_cublass = type >= 64 && type <= 79;
     expect(type == 68   ? success
-           : is_cublass ? unsupported
-                        : invalid,
+           : is_cublass ? not_supported
+                        : invalid_value,
            call, "computeType " + std::to_string(type));
   }
 }
@@ -60,15 +60,15 @@ TEST_F(Porting, OfCudasDataTypesTwoAreServed) {
     const bool is_known =
         type == BWGEMM_R_32F || type == BWGEMM_R_8F_E4M3 || type == BWGEMM_R_8F_E5M2;
     expect(is_served  ? success
-           : is_known ? unsupported
-                      : invalid,
+           : is_known ? not_supported
+                      : invalid_value,
            inputs, "types " + std::to_string(type));
     MatmulCall output;
     output.desc.Dtype = type;
     const bool is_output = type == BWGEMM_R_32F || type == BWGEMM_R_16BF;
     expect(is_output               ? success
-           : is_served || is_known ? unsupported
-                                   : invalid,
+           : is_served || is_known ? not_supported
+                                   : invalid_value,
            output, "Dtype " + std::to_string(type));
   }
 }
@@ -78,12 +78,12 @@ TEST_F(Porting, NumbersOfHipblasAreRefused) {
   for (const int operation : {111, 112, 113}) {
     MatmulCall call;
     call.desc.transa = operation;
-    expect(invalid, call, "transa " + std::to_string(operation));
+    expect(invalid_value, call, "transa " + std::to_string(operation));
   }
   for (int type = 0; type <= 10; ++type) {
     MatmulCall call;
     call.desc.computeType = type;
-    expect(invalid, call, "computeType " + std::to_string(type));
+    expect(invalid_value, call, "computeType " + std::to_string(type));
   }
 }
 
@@ -93,14 +93,15 @@ TEST_F(Porting, OrdersAreRowsAndColumns) {
                         &bwgemmMatmulDesc_t::Corder, &bwgemmMatmulDesc_t::Dorder}) {
       MatmulCall call;
       call.desc.*member = order;
-      expect(order <= BWGEMM_ORDER_ROW ? success : invalid, call, "order " + std::to_string(order));
+      expect(order <= BWGEMM_ORDER_ROW ? success : invalid_value, call,
+             "order " + std::to_string(order));
     }
 }
 
 TEST_F(Porting, PointerModesAreHostAndDevice) {
   for (int mode = 0; mode <= 4; ++mode)  // 2, 3 and 4 are modes of alpha vectors
     EXPECT_EQ(bwgemmSetPointerMode(handle(), static_cast<bwgemmPointerMode_t>(mode)),
-              mode <= BWGEMM_POINTER_MODE_DEVICE ? success : invalid);
+              mode <= BWGEMM_POINTER_MODE_DEVICE ? success : invalid_value);
 }
 
 // As the page's table writes them.
@@ -176,11 +177,12 @@ TEST_F(Porting, NothingToComputeNeedsALegalDescriptionAllTheSame) {
   for (auto ld : {&bwgemmMatmulDesc_t::lda, &bwgemmMatmulDesc_t::ldb, &bwgemmMatmulDesc_t::ldd}) {
     MatmulCall short_lines = empty;
     short_lines.desc.*ld = 0;
-    expect(invalid, short_lines, "a length of 0");
+    expect(invalid_value, short_lines, "a length of 0");
   }
   MatmulCall no_columns = empty;
   no_columns.desc.m = 256;
-  EXPECT_EQ(matmul(handle(), no_columns), invalid) << "columns of 256 rows, though there are none";
+  EXPECT_EQ(matmul(handle(), no_columns), invalid_value)
+      << "columns of 256 rows, though there are none";
 }
 
 // BWGEMM_MATMUL_DESC_INIT is of bfloat16. Types of what is not there must be known all the same,
@@ -188,19 +190,19 @@ TEST_F(Porting, NothingToComputeNeedsALegalDescriptionAllTheSame) {
 TEST_F(Porting, TypesOfHalfPrecisionAreSetOneByOne) {
   MatmulCall call = MatmulCall::with_bias();
   call.desc.Atype = call.desc.Btype = call.desc.Ctype = call.desc.Dtype = BWGEMM_R_16F;
-  expect(unsupported, call, "biasType is still BWGEMM_R_16BF");
+  expect(not_supported, call, "biasType is still BWGEMM_R_16BF");
   EXPECT_TRUE(mentions(bwgemmGetLastErrorString(), "biasType")) << bwgemmGetLastErrorString();
   call.desc.biasType = BWGEMM_R_16F;
   expect(success, call, "auxType is still BWGEMM_R_16BF, but there is no aux");
   call.desc.auxType = -1;  // cuBLASLt's default
-  expect(invalid, call, "auxType is none");
+  expect(invalid_value, call, "auxType is none");
 }
 
 // A struct of zeros is none.
 TEST_F(Porting, ADescriptorStartsFromItsMacro) {
   MatmulCall call;
   call.desc = {};
-  expect(invalid, call, "structSize is 0");
+  expect(invalid_value, call, "structSize is 0");
   EXPECT_TRUE(mentions(bwgemmGetLastErrorString(), "structSize")) << bwgemmGetLastErrorString();
 }
 
@@ -211,7 +213,7 @@ TEST_F(Porting, StridesOfZeroRepeatInputs) {
   call.desc.strideA = call.desc.strideB = call.desc.strideC = 0;
   expect(success, call, "inputs");
   call.desc.strideD = 0;
-  expect(invalid, call, "D");
+  expect(invalid_value, call, "D");
 }
 
 TEST_F(Porting, BetaAndCMayBeLeftOut) {
@@ -221,7 +223,7 @@ TEST_F(Porting, BetaAndCMayBeLeftOut) {
   call.beta = nullptr;
   expect(success, call, "beta is null");
   call.beta = &MatmulCall::one;
-  expect(invalid, call, "C is null, and read");
+  expect(invalid_value, call, "C is null, and read");
 }
 
 }  // namespace

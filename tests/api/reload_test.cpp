@@ -45,17 +45,18 @@ class LibraryCopy {
 };
 
 template <class Function>
-Function* symbol(void* library, const char* name, Function*) {
+Function* needed_symbol(void* library, const char* name, Function*) {
   void* found = dlsym(library, name);
   EXPECT_NE(found, nullptr) << name;
   return reinterpret_cast<Function*>(found);
 }
 
 void use(void* library, bool fails) {
-  const auto create = symbol(library, "bwgemmCreate", &bwgemmCreate);
-  const auto destroy = symbol(library, "bwgemmDestroy", &bwgemmDestroy);
-  const auto gemm = symbol(library, "bwgemmBf16", &bwgemmBf16);
-  const auto last_error = symbol(library, "bwgemmGetLastErrorString", &bwgemmGetLastErrorString);
+  const auto create = needed_symbol(library, "bwgemmCreate", &bwgemmCreate);
+  const auto destroy = needed_symbol(library, "bwgemmDestroy", &bwgemmDestroy);
+  const auto gemm = needed_symbol(library, "bwgemmBf16", &bwgemmBf16);
+  const auto last_error =
+      needed_symbol(library, "bwgemmGetLastErrorString", &bwgemmGetLastErrorString);
   bwgemmHandle_t handle = nullptr;
   ASSERT_EQ(create(&handle), BWGEMM_STATUS_SUCCESS) << last_error();
   const GemmArguments g;
@@ -116,8 +117,8 @@ TEST(CallsAtExitProbe, DISABLED_OneFails) {
   const LibraryCopy copy;
   void* library = dlopen(copy.path().c_str(), RTLD_NOW | RTLD_LOCAL);
   ASSERT_NE(library, nullptr) << dlerror();
-  late_set_stream = symbol(library, "bwgemmSetStream", &bwgemmSetStream);
-  late_last_error = symbol(library, "bwgemmGetLastErrorString", &bwgemmGetLastErrorString);
+  late_set_stream = needed_symbol(library, "bwgemmSetStream", &bwgemmSetStream);
+  late_last_error = needed_symbol(library, "bwgemmGetLastErrorString", &bwgemmGetLastErrorString);
   EXPECT_EQ(late_set_stream(nullptr, nullptr), BWGEMM_STATUS_NOT_INITIALIZED);
 }
 

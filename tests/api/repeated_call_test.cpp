@@ -25,7 +25,7 @@ struct State {
 };
 
 // What came of it.
-struct Outcome {
+struct StateOutcome {
   bwgemmStatus_t status = BWGEMM_STATUS_SUCCESS;
   std::string text;
   long launches = 0;
@@ -42,7 +42,7 @@ void set(bwgemmHandle_t handle, const State& state) {
 }
 
 // Scratch of the library lies elsewhere in each handle: what remains says whether there is some.
-void forget_scratch(Outcome& outcome, const State& state) {
+void forget_scratch(StateOutcome& outcome, const State& state) {
   KernelParams& params = outcome.launch.params;
   const bool is_the_librarys = state.workspace == nullptr;
   if (is_the_librarys && params.partials != nullptr)
@@ -60,10 +60,10 @@ void forget_scratch(Outcome& outcome, const State& state) {
   }
 }
 
-Outcome outcome(bwgemmHandle_t handle, const State& state) {
+StateOutcome outcome(bwgemmHandle_t handle, const State& state) {
   set(handle, state);
   fake_cuda().reset();
-  Outcome result;
+  StateOutcome result;
   result.status = state.is_batched ? gemm_batched(handle, state.gemm) : gemm_ex(handle, state.gemm);
   if (result.status != BWGEMM_STATUS_SUCCESS) result.text = bwgemmGetLastErrorString();
   result.launches = fake_cuda().launches();
@@ -75,15 +75,15 @@ Outcome outcome(bwgemmHandle_t handle, const State& state) {
   return result;
 }
 
-Outcome outcome_of_new_handle(const State& state) {
+StateOutcome outcome_of_new_handle(const State& state) {
   bwgemmHandle_t handle = nullptr;
   EXPECT_EQ(bwgemmCreate(&handle), BWGEMM_STATUS_SUCCESS);
-  const Outcome result = outcome(handle, state);
+  const StateOutcome result = outcome(handle, state);
   EXPECT_EQ(bwgemmDestroy(handle), BWGEMM_STATUS_SUCCESS);
   return result;
 }
 
-void expect_equal(const Outcome& seen, const Outcome& expected) {
+void expect_equal(const StateOutcome& seen, const StateOutcome& expected) {
   EXPECT_EQ(seen.status, expected.status) << seen.text << " | " << expected.text;
   EXPECT_EQ(seen.text, expected.text);
   ASSERT_EQ(seen.launches, expected.launches);
@@ -98,18 +98,14 @@ void expect_equal(const Outcome& seen, const Outcome& expected) {
   EXPECT_EQ(std::memcmp(&seen.copies, &expected.copies, sizeof(CopiesParams)), 0);
 }
 
-struct Change {
+struct StateChange {
   const char* name;
   std::function<void(State&)> make;
 };
 
-const void* moved(const void* pointer, std::uintptr_t bytes) {
-  return device_pointer(reinterpret_cast<std::uintptr_t>(pointer) + bytes);
-}
-
-std::vector<Change> changes() {
+std::vector<StateChange> state_changes() {
   static const float half = 0.5f, two = 2, minus_zero = -0.0f;
-  std::vector<Change> list = {
+  std::vector<StateChange> list = {
       {"nothing", [](State&) {}},
       {"A", [](State& s) { s.gemm.a = moved(s.gemm.a, 4096); }},
       {"B", [](State& s) { s.gemm.b = moved(s.gemm.b, 4096); }},
@@ -180,7 +176,7 @@ std::vector<Change> changes() {
   return list;
 }
 
-std::vector<Change> batch_changes() {
+std::vector<StateChange> batch_changes() {
   return {{"batchCount", [](State& s) { s.gemm.batch_count = 5; }},
           {"batchCount is 0", [](State& s) { s.gemm.batch_count = 0; }},
           {"batchCount is negative", [](State& s) { s.gemm.batch_count = -1; }},
@@ -212,12 +208,12 @@ class RepeatedCall : public FakeHandleTest {
  protected:
   // The change between two calls like the one before; everything twice, as a call may be known from
   // the first one on.
-  void expect_change_is_seen(const State& before, const Change& change) const {
+  void expect_change_is_seen(const State& before, const StateChange& change) const {
     SCOPED_TRACE(change.name);
     State after = before;
     change.make(after);
-    const Outcome expected_before = outcome_of_new_handle(before);
-    const Outcome expected_after = outcome_of_new_handle(after);
+    const StateOutcome expected_before = outcome_of_new_handle(before);
+    const StateOutcome expected_after = outcome_of_new_handle(after);
     for (int i = 0; i < 2; ++i) {
       expect_equal(outcome(handle(), before), expected_before);
       expect_equal(outcome(handle(), after), expected_after);
@@ -229,9 +225,9 @@ class RepeatedCall : public FakeHandleTest {
 TEST_F(RepeatedCall, SeesEveryChange) {
   for (const auto& [name, state] : states()) {
     SCOPED_TRACE(name);
-    for (const Change& change : changes()) expect_change_is_seen(state, change);
+    for (const StateChange& change : state_changes()) expect_change_is_seen(state, change);
     if (state.is_batched)
-      for (const Change& change : batch_changes()) expect_change_is_seen(state, change);
+      for (const StateChange& change : batch_changes()) expect_change_is_seen(state, change);
   }
 }
 
@@ -260,7 +256,7 @@ TEST_F(RepeatedCall, MoreShapesThanAreRemembered) {
     for (std::int64_t k = 8; k <= 8 * 600; k += 8) {
       State state;
       state.gemm.k = state.gemm.lda = state.gemm.ldb = k;
-      const Outcome seen = outcome(handle(), state);
+      const StateOutcome seen = outcome(handle(), state);
       ASSERT_EQ(seen.launches, 1);
       EXPECT_EQ(seen.launch.params.k, k);
     }
@@ -273,8 +269,8 @@ TEST_F(RepeatedCall, AMapThatCannotBeMadeLeavesTheRestUsable) {
     State other = state;
     other.gemm.b = moved(state.gemm.b, 4096);
     other.gemm.c = const_cast<void*>(moved(state.gemm.c, 4096));
-    const Outcome expected = outcome(handle(), state);
-    const Outcome expected_other = outcome_of_new_handle(other);
+    const StateOutcome expected = outcome(handle(), state);
+    const StateOutcome expected_other = outcome_of_new_handle(other);
     set(handle(), other);
     fake_cuda().fail_entry("cuTensorMapEncodeTiled", CUDA_ERROR_INVALID_VALUE);
     EXPECT_EQ(gemm_ex(handle(), other.gemm), BWGEMM_STATUS_INTERNAL_ERROR);

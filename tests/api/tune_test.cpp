@@ -146,7 +146,7 @@ TEST_F(Tune, CallsThatLeaveNothingToChooseDoNotMeasure) {
 
 // ---- what is written ----------------------------------------------------------------------------
 
-struct Entry {
+struct MeasuringEntry {
   const char* name;
   bwgemmStatus_t (*call)(bwgemmHandle_t);
 };
@@ -160,7 +160,7 @@ bwgemmStatus_t batched_ex(bwgemmHandle_t handle) {
 }
 
 TEST_F(Tune, EveryEntryMeasures) {
-  const Entry entries[] = {
+  const MeasuringEntry entries[] = {
       {"bwgemmGemmEx", [](auto h) { return gemm_ex(h, {}); }},
       {"bwgemmGemmStridedBatchedEx", [](auto h) { return gemm_batched(h, {}); }},
       {"bwgemmGemmBatchedEx", batched_ex},
@@ -173,7 +173,7 @@ TEST_F(Tune, EveryEntryMeasures) {
       {"bwgemmF16", [](auto h) { return gemm_f16(h, {}); }},
       {"bwgemmMatmul", [](auto h) { return matmul(h, MatmulCall::with_bias()); }},
   };
-  for (const Entry& entry : entries)
+  for (const MeasuringEntry& entry : entries)
     for (const bool is_first : {true, false}) {
       reset();
       EXPECT_EQ(entry.call(handle()), BWGEMM_STATUS_SUCCESS) << bwgemmGetLastErrorString();

@@ -19,34 +19,36 @@ namespace {
 // Of calls in turn, all of which were made before.
 constexpr int addresses = 4;
 
-void* moved(const void* pointer, int i) {
+void* moved_in_turn(const void* pointer, int i) {
   const std::uintptr_t by = static_cast<std::uintptr_t>(i % addresses) << 20;
   return device_pointer(reinterpret_cast<std::uintptr_t>(pointer) + by);
 }
 
-struct Kind {
+struct TimedCall {
   std::string name;
   std::function<bwgemmStatus_t(bwgemmHandle_t, int)> call;  // with the i-th addresses
 };
 
-Kind kind_of(const char* name, GemmArguments gemm, bool is_batched = false) {
+TimedCall timed_call(const char* name, GemmArguments gemm, bool is_batched = false) {
   return {name, [gemm, is_batched](bwgemmHandle_t handle, int i) {
             GemmArguments at = gemm;
-            at.a = moved(gemm.a, i), at.b = moved(gemm.b, i), at.c = moved(gemm.c, i);
+            at.a = moved_in_turn(gemm.a, i), at.b = moved_in_turn(gemm.b, i),
+            at.c = moved_in_turn(gemm.c, i);
             return is_batched ? gemm_batched(handle, at) : gemm_ex(handle, at);
           }};
 }
 
-Kind kind_of(const char* name, MatmulCall call) {
+TimedCall timed_call(const char* name, MatmulCall call) {
   return {name, [call](bwgemmHandle_t handle, int i) {
             MatmulCall at = call;
-            at.a = moved(call.a, i), at.b = moved(call.b, i), at.d = moved(call.d, i);
+            at.a = moved_in_turn(call.a, i), at.b = moved_in_turn(call.b, i),
+            at.d = moved_in_turn(call.d, i);
             return matmul(handle, at);
           }};
 }
 
 // Bias, scales, aux and a C apart.
-MatmulCall with_everything() {
+MatmulCall with_all_operands() {
   MatmulCall call = MatmulCall::with_aux();
   call.beta = &MatmulCall::one;
   call.desc.bias = made_up(0x7f0028000000);
@@ -56,32 +58,33 @@ MatmulCall with_everything() {
 }
 
 void move_vectors(const bwgemmMatmulDesc_t& from, bwgemmMatmulDesc_t& to, int i) {
-  to.bias = moved(from.bias, i);
-  to.rowScale = static_cast<const float*>(moved(from.rowScale, i));
-  to.columnScale = static_cast<const float*>(moved(from.columnScale, i));
+  to.bias = moved_in_turn(from.bias, i);
+  to.rowScale = static_cast<const float*>(moved_in_turn(from.rowScale, i));
+  to.columnScale = static_cast<const float*>(moved_in_turn(from.columnScale, i));
 }
 
-Kind of_vectors() {
-  return {"vectors", [call = with_everything()](bwgemmHandle_t handle, int i) {
+TimedCall of_vectors() {
+  return {"vectors", [call = with_all_operands()](bwgemmHandle_t handle, int i) {
             MatmulCall at = call;
             move_vectors(call.desc, at.desc, i);
             return matmul(handle, at);
           }};
 }
 
-Kind of_everything() {
-  return {"everything", [call = with_everything()](bwgemmHandle_t handle, int i) {
+TimedCall of_everything() {
+  return {"everything", [call = with_all_operands()](bwgemmHandle_t handle, int i) {
             MatmulCall at = call;
             move_vectors(call.desc, at.desc, i);
-            at.desc.aux = moved(call.desc.aux, i), at.c = moved(call.c, i);
-            at.a = moved(call.a, i), at.b = moved(call.b, i), at.d = moved(call.d, i);
+            at.desc.aux = moved_in_turn(call.desc.aux, i), at.c = moved_in_turn(call.c, i);
+            at.a = moved_in_turn(call.a, i), at.b = moved_in_turn(call.b, i),
+            at.d = moved_in_turn(call.d, i);
             return matmul(handle, at);
           }};
 }
 
 class WarmTime : public FakeHandleTest {
  protected:
-  double ns_of(const Kind& kind, bool moves) const {
+  double ns_of(const TimedCall& kind, bool moves) const {
     constexpr int rounds = 200, calls = 200;
     int failures = 0;
     const auto round = [&] {
@@ -101,11 +104,12 @@ class WarmTime : public FakeHandleTest {
 // cache of maps: 56 to 161 ns.
 TEST_F(WarmTime, IsShort) {
   constexpr double budget_ns = 100, moving_budget_ns = 200;
-  for (const Kind& kind :
-       {kind_of("product", GemmArguments{}), kind_of("batches", GemmArguments{}, true),
-        kind_of("split", GemmArguments::split()), kind_of("unaligned", GemmArguments::unaligned()),
-        kind_of("copied", GemmArguments::copied()), kind_of("matmul", MatmulCall{}),
-        kind_of("bias", MatmulCall::with_bias()), kind_of("gate", MatmulCall::gated())}) {
+  for (const TimedCall& kind :
+       {timed_call("product", GemmArguments{}), timed_call("batches", GemmArguments{}, true),
+        timed_call("split", GemmArguments::split()),
+        timed_call("unaligned", GemmArguments::unaligned()),
+        timed_call("copied", GemmArguments::copied()), timed_call("matmul", MatmulCall{}),
+        timed_call("bias", MatmulCall::with_bias()), timed_call("gate", MatmulCall::gated())}) {
     const double same = ns_of(kind, false), moving = ns_of(kind, true);
     RecordProperty(kind.name + "_ns", static_cast<int>(same));
     RecordProperty(kind.name + "_moving_ns", static_cast<int>(moving));

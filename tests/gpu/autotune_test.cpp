@@ -23,7 +23,7 @@ bwgemmMatmulDesc_t desc_of(const GemmCase& gemm, const Operands& operands) {
   return desc;
 }
 
-std::vector<GemmCase> cases() {
+std::vector<GemmCase> tuned_problems() {
   std::vector<GemmCase> all = {
       {.m = 72, .n = 136, .k = 200, .ld_multiple = 8},
       {.m = 64, .n = 64, .k = 2048, .output = Dtype::f32, .beta = 1, .ld_multiple = 8},
@@ -80,7 +80,7 @@ class Autotune : public HandleTest {
 };
 
 TEST_F(Autotune, EveryAlgoThatIsListedComputesTheProduct) {
-  for (const GemmCase& gemm : cases()) {
+  for (const GemmCase& gemm : tuned_problems()) {
     Operands operands(gemm);
     const std::vector<bwgemmMatmulAlgo_t> all = algos(gemm, operands);
     ASSERT_FALSE(all.empty());
@@ -97,7 +97,7 @@ TEST_F(Autotune, LeavesOneProductBehind) {
   for (const bool has_stream : {false, true}) {
     const Stream stream;
     ASSERT_TRUE(succeeds(bwgemmSetStream(handle(), has_stream ? stream.get() : nullptr)));
-    for (const GemmCase& gemm : cases()) {
+    for (const GemmCase& gemm : tuned_problems()) {
       Operands operands(gemm);
       std::int64_t algo = 0;
       ASSERT_TRUE(succeeds(tune(gemm, operands, &algo))) << gemm;

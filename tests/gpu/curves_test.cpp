@@ -13,9 +13,9 @@ namespace bwgemm::test {
 namespace {
 
 constexpr std::int64_t rows = 64;
-constexpr bwgemmActivation_t activations[] = {
-    BWGEMM_ACTIVATION_RELU, BWGEMM_ACTIVATION_GELU_TANH, BWGEMM_ACTIVATION_GELU_ERF,
-    BWGEMM_ACTIVATION_SILU, BWGEMM_ACTIVATION_SIGMOID,   BWGEMM_ACTIVATION_CLAMP};
+constexpr bwgemmActivation_t curves[] = {BWGEMM_ACTIVATION_RELU,     BWGEMM_ACTIVATION_GELU_TANH,
+                                         BWGEMM_ACTIVATION_GELU_ERF, BWGEMM_ACTIVATION_SILU,
+                                         BWGEMM_ACTIVATION_SIGMOID,  BWGEMM_ACTIVATION_CLAMP};
 
 // Of both signs, infinities and NaN among them. The rest is 1.
 Matrix floats() {
@@ -78,7 +78,7 @@ class Curves : public HandleTest {
 
 TEST_F(Curves, ActivationsAreWithinTheirBounds) {
   const Matrix x = floats();
-  for (const bwgemmActivation_t activation : activations) {
+  for (const bwgemmActivation_t activation : curves) {
     SCOPED_TRACE(activation);
     compare(x, result(activation, x, nullptr), [&](float at) {
       const double value = curve(activation, at).value;
@@ -92,7 +92,7 @@ TEST_F(Curves, SlopesAreWithinTheirBounds) {
   Matrix ones(Dtype::f32, x.rows(), x.columns(), x.ld());
   for (std::int64_t column = 0; column < x.columns(); ++column)
     for (std::int64_t row = 0; row < x.rows(); ++row) ones.set(row, column, 1);
-  for (const bwgemmActivation_t activation : activations) {
+  for (const bwgemmActivation_t activation : curves) {
     SCOPED_TRACE(activation);
     compare(x, result(activation, ones, &x), [&](float at) {
       if (std::isnan(at)) return Value{at, 0};
@@ -129,7 +129,7 @@ TEST_F(Curves, GatesMultiplyInfinities) {
   for (std::int64_t i = 0; i < m; ++i)
     a.set(i, 0, values[i % 2 == 0 ? i / 2 / count : i / 2 % count]);
   const GuardedBuffer device_a(a), device_b(b);
-  for (const bwgemmActivation_t activation : activations) {
+  for (const bwgemmActivation_t activation : curves) {
     GuardedBuffer device_d(Matrix(Dtype::f32, m / 2, 1, m / 2));
     bwgemmMatmulDesc_t desc = BWGEMM_MATMUL_DESC_INIT;
     desc.m = desc.lda = m, desc.n = desc.k = desc.ldb = 1, desc.ldd = m / 2;

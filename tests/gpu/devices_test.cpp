@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "gpu/exact_cases.h"
 #include "support/matmul_case.h"
 
 namespace bwgemm::test {
@@ -56,11 +57,6 @@ class SeveralDevices : public GpuTest {
   CUcontext first_ = nullptr, second_ = nullptr;
 };
 
-const GemmCase cases[] = {
-    {.m = 136, .n = 72, .k = 200, .ld_multiple = 8, .fill = Fill::integers},       // TMA
-    {.m = 61, .n = 35, .k = 77, .output = Dtype::f32, .fill = Fill::integers},     // direct
-    {.m = 40, .n = 40, .k = 4101, .output = Dtype::f32, .fill = Fill::integers}};  // split
-
 MatmulCase fused(const GemmCase& gemm) {
   MatmulCase matmul{gemm, {}};
   matmul.gemm.alpha = 0x1p-5f;
@@ -73,7 +69,7 @@ MatmulCase fused(const GemmCase& gemm) {
 
 TEST_F(SeveralDevices, AHandleOnEachInTurn) {
   const Handles handles = a_handle_on_each();
-  for (const GemmCase& gemm : cases)
+  for (const GemmCase& gemm : exact_cases)
     for (const int device : {1, 0}) {
       const CurrentContext scope(context(device));
       run(handles[device], gemm);
@@ -83,7 +79,7 @@ TEST_F(SeveralDevices, AHandleOnEachInTurn) {
 // The second time each call finds what the first one left: plans, tensor maps, memory for sums.
 TEST_F(SeveralDevices, WhatOneRemembersIsNotTheOthers) {
   const Handles handles = a_handle_on_each();
-  for (const GemmCase& gemm : cases) {
+  for (const GemmCase& gemm : exact_cases) {
     const MatmulCase matmul = fused(gemm);
     std::unique_ptr<MatmulOperands> operands[2];
     for (const int device : {0, 1}) {
@@ -109,7 +105,7 @@ TEST_F(SeveralDevices, CalledWhileTheOtherIsCurrent) {
   for (const int device : {0, 1}) {
     const CurrentContext scope(context(device));
     const Handle handle;
-    for (const GemmCase& gemm : cases) {
+    for (const GemmCase& gemm : exact_cases) {
       Operands operands(gemm);
       {
         const CurrentContext elsewhere(context(1 - device));
@@ -128,7 +124,7 @@ TEST_F(SeveralDevices, OneThreadForEach) {
       const Stream stream;
       const Handle handle;
       ASSERT_TRUE(succeeds(bwgemmSetStream(handle.get(), stream.get())));
-      for (const GemmCase& gemm : cases) run(handle.get(), gemm);
+      for (const GemmCase& gemm : exact_cases) run(handle.get(), gemm);
     });
   for (std::thread& one : threads) one.join();
 }
@@ -142,7 +138,7 @@ TEST_F(SeveralDevices, TwoThreadsShareTheHandles) {
       for (int i = 0; i < 2; ++i) {
         const int device = (thread + i) % 2;
         const CurrentContext scope(context(device));
-        for (const GemmCase& gemm : cases) run(handles[device], gemm);
+        for (const GemmCase& gemm : exact_cases) run(handles[device], gemm);
       }
     });
   for (std::thread& one : threads) one.join();
@@ -166,7 +162,7 @@ TEST_F(SeveralDevices, AStreamOfTheOtherIsRefused) {
     ASSERT_TRUE(succeeds(bwgemmGetStream(handles[device], &stream)));
     EXPECT_EQ(stream, own->get());
     const CurrentContext back(context(device));
-    run(handles[device], cases[0]);
+    run(handles[device], exact_cases[0]);
     EXPECT_TRUE(succeeds(bwgemmSetStream(handles[device], nullptr)));
   }
 }
@@ -174,7 +170,7 @@ TEST_F(SeveralDevices, AStreamOfTheOtherIsRefused) {
 // What is captured on one does not keep the other from working, nor is it captured too.
 TEST_F(SeveralDevices, WhileTheOtherIsCaptured) {
   const Handles handles = a_handle_on_each();
-  const GemmCase& gemm = cases[0];
+  const GemmCase& gemm = exact_cases[0];
   const CurrentContext first(context(0));
   const Stream stream;
   Operands captured_operands(gemm);
@@ -183,7 +179,7 @@ TEST_F(SeveralDevices, WhileTheOtherIsCaptured) {
   EXPECT_TRUE(succeeds(call(handles[0], gemm, captured_operands)));
   {
     const CurrentContext second(context(1));
-    run(handles[1], cases[2]);
+    run(handles[1], exact_cases[2]);
   }
   CUgraph captured = nullptr;
   check(driver().stream_end_capture(stream.get(), &captured), "cuStreamEndCapture");
@@ -205,9 +201,9 @@ TEST_F(SeveralDevices, TunedInOneFile) {
     for (const int device : {0, 1}) {
       const CurrentContext scope(context(device));
       ASSERT_TRUE(succeeds(bwgemmSetTuningCache(handles[device], file.c_str())));
-      Operands operands(cases[0]);
+      Operands operands(exact_cases[0]);
       bwgemmMatmulDesc_t desc = BWGEMM_MATMUL_DESC_INIT;
-      desc.m = cases[0].m, desc.n = cases[0].n, desc.k = cases[0].k;
+      desc.m = exact_cases[0].m, desc.n = exact_cases[0].n, desc.k = exact_cases[0].k;
       desc.lda = operands.a().ld(), desc.ldb = operands.b().ld();
       desc.ldc = desc.ldd = operands.c_before().ld();
       const bwgemmAutotuneOptions_t options = {sizeof options, 2, 1, 0, 0};
@@ -223,7 +219,7 @@ TEST_F(SeveralDevices, TunedInOneFile) {
                                operands.b_pointer(), &zero, d, d),
                   is_alike ? BWGEMM_STATUS_SUCCESS : BWGEMM_STATUS_NOT_SUPPORTED)
             << bwgemmGetLastErrorString();
-        EXPECT_TRUE(succeeds(call(handles[device], cases[0], operands)));
+        EXPECT_TRUE(succeeds(call(handles[device], exact_cases[0], operands)));
       }
       operands.expect_result(" on device " + std::to_string(device));
     }

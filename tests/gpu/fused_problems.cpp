@@ -5,11 +5,10 @@
 
 #include "families/facts.h"
 #include "families/variants.h"
+#include "gpu/row_measures.h"
 
 namespace bwgemm::test {
 namespace {
-
-constexpr int unit = 8;  // elements that always fill 16 bytes
 
 // One tile of a cluster, less some columns and a unit of depth, in the kernel's own terms.
 RowProblem one_tile(const KernelConfig& row, Dtype input, bool to_f32, Major b, int tile_n) {

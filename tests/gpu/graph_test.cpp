@@ -9,7 +9,7 @@
 namespace bwgemm::test {
 namespace {
 
-std::vector<GemmCase> problems() {
+std::vector<GemmCase> captured_problems() {
   std::vector<GemmCase> cases = {
       {.m = 256, .n = 264, .k = 520, .beta = 1, .ld_multiple = 8},             // TMA
       {.m = 61, .n = 35, .k = 77, .output = Dtype::f32, .b_displacement = 1},  // element by element
@@ -52,7 +52,7 @@ using Graphs = HandleTest;
 TEST_F(Graphs, CaptureAndReplay) {
   const Stream stream(CU_STREAM_DEFAULT);
   ASSERT_TRUE(succeeds(bwgemmSetStream(handle(), stream.get())));
-  for (const GemmCase& gemm : problems())
+  for (const GemmCase& gemm : captured_problems())
     for (const CUstreamCaptureMode mode : modes) {
       Operands operands(gemm);
       const Graph graph(captured_call(handle(), stream.get(), mode, gemm, operands));
@@ -68,7 +68,7 @@ TEST_F(Graphs, CaptureAndReplay) {
 // As frameworks do it: the stream is set anew for every call, the captured ones included.
 TEST_F(Graphs, StreamSetInsideTheCapture) {
   const Stream stream;
-  for (const GemmCase& gemm : problems())
+  for (const GemmCase& gemm : captured_problems())
     for (const CUstreamCaptureMode mode : modes) {
       ASSERT_TRUE(succeeds(bwgemmSetStream(handle(), nullptr)));
       Operands operands(gemm);
@@ -89,7 +89,7 @@ TEST_F(Graphs, StreamSetInsideTheCapture) {
 TEST_F(Graphs, ReplayBackToBack) {
   const Stream stream;
   ASSERT_TRUE(succeeds(bwgemmSetStream(handle(), stream.get())));
-  for (GemmCase gemm : problems()) {
+  for (GemmCase gemm : captured_problems()) {
     gemm.beta = 0;
     Operands operands(gemm);
     const Graph graph(
@@ -150,10 +150,11 @@ TEST_F(Graphs, SeveralCallsInOneGraph) {
   ASSERT_TRUE(succeeds(bwgemmSetStream(handle(), stream.get())));
   std::vector<std::unique_ptr<Operands>> operands;
   check(driver().ctx_synchronize(), "cuCtxSynchronize");
-  for (const GemmCase& gemm : problems()) operands.push_back(std::make_unique<Operands>(gemm));
+  for (const GemmCase& gemm : captured_problems())
+    operands.push_back(std::make_unique<Operands>(gemm));
   check(driver().stream_begin_capture(stream.get(), CU_STREAM_CAPTURE_MODE_GLOBAL),
         "cuStreamBeginCapture");
-  const std::vector<GemmCase> cases = problems();
+  const std::vector<GemmCase> cases = captured_problems();
   for (std::size_t i = 0; i < cases.size(); ++i)
     EXPECT_TRUE(succeeds(call(handle(), cases[i], *operands[i])));
   CUgraph captured = nullptr;
@@ -228,7 +229,7 @@ TEST_F(FirstUseProbe, DISABLED_InsideACapture) {
       static_cast<CUstreamCaptureMode>(mode_text != nullptr ? std::atoi(mode_text) : 0);
   const Stream stream(CU_STREAM_DEFAULT);
   ASSERT_TRUE(succeeds(bwgemmSetStream(handle(), stream.get())));
-  for (const GemmCase& gemm : problems()) {
+  for (const GemmCase& gemm : captured_problems()) {
     Operands operands(gemm);
     const Graph graph(captured_call(handle(), stream.get(), mode, gemm, operands));
     graph.launch(stream.get());

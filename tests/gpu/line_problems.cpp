@@ -12,12 +12,13 @@ std::int64_t to_unit(std::int64_t elements) {
   return (unit - elements % unit) % unit;
 }
 
-struct Layout {
+struct LineLayout {
   int extra, displacement;  // of C's leading dimension beyond units, and of its first element
   int left;                 // elements of its lines behind the first tile
 };
 
-RowProblem problem_of(const KernelConfig& row, const Layout& layout, bool to_f32, Splits splits) {
+RowProblem problem_of(const KernelConfig& row, const LineLayout& layout, bool to_f32,
+                      Splits splits) {
   constexpr int lines = 13;  // behind the first tile
   const bool in_columns = row.swaps_ab;
   const std::int64_t k =
@@ -51,9 +52,9 @@ RowProblem problem_of(const KernelConfig& row, const Layout& layout, bool to_f32
 std::vector<RowProblem> line_problems(const KernelConfig& row) {
   std::vector<RowProblem> problems;
   if (!sm90::can_store_lines(row) && !sm90::can_store_from_registers(row)) return problems;
-  constexpr Layout in_turn{1, 1, 5}, alike{2, 1, 14}, ends{0, 0, 1};
+  constexpr LineLayout in_turn{1, 1, 5}, alike{2, 1, 14}, ends{0, 0, 1};
   for (const bool to_f32 : {false, true}) {
-    for (const Layout& layout : {in_turn, alike, ends})
+    for (const LineLayout& layout : {in_turn, alike, ends})
       problems.push_back(problem_of(row, layout, to_f32, Splits::none));
     // Splits hand over the same lines.
     if (!row.ping_pong)

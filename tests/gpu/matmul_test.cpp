@@ -241,8 +241,8 @@ class Matmul : public GpuTest {
   Arch arch_ = Arch::sm90;
 };
 
-// True if the handle's kernel serves the case.
-bool run(bwgemmHandle_t handle, MatmulOperands& operands) {
+// Runs the case, if the handle's kernel serves it.
+bool is_served(bwgemmHandle_t handle, MatmulOperands& operands) {
   const bwgemmStatus_t status = operands.call(handle);
   if (status == BWGEMM_STATUS_NOT_SUPPORTED) return false;
   EXPECT_TRUE(succeeds(status));
@@ -257,7 +257,7 @@ TEST_F(Matmul, DirectServesEverything) {
        {fused_cases(Dtype::bf16), gated_cases(Dtype::f16), odd_cases(), mixed_cases()})
     for (const MatmulCase& matmul : cases) {
       MatmulOperands operands(matmul);
-      EXPECT_TRUE(run(handle.get(), operands)) << matmul << bwgemmGetLastErrorString();
+      EXPECT_TRUE(is_served(handle.get(), operands)) << matmul << bwgemmGetLastErrorString();
     }
 }
 
@@ -274,7 +274,7 @@ TEST_F(Matmul, WarpServesEverythingWithoutGates) {
       for (const MatmulCase& matmul : cases) {
         if (matmul.fusing.gate != BWGEMM_GATE_NONE) continue;
         MatmulOperands operands(matmul);
-        EXPECT_TRUE(run(handle.get(), operands)) << matmul << bwgemmGetLastErrorString();
+        EXPECT_TRUE(is_served(handle.get(), operands)) << matmul << bwgemmGetLastErrorString();
       }
   }
 }
@@ -297,11 +297,11 @@ TEST_F(Matmul, EveryKindOfKernelGivesTheSameBits) {
     int served = 0;
     for (const MatmulCase& matmul : cases) {
       MatmulOperands operands(matmul);
-      if (!run(handles[1]->get(), operands)) continue;
+      if (!is_served(handles[1]->get(), operands)) continue;
       ++served;
       const std::vector<std::byte> bits = operands.bytes_of_d();
       operands.restore();
-      EXPECT_TRUE(run(handles[0]->get(), operands));
+      EXPECT_TRUE(is_served(handles[0]->get(), operands));
       EXPECT_EQ(bits, operands.bytes_of_d()) << matmul;
     }
     const auto can_serve = [&](const MatmulCase& matmul) {
@@ -329,7 +329,7 @@ TEST_F(Matmul, LargeGatesRunOnTheTensorCoresOfTheArchitecture) {
       const std::string kernel = operands.kernel(handle.get());
       for (const Family without : {Family::direct, Family::dot, Family::warp})
         EXPECT_FALSE(kernel.ends_with(name(without))) << kernel << ' ' << matmul;
-      EXPECT_TRUE(run(handle.get(), operands)) << matmul << bwgemmGetLastErrorString();
+      EXPECT_TRUE(is_served(handle.get(), operands)) << matmul << bwgemmGetLastErrorString();
     }
 }
 
@@ -351,7 +351,7 @@ TEST_F(Matmul, GatesOfSplitSumsGiveTheSameBits) {
       MatmulOperands operands(matmul);
       std::vector<std::byte> bits[2];
       for (int i = 0; i < 2; ++i) {
-        EXPECT_TRUE(run(handles[i]->get(), operands)) << matmul << bwgemmGetLastErrorString();
+        EXPECT_TRUE(is_served(handles[i]->get(), operands)) << matmul << bwgemmGetLastErrorString();
         bits[i] = operands.bytes_of_d();
         operands.restore();
       }

@@ -61,7 +61,7 @@ struct Arrays {
         c(operands.c_pointer(), operands.c_before()) {}
 };
 
-std::vector<GemmCase> problems() {
+std::vector<GemmCase> batches() {
   return {{.m = 72, .n = 40, .k = 64, .beta = -0.5f, .ld_multiple = 8, .batch = 3},
           {.transa = BWGEMM_OP_T,
            .m = 33,
@@ -76,7 +76,7 @@ std::vector<GemmCase> problems() {
 }
 
 TEST_F(PointerArrays, EveryMatrixIsWhereItsPointerSays) {
-  for (const GemmCase& gemm : problems()) {
+  for (const GemmCase& gemm : batches()) {
     Operands operands(gemm);
     const Arrays arrays(operands);
     EXPECT_TRUE(succeeds(call(gemm, operands, arrays.a.get(), arrays.b.get(), arrays.c.get())));
@@ -87,7 +87,7 @@ TEST_F(PointerArrays, EveryMatrixIsWhereItsPointerSays) {
 TEST_F(PointerArrays, AReplayedGraphReadsThemAnew) {
   const Stream stream;
   ASSERT_TRUE(succeeds(bwgemmSetStream(handle(), stream.get())));
-  for (const GemmCase& gemm : problems()) {
+  for (const GemmCase& gemm : batches()) {
     GemmCase other_gemm = gemm;
     other_gemm.seed = 77;
     Operands operands(gemm), others(other_gemm);

@@ -7,16 +7,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "gpu/exact_cases.h"
 #include "support/gemm_case.h"
 #include "support/subprocess.h"
 
 namespace bwgemm::test {
 namespace {
-
-const GemmCase cases[] = {
-    {.m = 136, .n = 72, .k = 200, .ld_multiple = 8, .fill = Fill::integers},       // TMA
-    {.m = 61, .n = 35, .k = 77, .output = Dtype::f32, .fill = Fill::integers},     // direct
-    {.m = 40, .n = 40, .k = 4101, .output = Dtype::f32, .fill = Fill::integers}};  // split
 
 // ---- a graph for long ---------------------------------------------------------------------------
 
@@ -100,7 +96,7 @@ TEST_F(LongLivedGraph, AThousandReplays) {
 TEST_F(LongLivedGraph, OtherPointers) {
   const Stream stream;
   ASSERT_TRUE(succeeds(bwgemmSetStream(handle(), stream.get())));
-  for (const GemmCase& gemm : cases) {
+  for (const GemmCase& gemm : exact_cases) {
     std::vector<std::unique_ptr<Operands>> operands;
     for (int i = 0; i < 4; ++i) {
       GemmCase other = gemm;
@@ -122,7 +118,7 @@ TEST_F(LongLivedGraph, OtherPointers) {
 using ForkedProcess = HandleTest;
 
 TEST_F(ForkedProcess, TheParentIsNotDisturbed) {
-  const GemmCase& gemm = cases[0];
+  const GemmCase& gemm = exact_cases[0];
   Operands operands(gemm);
   ASSERT_TRUE(succeeds(call(handle(), gemm, operands)));
   const pid_t child = fork();
@@ -152,7 +148,7 @@ using LostContextProbe = GpuTest;
 
 TEST_F(LostContextProbe, DISABLED_ByABadPointer) {
   const UnmappedMemory unmapped;
-  const GemmCase& gemm = cases[1];
+  const GemmCase& gemm = exact_cases[1];
   auto* operands = new Operands(gemm);  // never freed: that would fail
   bwgemmHandle_t handle = nullptr, fresh = nullptr;
   ASSERT_TRUE(succeeds(bwgemmCreate(&handle)));

@@ -9,6 +9,8 @@
 
 namespace bwgemm::test {
 
+inline constexpr int unit = 8;  // elements that always fill 16 bytes
+
 // A row's own measures, of the problem as the kernel sees it.
 struct Measures {
   std::int64_t m, n, k;  // tile of one CTA

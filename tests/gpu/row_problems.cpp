@@ -12,7 +12,6 @@
 namespace bwgemm::test {
 namespace {
 
-constexpr int unit = 8;     // elements that always fill 16 bytes
 constexpr int several = 3;  // tiles of one cluster
 
 // Away from the multiple of a unit that it is next to: one less than a tile stays less.
@@ -47,16 +46,16 @@ struct Widths {
   int a, b, c;
   bool displaced = false;  // the same lines, but classes and odd addresses are exchanged
 };
-constexpr Widths aligned{unit, unit, unit};
+constexpr Widths in_units{unit, unit, unit};
 
 // Rows that move operands to where they belong: none of them, each, both. Odd widths have lines of
 // all residue classes.
 std::vector<Widths> widths(const KernelConfig& row, Memory memory) {
-  if (moves_lines(row)) return {aligned, {1, unit, 3}, {unit, 3, 1}, {5, 7, 5}};
+  if (moves_lines(row)) return {in_units, {1, unit, 3}, {unit, 3, 1}, {5, 7, 5}};
   if (memory == Memory::any)
-    return {aligned, {1, 2, 4}, {4, 1, 2}, {2, 4, 1}, {unit, 1, 2}, {2, unit, 4}};
-  if (memory == Memory::operand_lines) return {aligned, {unit, unit, 1}};
-  return {aligned};
+    return {in_units, {1, 2, 4}, {4, 1, 2}, {2, 4, 1}, {unit, 1, 2}, {2, unit, 4}};
+  if (memory == Memory::operand_lines) return {in_units, {unit, unit, 1}};
+  return {in_units};
 }
 
 // What brings `rows` to a leading dimension that is `width` beyond a multiple of a unit.
@@ -313,7 +312,7 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
       // No product, which the kernel finds out.
       GemmCase scaled = gemm_of(row, of.cluster_m + 15, of.cluster_n + 15, of.k, a, b);
       scaled.batch = 2;
-      const Widths& width = moves_lines(row) && to_f32 ? moved : aligned;
+      const Widths& width = moves_lines(row) && to_f32 ? moved : in_units;
       RowProblem& scale = add(scaled, input, to_f32, width);
       scale.clusters = 1;
       scale.device_scalars = true;
@@ -349,7 +348,7 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
       if (raster != Raster::grouped && !uses_tensor_memory(row)) continue;
       for (const RowProblem& tiles : {several_batches(row), several_bands(row)}) {
         RowProblem& problem = add(tiles.gemm, inputs(row.input).back(), true,
-                                  moves_lines(row) && beta != 0 ? moved : aligned);
+                                  moves_lines(row) && beta != 0 ? moved : in_units);
         problem.clusters = tiles.clusters;
         problem.tile_n = forced_tile(row, widest(row), direction(row, 3).b);
         problem.raster = raster;
@@ -368,7 +367,7 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
   for (const RowProblem& wanted : orders_and_splits(row)) {
     const bool to_f32 = wanted.gemm.output == Dtype::f32;
     RowProblem& problem =
-        add(wanted.gemm, wanted.gemm.input, to_f32, moves_lines(row) && to_f32 ? moved : aligned);
+        add(wanted.gemm, wanted.gemm.input, to_f32, moves_lines(row) && to_f32 ? moved : in_units);
     const GemmCase gemm = problem.gemm;
     problem = wanted;
     problem.gemm = gemm;
@@ -395,7 +394,7 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
     GemmCase gemm = several_batches(row).gemm;
     gemm.batch = 3;
     RowProblem& problem =
-        add(gemm, inputs(row.input).back(), false, moves_lines(row) ? moved : aligned);
+        add(gemm, inputs(row.input).back(), false, moves_lines(row) ? moved : in_units);
     problem.clusters = 3;
     add_scalars(problem, 2, beta);
   }

@@ -43,7 +43,7 @@ class DeviceScalars : public HandleTest {
 };
 
 // What TMA can load, what it cannot, and what is split over k.
-std::vector<GemmCase> problems() {
+std::vector<GemmCase> scaled_problems() {
   return {{.m = 136, .n = 72, .k = 200, .ld_multiple = 8},
           {.m = 37, .n = 29, .k = 51, .output = Dtype::f32, .a_displacement = 1},
           {.m = 40, .n = 24, .k = 8191, .input = Dtype::f16, .output = Dtype::f16},
@@ -51,7 +51,7 @@ std::vector<GemmCase> problems() {
 }
 
 TEST_F(DeviceScalars, EveryCombination) {
-  for (GemmCase gemm : problems())
+  for (GemmCase gemm : scaled_problems())
     for (const float alpha : {1.0f, 0.0f, -0.5f})
       for (const float beta : {0.0f, 1.0f, -0.5f}) {
         gemm.alpha = alpha, gemm.beta = beta;
@@ -60,7 +60,7 @@ TEST_F(DeviceScalars, EveryCombination) {
 }
 
 TEST_F(DeviceScalars, ZeroBetaDoesNotReadC) {
-  for (GemmCase gemm : problems()) {
+  for (GemmCase gemm : scaled_problems()) {
     gemm.fill_c = Fill::poison;
     run_with_device_scalars(gemm);
     gemm.alpha = 0;
@@ -69,7 +69,7 @@ TEST_F(DeviceScalars, ZeroBetaDoesNotReadC) {
 }
 
 TEST_F(DeviceScalars, ZeroAlphaDoesNotReadAAndB) {
-  for (GemmCase gemm : problems()) {
+  for (GemmCase gemm : scaled_problems()) {
     gemm.alpha = 0;
     gemm.fill = Fill::poison;  // A, B and C
     Operands operands(gemm);
@@ -81,7 +81,7 @@ TEST_F(DeviceScalars, ZeroAlphaDoesNotReadAAndB) {
 
 TEST_F(DeviceScalars, UnmappedOperandsBehindAZeroAlpha) {
   const UnmappedMemory nowhere;
-  for (GemmCase gemm : problems()) {
+  for (GemmCase gemm : scaled_problems()) {
     if (gemm.batch > 1) continue;
     gemm.alpha = 0, gemm.beta = -0.5f;
     Operands operands(gemm);
@@ -160,7 +160,7 @@ TEST_F(DeviceScalars, AreReadInStreamOrder) {
 TEST_F(DeviceScalars, AReplayedGraphReadsThemAnew) {
   const Stream stream;
   ASSERT_TRUE(succeeds(bwgemmSetStream(handle(), stream.get())));
-  for (const GemmCase& shape : problems()) {
+  for (const GemmCase& shape : scaled_problems()) {
     GemmCase gemm = shape;
     Operands operands(gemm);
     set(1, 0);

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<MatmulCase> cases() {
+std::vector<MatmulCase> tuned_cases() {
   std::vector<MatmulCase> all;
   const auto add = [&]() -> MatmulCase& {
     MatmulCase& matmul = all.emplace_back();
@@ -97,7 +97,7 @@ class FirstCalls : public HandleTest {
 TEST_F(FirstCalls, LeaveBehindWhatLaterOnesDo) {
   const Stream stream;
   long kinds = 0;
-  for (const MatmulCase& matmul : cases()) {
+  for (const MatmulCase& matmul : tuned_cases()) {
     ASSERT_TRUE(succeeds(bwgemmSetStream(handle(), kinds % 2 == 0 ? nullptr : stream.get())));
     MatmulOperands operands(matmul);
     synchronize();
@@ -115,7 +115,7 @@ TEST_F(FirstCalls, LeaveBehindWhatLaterOnesDo) {
 }
 
 TEST_F(FirstCalls, MeasureBesideACaptureAndNotInsideOne) {
-  const MatmulCase matmul = cases().front();
+  const MatmulCase matmul = tuned_cases().front();
   const Stream captured, used;
   MatmulOperands operands(matmul);
   synchronize();

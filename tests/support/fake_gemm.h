@@ -21,6 +21,9 @@ namespace bwgemm::test {
 inline void* device_pointer(std::uintptr_t address) {
   return reinterpret_cast<void*>(address);
 }
+inline const void* moved(const void* pointer, std::uintptr_t bytes) {
+  return device_pointer(reinterpret_cast<std::uintptr_t>(pointer) + bytes);
+}
 
 struct GemmArguments {
   bwgemmOperation_t transa = BWGEMM_OP_T, transb = BWGEMM_OP_N;

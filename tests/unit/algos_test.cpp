@@ -19,7 +19,7 @@ namespace {
 using test::error_of, test::kk, test::mn, test::problem_of;
 using ::testing::HasSubstr;
 
-constexpr std::size_t workspace = std::size_t{32} << 20;
+constexpr std::size_t ample_workspace = std::size_t{32} << 20;
 
 struct Case {
   Problem problem;
@@ -40,7 +40,8 @@ std::vector<Case> cases() {
   return all;
 }
 
-std::vector<Algo> algos_of(const Case& of, SelectOptions options = {.workspace_bytes = workspace}) {
+std::vector<Algo> algos_of(const Case& of,
+                           SelectOptions options = {.workspace_bytes = ample_workspace}) {
   return algos(of.problem, of.facts, kernel_variants, options);
 }
 
@@ -96,12 +97,13 @@ TEST(Algos, AreSortedDistinctAndServe) {
 TEST(Algos, HoldTheChoiceAndKeepToTheSettings) {
   for (const Case& of : cases()) {
     const Choice choice =
-        select(of.problem, of.facts, kernel_variants, {.workspace_bytes = workspace});
+        select(of.problem, of.facts, kernel_variants, {.workspace_bytes = ample_workspace});
     const std::vector<Algo> all = algos_of(of);
     EXPECT_TRUE(std::any_of(all.begin(), all.end(),
                             [&](const Algo& algo) { return algo.recipe == recipe_of(choice); }));
     for (const Algo& algo : algos_of(of, {})) EXPECT_EQ(algo.workspace_bytes, 0u);
-    for (const Algo& algo : algos_of(of, {.batch_invariant = true, .workspace_bytes = workspace})) {
+    for (const Algo& algo :
+         algos_of(of, {.batch_invariant = true, .workspace_bytes = ample_workspace})) {
       EXPECT_TRUE(algo.is_batch_invariant);
       EXPECT_EQ(algo.recipe.splits, 1);
       EXPECT_NE(kernel_variants[static_cast<std::size_t>(algo.recipe.variant)].family, Family::dot);
@@ -113,7 +115,7 @@ TEST(Algos, WhatIsForcedDoesNotMatter) {
   const Case of{problem_of(512, 512, 512), nominal_h200};
   const SelectOptions forced{.pick = Recipe{0, 256, 1},
                              .forced = {.kernel = "bwgemm_sm90_b16_64x64x32_direct"},
-                             .workspace_bytes = workspace};
+                             .workspace_bytes = ample_workspace};
   EXPECT_EQ(algos_of(of, forced).size(), algos_of(of).size());
 }
 
@@ -123,7 +125,7 @@ TEST(Picks, GoBeforeWhatIsForced) {
   const SelectOptions options{
       .pick = Recipe{direct, 64, 1},
       .forced = {.kernel = kernel_name(kernel_variants[0]).view(), .splits = 3},
-      .workspace_bytes = workspace};
+      .workspace_bytes = ample_workspace};
   const Choice choice = select(problem, nominal_h200, kernel_variants, options);
   EXPECT_EQ(choice.variant, direct);
   EXPECT_EQ(choice.splits, 1);
@@ -164,9 +166,10 @@ TEST(Picks, AreIgnoredWhereNothingIsMultiplied) {
 TEST(BatchInvariance, LeavesOutWhatAddsInAnotherOrder) {
   const auto chosen = [](const Problem& problem, const DeviceFacts& facts,
                          Operands operands = Operands::in_place) {
-    const Choice choice = select(
-        problem, facts, kernel_variants,
-        {.batch_invariant = true, .forced = {.operands = operands}, .workspace_bytes = workspace});
+    const Choice choice = select(problem, facts, kernel_variants,
+                                 {.batch_invariant = true,
+                                  .forced = {.operands = operands},
+                                  .workspace_bytes = ample_workspace});
     EXPECT_EQ(choice.splits, 1);
     return kernel_variants[static_cast<std::size_t>(choice.variant)];
   };

@@ -21,14 +21,13 @@
 namespace bwgemm {
 namespace {
 
-using test::error_of, test::in_odd_lines, test::kk, test::kn, test::mn, test::problem_of,
-    test::row_named;
+using test::big_kk, test::error_of, test::in_odd_lines, test::kk, test::kn, test::mn,
+    test::problem_of, test::row_named;
 using ::testing::HasSubstr, ::testing::Not;
 
 constexpr std::size_t workspace = std::size_t{32} << 20;
 // Of the time in place that a product with copies may take to be chosen: that of select.cpp.
 constexpr double needed_part = 0.95;
-constexpr std::string_view big_kk = "bwgemm_sm90_b16_kk_128x256x64_2x1_s4_coop";
 
 // Copies of it fit the workspace, and save much.
 Problem large() {

@@ -32,7 +32,8 @@ Values values_at(const Problem& problem, std::uintptr_t workspace) {
   return values;
 }
 
-Part part_of(const Problem& problem, const DeviceFacts& facts = nominal_h200, int sm_limit = 0) {
+Part part_with_copies(const Problem& problem, const DeviceFacts& facts = nominal_h200,
+                      int sm_limit = 0) {
   Part part;
   add_copies(problem, {}, values_of(problem, false), copies_of(problem), facts, sm_limit, part);
   return part;
@@ -50,7 +51,7 @@ CopiesParams params_of(const Part& part) {
 
 CopiesParams params_of(const Problem& problem, std::uintptr_t workspace = here) {
   TensorMapCache maps(test::fake_encode);
-  Part part = part_of(problem);
+  Part part = part_with_copies(problem);
   part.move_to(values_at(problem, workspace), maps);
   return params_of(part);
 }
@@ -60,7 +61,7 @@ std::uint32_t pieces_of(const OperandCopy& operand) {
 }
 
 TEST(CopiesStep, NoneIsNoLaunch) {
-  EXPECT_TRUE(part_of(problem_of(256, 256, 256)).steps().empty());
+  EXPECT_TRUE(part_with_copies(problem_of(256, 256, 256)).steps().empty());
 }
 
 TEST(CopiesStep, Parameters) {
@@ -69,7 +70,7 @@ TEST(CopiesStep, Parameters) {
   const float alpha = 1;
   problem.alpha.device = &alpha;
   const Copies copies = copies_of(problem);
-  const Part part = part_of(problem);
+  const Part part = part_with_copies(problem);
   ASSERT_EQ(part.steps().size(), 1u);
   EXPECT_EQ(part.steps()[0].kernel, copy_kernel);
   EXPECT_EQ(part.steps()[0].threads, copies::threads);
@@ -133,14 +134,14 @@ TEST(CopiesStep, ARepeatedMatrixIsOneBatch) {
 TEST(CopiesStep, OccupiesNoMoreThanItMay) {
   const Problem problem = unaligned(4096, 4095, 4096);
   const int all = 132 * copies::ctas_per_sm;
-  EXPECT_EQ(grid_of(part_of(problem)), all);
-  EXPECT_EQ(grid_of(part_of(problem, nominal_h200, 7)), 7) << "one on each";
-  EXPECT_EQ(grid_of(part_of(problem, nominal_h200, 131)), 131);
-  EXPECT_EQ(grid_of(part_of(problem, nominal_h200, 132)), all);
-  EXPECT_EQ(grid_of(part_of(problem, nominal_h200, 1000)), all);
-  EXPECT_EQ(grid_of(part_of(unaligned(16, 17, 16), nominal_h200, 7)), 2)
+  EXPECT_EQ(grid_of(part_with_copies(problem)), all);
+  EXPECT_EQ(grid_of(part_with_copies(problem, nominal_h200, 7)), 7) << "one on each";
+  EXPECT_EQ(grid_of(part_with_copies(problem, nominal_h200, 131)), 131);
+  EXPECT_EQ(grid_of(part_with_copies(problem, nominal_h200, 132)), all);
+  EXPECT_EQ(grid_of(part_with_copies(problem, nominal_h200, 1000)), all);
+  EXPECT_EQ(grid_of(part_with_copies(unaligned(16, 17, 16), nominal_h200, 7)), 2)
       << "an operand is no part of a piece";
-  EXPECT_EQ(grid_of(part_of(problem, nominal_b200)), 148 * copies::ctas_per_sm);
+  EXPECT_EQ(grid_of(part_with_copies(problem, nominal_b200)), 148 * copies::ctas_per_sm);
 }
 
 // A moved step is, byte for byte, the one that would be made of the moved problem.
@@ -155,7 +156,7 @@ TEST(CopiesStep, MovesToOtherOperandsAndAnotherWorkspace) {
       moved = problem;
       moved.a.data = address(0x400000000 + (copies_a ? 6 : 0));
       moved.b.data = address(0x500000000);
-      Part part = part_of(problem);
+      Part part = part_with_copies(problem);
       for (const std::uintptr_t workspace : {there, here, there}) {
         part.move_to(values_at(moved, workspace), maps);
         const CopiesParams seen = params_of(part), expected = params_of(moved, workspace);

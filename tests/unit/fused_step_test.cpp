@@ -15,22 +15,15 @@
 namespace bwgemm {
 namespace {
 
-using test::address, test::kk, test::kn, test::problem_of, test::row_named;
+using test::address, test::direct90, test::kk, test::kn, test::pair_kernel, test::problem_of,
+    test::reason, test::row_named;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 constexpr std::string_view rows_kernel = "bwgemm_sm90_b16_kk_128x256x64_2x1_s4_coop";
 constexpr std::string_view columns_kernel = "bwgemm_sm90_b16_kk_64x16x64_s13_t_coop";
-constexpr std::string_view direct90 = "bwgemm_sm90_b16_64x64x32_direct";
 constexpr std::string_view dot90 = "bwgemm_sm90_b16_8x16x1024_dot";
-constexpr std::string_view pair_kernel = "bwgemm_sm100_b16_256xNx64_2x1_pair";
 constexpr std::string_view single_kernel = "bwgemm_sm100_b16_128xNx64_single";
-
-std::string reason(const Problem& problem, std::string_view kernel) {
-  const KernelConfig& row = row_named(kernel);
-  const char* text = rejects(problem, row.arch == Arch::sm90 ? nominal_h200 : nominal_b200, row);
-  return text != nullptr ? text : "";
-}
 
 KernelParams params_of(const Problem& problem, std::string_view kernel) {
   TensorMapCache maps(test::fake_encode);

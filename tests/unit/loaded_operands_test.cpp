@@ -30,11 +30,11 @@ KernelConfig row_of(std::string_view name) {
 }
 
 // Operands that TMA can address, in batches.
-Problem aligned(test::Majors majors = kk) {
+Problem addressable(test::Majors majors = kk) {
   return problem_of(256, 512, 768, majors, {}, 3);
 }
 
-const char* reason(const Problem& problem, std::string_view name) {
+const char* reason_on_b200(const Problem& problem, std::string_view name) {
   return rejects(problem, nominal_b200, row_of(name));
 }
 
@@ -55,7 +55,7 @@ bool is_empty(const TensorMap& map) {
 
 TEST(LoadedOperands, AreThoseThatTmaCannotAddress) {
   const KernelConfig row = row_of(loading);
-  const Matrix matrix = aligned().a;
+  const Matrix matrix = addressable().a;
   EXPECT_FALSE(sm100::is_loaded_by_threads(row, matrix, 3));
   Matrix displaced = matrix, stepping = matrix, batched = matrix;
   displaced.data = address(0x10000000e);
@@ -71,30 +71,30 @@ TEST(LoadedOperands, AreThoseThatTmaCannotAddress) {
 
 TEST(LoadedOperands, AreNotRefused) {
   for (const test::Majors majors : {kk, kn, mk, mn}) {
-    Problem problem = aligned(majors);
+    Problem problem = addressable(majors);
     problem.a.data = address(0x100000002);
     problem.b.ld += 1;
     problem.b.batch_stride += 7;
-    EXPECT_STREQ(reason(problem, loading), nullptr);
-    EXPECT_STREQ(reason(problem, mapping), "A does not start at a multiple of 16 bytes");
+    EXPECT_STREQ(reason_on_b200(problem, loading), nullptr);
+    EXPECT_STREQ(reason_on_b200(problem, mapping), "A does not start at a multiple of 16 bytes");
   }
 }
 
 // What is aligned has the limits of a map, what is not has none.
 TEST(LoadedOperands, HaveNoLimitsOfMaps) {
-  Problem problem = aligned();
+  Problem problem = addressable();
   problem.batch = 1;
   problem.a.ld = std::int64_t{1} << 40;
-  EXPECT_STREQ(reason(problem, loading), "the leading dimension of A reaches 2^40 bytes");
+  EXPECT_STREQ(reason_on_b200(problem, loading), "the leading dimension of A reaches 2^40 bytes");
   problem.a.ld += 1;
-  EXPECT_STREQ(reason(problem, loading), nullptr);
+  EXPECT_STREQ(reason_on_b200(problem, loading), nullptr);
 }
 
 TEST(LoadedOperands, HaveNoMap) {
   for (const bool loads_a : {false, true})
     for (const bool loads_b : {false, true}) {
       TensorMapCache maps(test::fake_encode);
-      Problem problem = aligned(mn);
+      Problem problem = addressable(mn);
       if (loads_a) problem.a.data = address(0x100000006);
       if (loads_b) problem.b.batch_stride += 1;
       const test::Planned plan = planned(problem, maps);
@@ -109,7 +109,7 @@ TEST(LoadedOperands, HaveNoMap) {
 
 TEST(LoadedOperands, MoveWithTheirPart) {
   TensorMapCache maps(test::fake_encode);
-  Problem problem = aligned();
+  Problem problem = addressable();
   problem.a.data = address(0x100000006);
   test::Planned plan = planned(problem, maps);
   problem.a.data = address(0x400000006);

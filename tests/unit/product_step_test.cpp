@@ -14,19 +14,18 @@
 #include "families/variants.h"
 #include "planned.h"
 #include "problems.h"
+#include "rows.h"
 #include "support/quick.h"
 
 namespace bwgemm {
 namespace {
 
-using test::kk, test::kn, test::mk, test::mn, test::problem_of;
+using test::big_kk, test::direct90, test::kk, test::kn, test::mk, test::mn, test::pair_kernel,
+    test::problem_of;
 using ::testing::ElementsAre;
 
-constexpr std::string_view big_kk = "bwgemm_sm90_b16_kk_128x256x64_2x1_s4_coop";
 constexpr std::string_view big_mn = "bwgemm_sm90_b16_mn_128x256x64_2x1_s4_coop";
 constexpr std::string_view small_kk = "bwgemm_sm90_b16_kk_128x128x64_s6_coop";
-constexpr std::string_view pair_kernel = "bwgemm_sm100_b16_256xNx64_2x1_pair";
-constexpr std::string_view direct90 = "bwgemm_sm90_b16_64x64x32_direct";
 constexpr std::string_view dot90_k = "bwgemm_sm90_b16_8x16x1024_dot";
 constexpr std::string_view dot90_n = "bwgemm_sm90_b16_8x64x256_dot";
 

@@ -14,19 +14,9 @@
 namespace bwgemm {
 namespace {
 
-using test::kk, test::kn, test::mk, test::mn, test::problem_of, test::row_named;
+using test::big_kk, test::direct90, test::kk, test::kn, test::mk, test::mn, test::pair_kernel,
+    test::problem_of, test::reason, test::row_named;
 using ::testing::HasSubstr;
-
-constexpr std::string_view big_kk = "bwgemm_sm90_b16_kk_128x256x64_2x1_s4_coop";
-constexpr std::string_view pair_kernel = "bwgemm_sm100_b16_256xNx64_2x1_pair";
-constexpr std::string_view direct90 = "bwgemm_sm90_b16_64x64x32_direct";
-
-std::string reason(const Problem& problem, std::string_view kernel = big_kk) {
-  const KernelConfig& config = row_named(kernel);
-  const DeviceFacts facts = config.arch == Arch::sm90 ? nominal_h200 : nominal_b200;
-  const char* text = rejects(problem, facts, config);
-  return text != nullptr ? text : "";
-}
 
 TEST(Rejects, TypesAndMajors) {
   EXPECT_EQ(reason(problem_of(256, 256, 256)), "");

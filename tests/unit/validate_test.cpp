@@ -70,10 +70,11 @@ TEST(Validate, EveryMemberHasItsPlace) {
   EXPECT_EQ(problem.k, 32);
   EXPECT_EQ(problem.batch, 3);
   EXPECT_FALSE(problem.is_pointer_array);
-  EXPECT_EQ(problem.a, (Matrix{call.a, Dtype::f16, Order::column, 100, 10001}));  // row order, T
-  EXPECT_EQ(problem.b, (Matrix{call.b, Dtype::f16, Order::column, 101, 10002}));
-  EXPECT_EQ(problem.c, (Matrix{call.c, Dtype::f32, Order::column, 102, 10003}));
-  EXPECT_EQ(problem.d, (Matrix{call.d, Dtype::f16, Order::row, 103, 10004}));
+  EXPECT_EQ(problem.a,
+            (bwgemm::Matrix{call.a, Dtype::f16, Order::column, 100, 10001}));  // row order, T
+  EXPECT_EQ(problem.b, (bwgemm::Matrix{call.b, Dtype::f16, Order::column, 101, 10002}));
+  EXPECT_EQ(problem.c, (bwgemm::Matrix{call.c, Dtype::f32, Order::column, 102, 10003}));
+  EXPECT_EQ(problem.d, (bwgemm::Matrix{call.d, Dtype::f16, Order::row, 103, 10004}));
   EXPECT_EQ(problem.alpha, (Scalar{1, nullptr}));
   EXPECT_EQ(problem.beta, (Scalar{1, nullptr}));
   const Epilogue& epilogue = problem.epilogue;
@@ -84,7 +85,7 @@ TEST(Validate, EveryMemberHasItsPlace) {
   EXPECT_EQ(epilogue.column_bias, Vector{});
   EXPECT_EQ(epilogue.row_scale, (Vector{made_up(0x2000), Dtype::f32, 202}));
   EXPECT_EQ(epilogue.column_scale, (Vector{made_up(0x3000), Dtype::f32, 203}));
-  EXPECT_EQ(epilogue.aux, (Matrix{made_up(0x4000), Dtype::f32, Order::row, 104, 10005}));
+  EXPECT_EQ(epilogue.aux, (bwgemm::Matrix{made_up(0x4000), Dtype::f32, Order::row, 104, 10005}));
   EXPECT_EQ(problem.bias_gradient,
             (BiasGradient{Summed::a, true, {made_up(0x5000), Dtype::f16, 204}}));
 }
