@@ -11,7 +11,7 @@ const std::vector<std::string> product_functions = {
 
 namespace {
 
-constexpr float one = 1, zero = 0;
+constexpr float float_one = 1, float_zero = 0;
 constexpr std::uint16_t half_one = 0x3c00, half_zero = 0;
 
 // A call by the functions with sizes of one width.
@@ -84,8 +84,8 @@ bool CublasCall::has_half_scalars(const std::string& function) const {
 
 cublasStatus_t CublasCall::run(const std::string& function) const {
   const bool is_half = has_half_scalars(function);
-  const void* const usual_one = is_half ? static_cast<const void*>(&half_one) : &one;
-  const void* const usual_zero = is_half ? static_cast<const void*>(&half_zero) : &zero;
+  const void* const usual_one = is_half ? static_cast<const void*>(&half_one) : &float_one;
+  const void* const usual_zero = is_half ? static_cast<const void*>(&half_zero) : &float_zero;
   const bool takes_given = passes_null_scalars;
   const Sized<int> narrow{*this, alpha == nullptr && !takes_given ? usual_one : alpha,
                           beta == nullptr && !takes_given ? usual_zero : beta};

@@ -14,12 +14,13 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr std::int64_t m = 40, n = 24, k = 64;
-constexpr float two = 2, half = 0.5F;
 constexpr std::uint32_t epilogues[] = {1, 2, 4, 6, 32, 36, 160, 164, 192, 208, 256, 512};
 
 class DropinLtCheck : public LtPreloaded {
  protected:
+  static constexpr std::int64_t m = 40, n = 24, k = 64;
+  static constexpr float two = 2, half = 0.5F;
+
   // What the library says during the call, whose results are cuBLASLt's with `added`.
   static std::string said_during(LtCall& call, bool has_own_c, double alpha, double beta,
                                  double added = 0) {

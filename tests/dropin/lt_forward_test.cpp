@@ -12,10 +12,10 @@
 namespace bwgemm::test {
 namespace {
 
-void* const memory = reinterpret_cast<void*>(0x7f0040000000);
-
 class DropinLtForward : public LtPreloaded {
  protected:
+  static inline void* const memory = reinterpret_cast<void*>(0x7f0040000000);
+
   void SetUp() override {
     LtPreloaded::SetUp();
     fakeCublasRecordOnly(1);

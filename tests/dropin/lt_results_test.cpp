@@ -9,10 +9,10 @@
 namespace bwgemm::test {
 namespace {
 
-constexpr std::int64_t m = 40, n = 24, k = 64;
-
 class DropinLtResults : public LtPreloaded {
  protected:
+  static constexpr std::int64_t m = 40, n = 24, k = 64;
+
   static void expect_right(LtCall& call, bool has_own_c, double alpha, double beta,
                            const std::string& what) {
     LtOperands operands(call, has_own_c);

@@ -22,7 +22,7 @@ void* at(std::uintptr_t address) {
   return reinterpret_cast<void*>(address);
 }
 
-Call call() {
+Call addressed_call() {
   return {Entry::gemm_ex,
           nullptr,
           CUBLAS_OP_T,
@@ -44,13 +44,13 @@ constexpr CallSettings host{nullptr, 0, 0, 0, nullptr, 0};
 constexpr CallSettings device{nullptr, CUBLAS_POINTER_MODE_DEVICE, 16, 7, nullptr, 4096};
 
 TEST(DropinBenchLine, Plain) {
-  EXPECT_EQ(bench_line(call(), host),
+  EXPECT_EQ(bench_line(addressed_call(), host),
             "bwgemm_bench --colmajor --problem \"m=256,n=128,k=64,transa=T,transb=N,dtype=bf16,"
             "out=bf16,batch=1,beta=0\"");
 }
 
 TEST(DropinBenchLine, Unusual) {
-  Call made = call();
+  Call made = addressed_call();
   made.entry = Entry::gemm_strided_batched_ex;
   made.alpha = &third;
   made.batch = 3;
@@ -65,7 +65,7 @@ TEST(DropinBenchLine, Unusual) {
 
 // The bench has no arrays of pointers.
 TEST(DropinBenchLine, ArraysOfPointers) {
-  Call made = call();
+  Call made = addressed_call();
   made.entry = Entry::gemm_batched_ex;
   made.batch = 3;
   EXPECT_EQ(bench_line(made, host),
@@ -74,7 +74,7 @@ TEST(DropinBenchLine, ArraysOfPointers) {
 }
 
 TEST(DropinBenchLine, OfCublasLt) {
-  Call made = call();
+  Call made = addressed_call();
   made.entry = Entry::lt_matmul;
   made.d = dropin::Operand{at(0x4000), CUDA_R_32F, 300, 0};
   made.epilogue.kind = CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
@@ -93,16 +93,16 @@ TEST(DropinRecord, Columns) {
     return std::count(text.begin(), text.end(), ',');
   };
   for (const CallSettings* settings : {&host, static_cast<const CallSettings*>(nullptr)})
-    EXPECT_EQ(commas(kind_of(call(), settings, Outcome::served, Reason::none)) + 2,
+    EXPECT_EQ(commas(kind_of(addressed_call(), settings, Outcome::served, Reason::none)) + 2,
               commas(dropin::columns));
 }
 
 TEST(DropinRecord, Fields) {
   EXPECT_EQ(
-      kind_of(call(), &host, Outcome::served, Reason::none),
+      kind_of(addressed_call(), &host, Outcome::served, Reason::none),
       "cublasGemmEx,1,0,256,128,64,14,14,14,14,0,1,68,-1,,64,64,256,256,0,0,0,0,1,16,host,0,0,"
       "0,0,served,,");
-  Call made = call();
+  Call made = addressed_call();
   made.b.data = at(0x2002);
   EXPECT_EQ(
       kind_of(made, &device, Outcome::forwarded, Reason::algo),
@@ -118,7 +118,7 @@ TEST(DropinRecord, Fields) {
 
 TEST(DropinRecord, AlgorithmOfCublasLt) {
   const cublasLtMatmulAlgo_t algo{{0x1, 0xabcdef, 0, 0, 0, 0, 0, 0xf000000000000002}};
-  Call made = call();
+  Call made = addressed_call();
   made.lt_algo = &algo;
   EXPECT_THAT(kind_of(made, &host, Outcome::served, Reason::none),
               ::testing::HasSubstr(",68,-1,00000000000000010000000000abcdef" +
@@ -127,7 +127,7 @@ TEST(DropinRecord, AlgorithmOfCublasLt) {
 
 TEST(DropinRecord, WhetherCIsRead) {
   const float some = 0.5;
-  Call made = call();
+  Call made = addressed_call();
   made.beta = &some;
   EXPECT_THAT(kind_of(made, &host, Outcome::served, Reason::none),
               ::testing::EndsWith(",host,1,0,0,0,served,,"));
@@ -137,7 +137,7 @@ TEST(DropinRecord, WhetherCIsRead) {
 }
 
 TEST(DropinRecord, OfCublasLt) {
-  Call made = call();
+  Call made = addressed_call();
   made.entry = Entry::lt_matmul;
   made.d = dropin::Operand{at(0x3004), CUDA_R_32F, 512, 7, CUBLASLT_ORDER_ROW};
   made.b.order = CUBLASLT_ORDER_ROW;

@@ -15,8 +15,6 @@ using dropin::name;
 using dropin::Reason;
 using dropin::why_forwarded;
 
-constexpr float one = 1, zero = 0;
-
 struct Case {
   std::string_view reason;
   void (*change)(Call&, CallSettings&);
@@ -69,6 +67,7 @@ constexpr Case cases[] = {
 };
 
 TEST(DropinReason, OfEachCall) {
+  static constexpr float one = 1, zero = 0;
   for (const Case& tried : cases) {
     Call call{Entry::gemm_ex,
               nullptr,

@@ -120,7 +120,7 @@ Step issue(Warp& warp, const Instruction& instruction, LaneMask mask) {
   return Step::next;
 }
 
-Step commit(Warp& warp, const Instruction&, LaneMask mask) {
+Step commit_copies(Warp& warp, const Instruction&, LaneMask mask) {
   for_each_lane(mask, [&](int lane) {
     LaneCopies& copies = queue_of(warp).of(lane);
     copies.groups.push_back(copies.issued);
@@ -131,7 +131,7 @@ Step commit(Warp& warp, const Instruction&, LaneMask mask) {
 constexpr std::uint32_t waits_for_all = 1;
 
 // Without a queue there is nothing to wait for.
-Step wait(Warp& warp, const Instruction& instruction, LaneMask mask) {
+Step wait_for_copies(Warp& warp, const Instruction& instruction, LaneMask mask) {
   if (!warp.copies) return Step::next;
   CopyQueue& queue = *warp.copies;
   const auto allowed = static_cast<std::size_t>(instruction.displacement);
@@ -200,13 +200,13 @@ bool decode_copy_async(Decoder& decoder) {
   if (decoder.base() != "cp" || decoder.has("bulk") || !decoder.take("async")) return false;
   Instruction& instruction = decoder.instruction;
   if (decoder.take("commit_group")) {
-    instruction.execute = commit;
+    instruction.execute = commit_copies;
   } else if (decoder.take("wait_all")) {
     instruction.modifiers = waits_for_all;
-    instruction.execute = wait;
+    instruction.execute = wait_for_copies;
   } else if (decoder.take("wait_group")) {
     instruction.displacement = decoder.immediate(0);
-    instruction.execute = wait;
+    instruction.execute = wait_for_copies;
   } else if (decoder.take("mbarrier")) {
     decoder.expect("arrive");
     if (decoder.take("noinc")) instruction.modifiers = noinc;

@@ -140,7 +140,7 @@ void acquire(Warp& warp, const Instruction& instruction, LaneMask mask, const MB
   warp.knowledge.acquire(mask, warp.live, view);
 }
 
-Step wait(Warp& warp, const Instruction& instruction, LaneMask mask) {
+Step wait_for_phase(Warp& warp, const Instruction& instruction, LaneMask mask) {
   Simulation& simulation = warp.simulation;
   LaneMask done = 0;
   MBarrier *pending = nullptr, *completed = nullptr;
@@ -221,7 +221,7 @@ void decode_wait(Decoder& decoder) {
   instruction.a = decoder.address(1, 4);
   instruction.b = decoder.source(2, flags & with_state ? 8 : 4);
   if (decoder.operands() > 3) decoder.source(3, 4);  // a time limit: how long is nobody's promise
-  instruction.execute = wait;
+  instruction.execute = wait_for_phase;
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ const std::string barrier = R"(
   @!%p1 fence.mbarrier_init.release.cluster;
   barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;
 )";
-const std::string wait = R"(
+const std::string wait_for_bytes = R"(
   again: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p2, [%r2], 0;
   @!%p2 bra again;
 )";
@@ -68,12 +68,12 @@ std::string round_trip(const char* fence, const char* before_reading) {
 }
 
 TEST(Bulk, CopiesBothWays) {
-  EXPECT_EQ(kinds(round_trip("fence.proxy.async.shared::cta;", wait.c_str()), 1,
+  EXPECT_EQ(kinds(round_trip("fence.proxy.async.shared::cta;", wait_for_bytes.c_str()), 1,
                   [](const PtxCase& test) {
                     for (std::uint32_t i = 0; i < 64; ++i) EXPECT_EQ(test.out[256 + i], i + 100);
                   }),
             "");
-  EXPECT_EQ(kinds(round_trip("", wait.c_str())), "proxy-fence");
+  EXPECT_EQ(kinds(round_trip("", wait_for_bytes.c_str())), "proxy-fence");
   EXPECT_THAT(kinds(round_trip("fence.proxy.async.shared::cta;", "")), testing::HasSubstr("race"));
 }
 
@@ -91,7 +91,7 @@ std::string to_peer(const char* fence) {
     shl.b32 %r3, %r0, 2; add.s32 %r3, %r1, %r3; add.s32 %r4, %r0, 7; st.shared.u32 [%r3], %r4;)",
                  fence, R"(bar.sync 0; mov.u32 %r5, %cluster_ctarank; setp.eq.s32 %p3, %r5, 0;
     @%p3 bra sender;)",
-                 expect(256), wait, R"(
+                 expect(256), wait_for_bytes, R"(
     ld.shared.u32 %r9, [%r3+1024];
     mul.wide.u32 %rd2, %r0, 4; add.s64 %rd2, %rd0, %rd2; st.global.u32 [%rd2], %r9;
     bra.uni done;
@@ -218,22 +218,22 @@ std::string message(const char* form, const char* value, int bytes, const std::s
 
 TEST(Message, StoresArriveWithTheirBytes) {
   const char* store = "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32";
-  EXPECT_EQ(kinds(message(store, "%r8", 256, wait), 2,
+  EXPECT_EQ(kinds(message(store, "%r8", 256, wait_for_bytes), 2,
                   [](const PtxCase& test) {
                     for (std::uint32_t i = 0; i < 64; ++i) EXPECT_EQ(test.out[i], i + 1);
                   }),
             "");
   EXPECT_THAT(kinds(message(store, "%r8", 256, ""), 2), testing::HasSubstr("race"));
-  EXPECT_THAT(kinds(message(store, "%r8", 260, wait), 2), testing::HasSubstr("deadlock"));
+  EXPECT_THAT(kinds(message(store, "%r8", 260, wait_for_bytes), 2), testing::HasSubstr("deadlock"));
   const char* pair = "st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.u32";
-  EXPECT_EQ(kinds(message(pair, "{%r8, %r0}", 512, wait), 2), "");
+  EXPECT_EQ(kinds(message(pair, "{%r8, %r0}", 512, wait_for_bytes), 2), "");
 }
 
 TEST(Message, SumsNeedNoOrderAmongThemselves) {
   const char* sum =
       "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32";
-  std::string body = message(sum, "%r8", 512, wait);
-  EXPECT_EQ(kinds(message(sum, "%r8", 256, wait), 2,
+  std::string body = message(sum, "%r8", 512, wait_for_bytes);
+  EXPECT_EQ(kinds(message(sum, "%r8", 256, wait_for_bytes), 2,
                   [](const PtxCase& test) {
                     for (std::uint32_t i = 0; i < 64; ++i) EXPECT_EQ(test.out[i], 2 * i + 1);
                   }),
@@ -246,7 +246,8 @@ TEST(Message, SumsNeedNoOrderAmongThemselves) {
               R"( setp.eq.s32 %p3, %r5, 1;)", meet, R"(
     mapa.shared::cluster.u32 %r6, %r1, 1; mapa.shared::cluster.u32 %r7, %r2, 1; @%p3 bra receiver;
     )",
-              sum, " [%r6+4096], 1, [%r7]; bra.uni done; receiver:", expect(3 * 32 * 4), wait, R"(
+              sum, " [%r6+4096], 1, [%r7]; bra.uni done; receiver:", expect(3 * 32 * 4),
+              wait_for_bytes, R"(
     ld.shared.u32 %r9, [%r1+4096]; @!%p1 st.global.u32 [%rd0], %r9; done:)",
               meet});
   EXPECT_EQ(kinds(
@@ -292,7 +293,7 @@ TEST(CopyAsync, ArrivesWhenItIsDone) {
   const std::string count = R"(
     @!%p1 mbarrier.inval.shared::cta.b64 [%r2]; @!%p1 mbarrier.init.shared::cta.b64 [%r2], 64;
     bar.sync 0; cp.async.mbarrier.arrive.noinc.shared.b64 [%r2];)";
-  EXPECT_EQ(kinds(copies(count, wait)), "");
+  EXPECT_EQ(kinds(copies(count, wait_for_bytes)), "");
   EXPECT_THAT(kinds(copies(count, "")), testing::HasSubstr("race"));
 }
 

@@ -7,8 +7,8 @@
 namespace bwgemm::vgpu {
 namespace {
 
-constexpr std::uint32_t reduces = 1;
-constexpr int atomic_shift = 4;
+constexpr std::uint32_t message_reduces = 1;
+constexpr int message_atomic_shift = 4;
 
 class Message : public AsyncTask {
  public:
@@ -42,7 +42,7 @@ class Message : public AsyncTask {
     MBarrier& barrier = find_mbarrier(simulation_, *to_, barrier_, "a message", &instruction_);
     std::byte* memory = &to_->shared[offset_];
     if (reduces_with()) {
-      Atomic::from_bits(instruction_.modifiers >> atomic_shift)
+      Atomic::from_bits(instruction_.modifiers >> message_atomic_shift)
           .apply(memory, value_.data(), value_.size());
     } else {
       std::memcpy(memory, value_.data(), value_.size());
@@ -61,7 +61,7 @@ class Message : public AsyncTask {
   }
 
  private:
-  bool reduces_with() const { return instruction_.modifiers & reduces; }
+  bool reduces_with() const { return instruction_.modifiers & message_reduces; }
   std::uint32_t size() const { return static_cast<std::uint32_t>(value_.size()); }
 
   Simulation& simulation_;
@@ -97,7 +97,7 @@ bool decode_message(Decoder& decoder) {
   if (is_sum) {
     const Atomic atomic = Atomic::decode(decoder);
     instruction.size = size_bytes(atomic.type);
-    instruction.modifiers = reduces | atomic.bits() << atomic_shift;
+    instruction.modifiers = message_reduces | atomic.bits() << message_atomic_shift;
   } else {
     instruction.size = size_bytes(decoder.type());
   }

@@ -12,6 +12,9 @@
 
 namespace bwgemm::vgpu {
 
+// An address in tensor memory: the lane, and behind it the column.
+inline constexpr std::uint32_t lane_shift = 16, column_mask = 0xffff;
+
 // The fields of an instruction descriptor, and where the rows and columns of D lie.
 struct MmaShape {
   enum class Kind : std::uint8_t { f16, tf32, f8f6f4 };

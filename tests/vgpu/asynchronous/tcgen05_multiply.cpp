@@ -10,7 +10,6 @@ namespace bwgemm::vgpu {
 namespace {
 
 using Severity = Finding::Severity;
-constexpr std::uint32_t lane_shift = 16, column_mask = 0xffff;
 
 // In Instruction::modifiers: the kind, and these.
 enum : std::uint32_t { kind_bits = 3, a_in_tensor_memory = 4, weight_stationary = 8 };
@@ -120,7 +119,7 @@ TensorPipe::Multiplication multiplication_of(Warp& warp, const Instruction& inst
   return result;
 }
 
-Step multiply(Warp& warp, const Instruction& instruction, LaneMask mask) {
+Step multiply_into_tensor_memory(Warp& warp, const Instruction& instruction, LaneMask mask) {
   Simulation& simulation = warp.simulation;
   TensorPipe& pipe = pipe_of(warp, instruction);
   for_each_lane(mask, [&](int lane) {
@@ -152,11 +151,11 @@ Step multiply(Warp& warp, const Instruction& instruction, LaneMask mask) {
   return Step::next;
 }
 
-constexpr std::uint32_t multicast = 1;
+constexpr std::uint32_t to_several_ctas = 1;
 
 // Hands over the completion of the thread's multiplications and what they came after, but none of
 // the thread's other accesses.
-Step commit(Warp& warp, const Instruction& instruction, LaneMask mask) {
+Step commit_to_barriers(Warp& warp, const Instruction& instruction, LaneMask mask) {
   Simulation& simulation = warp.simulation;
   Cluster& cluster = warp.cta.cluster;
   TensorPipe& pipe = pipe_of(warp, instruction);
@@ -164,7 +163,7 @@ Step commit(Warp& warp, const Instruction& instruction, LaneMask mask) {
     const std::uint32_t address = shared_address(warp, instruction, lane);
     const std::uint32_t offset = address & offset_mask;
     const std::uint32_t destinations =
-        instruction.modifiers & multicast
+        instruction.modifiers & to_several_ctas
             ? lanes<std::uint16_t>(warp, instruction.b)[lane]
             : 1u << simulation.cta_at(warp.cta, address, &instruction).rank;
     if (destinations >> cluster.ctas.size() != 0)
@@ -217,7 +216,7 @@ void decode_tensor_multiply(Decoder& decoder) {
   instruction.b = decoder.source(2, 8);
   instruction.c = decoder.source(3, 4);
   instruction.predicate = decoder.predicate_source(4);
-  instruction.execute = multiply;
+  instruction.execute = multiply_into_tensor_memory;
 }
 
 void decode_tensor_commit(Decoder& decoder) {
@@ -226,10 +225,10 @@ void decode_tensor_commit(Decoder& decoder) {
   decoder.take("shared::cluster");
   const bool to_many = decoder.take("multicast::cluster");
   if (decoder.type() != Type::b64) decoder.fail("type not supported");
-  instruction.modifiers = to_many ? multicast : 0;
+  instruction.modifiers = to_many ? to_several_ctas : 0;
   instruction.a = decoder.address(0, 4);
   if (to_many) instruction.b = decoder.source(1, 2);
-  instruction.execute = commit;
+  instruction.execute = commit_to_barriers;
 }
 
 }  // namespace bwgemm::vgpu

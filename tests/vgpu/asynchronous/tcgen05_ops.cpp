@@ -9,7 +9,6 @@ namespace bwgemm::vgpu {
 namespace {
 
 using Severity = Finding::Severity;
-constexpr std::uint32_t lane_shift = 16, column_mask = 0xffff;
 
 // ---- loads and stores ---------------------------------------------------------------------------
 
@@ -89,7 +88,7 @@ void for_each_element(Warp& warp, const Instruction& instruction, const TensorAc
     }
 }
 
-Step load(Warp& warp, const Instruction& instruction, LaneMask mask) {
+Step load_tensor(Warp& warp, const Instruction& instruction, LaneMask mask) {
   require_whole_warp(warp, instruction, mask);
   Simulation& simulation = warp.simulation;
   if (simulation.is_timed()) return Step::next;
@@ -123,7 +122,7 @@ Step load(Warp& warp, const Instruction& instruction, LaneMask mask) {
 }
 
 // Done at once, but known to nobody before tcgen05.wait::st.
-Step store(Warp& warp, const Instruction& instruction, LaneMask mask) {
+Step store_tensor(Warp& warp, const Instruction& instruction, LaneMask mask) {
   require_whole_warp(warp, instruction, mask);
   if (warp.simulation.is_timed()) return Step::next;
   const TensorAccess access(warp, instruction);
@@ -192,7 +191,7 @@ Step fence_before(Warp& warp, const Instruction&, LaneMask mask) {
 // ---- decoding -----------------------------------------------------------------------------------
 
 // .SHAPE.xN[.pack::16b|.unpack::16b].b32
-void decode_access(Decoder& decoder, bool stores) {
+void decode_tensor_access(Decoder& decoder, bool stores) {
   Instruction& instruction = decoder.instruction;
   const int shape = decoder.one_of({"32x32b", "16x64b", "16x128b", "16x256b", "16x32bx2"});
   static constexpr std::size_t registers[] = {1, 1, 2, 4, 1};
@@ -207,7 +206,7 @@ void decode_access(Decoder& decoder, bool stores) {
     instruction.size = static_cast<std::uint32_t>(decoder.immediate(stores ? 1 : 2));
   const std::size_t size = decoder.list(instruction.list).size();
   if (size != registers[shape] << count || size > 128) decoder.fail("vector of another size");
-  instruction.execute = stores ? store : load;
+  instruction.execute = stores ? store_tensor : load_tensor;
 }
 
 }  // namespace
@@ -226,7 +225,7 @@ bool decode_tcgen05(Decoder& decoder) {
         static_cast<std::uint32_t>(decoder.one_of({"cta_group::1", "cta_group::2"})) + 1;
   switch (action) {
     case ld:
-    case st: decode_access(decoder, action == st); break;
+    case st: decode_tensor_access(decoder, action == st); break;
     case wait_ld: instruction.execute = wait_for_loads; break;
     case wait_st: instruction.execute = wait_for_stores; break;
     case mma: decode_tensor_multiply(decoder); break;

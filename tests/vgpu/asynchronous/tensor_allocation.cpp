@@ -16,7 +16,7 @@ namespace {
 
 using Severity = Finding::Severity;
 using Block = TensorMemory::Block;
-constexpr std::uint32_t fewest_columns = 32, column_mask = 0xffff;
+constexpr std::uint32_t fewest_columns = 32;
 
 bool is_pair(const Instruction& instruction) {
   return instruction.size == 2;

@@ -7,7 +7,7 @@ namespace bwgemm::vgpu {
 namespace {
 
 constexpr std::uint64_t schedules = 10;
-constexpr std::string_view meet =
+constexpr std::string_view meet_relaxed =
     "barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.acquire.aligned;";
 constexpr std::string_view end =
     "barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;";
@@ -40,7 +40,7 @@ TEST(PairAllocation, BothCtasReadTheAddressThatOneWrites) {
       "mul.wide.u32 %rd2, %r1, 4; add.s64 %rd2, %rd0, %rd2; setp.eq.u32 %p2, %r0, 0;"
       "add.u32 %r7, %r6, 1; @%p2 st.global.u32 [%rd2], %r7;";
   for (std::uint64_t seed = 1; seed <= schedules; ++seed) {
-    const PairCase test(seed, {meet, alloc, read, store, end, dealloc});
+    const PairCase test(seed, {meet_relaxed, alloc, read, store, end, dealloc});
     EXPECT_EQ(test.kinds(), "");
     EXPECT_GT(test.out[0], 0u);
     EXPECT_EQ(test.out[0], test.out[1]);
@@ -53,39 +53,39 @@ TEST(PairAllocation, BeforeThePeerRuns) {
 
 TEST(PairAllocation, AfterThePeerHasGone) {
   for (std::uint64_t seed = 1; seed <= schedules; ++seed)
-    EXPECT_THAT(PairCase(seed, {meet, "@!%p1 bra done;", alloc, read, dealloc}).kinds(),
+    EXPECT_THAT(PairCase(seed, {meet_relaxed, "@!%p1 bra done;", alloc, read, dealloc}).kinds(),
                 testing::AnyOf("tensor-pair", "exited-peer tensor-pair"));
 }
 
 TEST(PairAllocation, OfOtherCounts) {
-  expect_kinds("tensor-pair", {meet, "shl.b32 %r2, %r2, %r1;", alloc, read, end, dealloc});
+  expect_kinds("tensor-pair", {meet_relaxed, "shl.b32 %r2, %r2, %r1;", alloc, read, end, dealloc});
 }
 
 TEST(PairAllocation, ToOtherSlots) {
-  expect_kinds("tensor-pair",
-               {meet, "shl.b32 %r3, %r1, 4; add.u32 %r5, %r5, %r3;", alloc, read, end, dealloc});
+  expect_kinds("tensor-pair", {meet_relaxed, "shl.b32 %r3, %r1, 4; add.u32 %r5, %r5, %r3;", alloc,
+                               read, end, dealloc});
 }
 
 TEST(PairAllocation, ByTheEvenCtaAlone) {
-  expect_kinds("tensor-pair",
-               {meet, "@!%p1 bra skip;", alloc, read, dealloc, "skip: bar.warp.sync -1;", end});
+  expect_kinds("tensor-pair", {meet_relaxed, "@!%p1 bra skip;", alloc, read, dealloc,
+                               "skip: bar.warp.sync -1;", end});
 }
 
 TEST(PairAllocation, ByTheOddCtaAlone) {
-  expect_kinds("deadlock",
-               {meet, "@%p1 bra skip;", alloc, read, dealloc, "skip: bar.warp.sync -1;", end});
+  expect_kinds("deadlock", {meet_relaxed, "@%p1 bra skip;", alloc, read, dealloc,
+                            "skip: bar.warp.sync -1;", end});
 }
 
 // The even CTA writes to the odd one's slot.
 TEST(PairAllocation, RacesWithTheOddCtasUseOfItsSlot) {
   constexpr std::string_view clear = "setp.eq.u32 %p2, %r0, 0; @%p2 st.shared.u32 [%r5], 0;";
   expect_kinds("", {clear, end, alloc, read, end, dealloc});
-  expect_kinds("race", {clear, meet, "bar.warp.sync -1;", alloc, read, end, dealloc});
+  expect_kinds("race", {clear, meet_relaxed, "bar.warp.sync -1;", alloc, read, end, dealloc});
 }
 
 TEST(PairDeallocation, BeforeThePeersAllocIsOver) {
-  expect_kinds("tensor-pair", {meet, alloc, read, dealloc, end});
-  expect_kinds("", {meet, alloc, read, meet, dealloc});
+  expect_kinds("tensor-pair", {meet_relaxed, alloc, read, dealloc, end});
+  expect_kinds("", {meet_relaxed, alloc, read, meet_relaxed, dealloc});
 }
 
 constexpr std::string_view alone =

@@ -17,7 +17,7 @@ enum : std::uint32_t {
   from_shared = 16,  // plain, from this CTA's shared memory
   reduces = 32,      // with what follows
 };
-constexpr int atomic_shift = 8;
+constexpr int tma_atomic_shift = 8;
 constexpr std::uint64_t map_alignment = 64;
 constexpr std::uint32_t shared_alignment = 128;
 
@@ -136,7 +136,7 @@ Step issue_store(Warp& warp, const Instruction& instruction, LaneMask mask) {
       fail(warp, instruction, "tma-coordinates", "a store to negative coordinates");
     std::optional<Atomic> reduction;
     if (instruction.modifiers & reduces) {
-      reduction = Atomic::from_bits(instruction.modifiers >> atomic_shift);
+      reduction = Atomic::from_bits(instruction.modifiers >> tma_atomic_shift);
       if (!(instruction.modifiers & plain)) reduction->type = type_of(box.map().element);
     }
     simulation.schedule(
@@ -185,7 +185,7 @@ Step wait_group(Warp& warp, const Instruction& instruction, LaneMask mask) {
   return Step::next;
 }
 
-Step nothing(Warp&, const Instruction&, LaneMask) {
+Step prefetch(Warp&, const Instruction&, LaneMask) {
   return Step::next;
 }
 
@@ -239,7 +239,7 @@ void decode_prefetch(Decoder& decoder, std::size_t rank) {
     decoder.tensor_coordinates(0);
   else
     decoder.plain_address(0, 8), decoder.source(1, 4);
-  decoder.instruction.execute = nothing;
+  decoder.instruction.execute = prefetch;
 }
 
 void decode_copy(Decoder& decoder) {
@@ -253,7 +253,7 @@ void decode_copy(Decoder& decoder) {
     if (decoder.take("reduce")) {  // elements of tensors have a type without being told
       const Atomic atomic =
           rank ? Atomic{Atomic::decode_operation(decoder), Type::u32} : Atomic::decode(decoder);
-      instruction.modifiers |= reduces | atomic.bits() << atomic_shift;
+      instruction.modifiers |= reduces | atomic.bits() << tma_atomic_shift;
     }
     decode_store(decoder, rank);
   } else {

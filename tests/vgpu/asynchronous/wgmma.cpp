@@ -156,7 +156,7 @@ void seize_a(Warp& warp, const Instruction& instruction, std::vector<float>& a) 
     }
 }
 
-Step multiply(Warp& warp, const Instruction& instruction, LaneMask mask) {
+Step multiply_async(Warp& warp, const Instruction& instruction, LaneMask mask) {
   Simulation& simulation = warp.simulation;
   Warpgroup& group = *warp.warpgroup;
   require_whole_warp(warp, instruction, mask);
@@ -210,13 +210,13 @@ Step fence(Warp& warp, const Instruction& instruction, LaneMask mask) {
   return Step::next;
 }
 
-Step commit(Warp& warp, const Instruction& instruction, LaneMask mask) {
+Step commit_multiplications(Warp& warp, const Instruction& instruction, LaneMask mask) {
   require_whole_warp(warp, instruction, mask);
   warp.wgmma_groups.push_back(warp.wgmma_issued);
   return Step::next;
 }
 
-Step wait(Warp& warp, const Instruction& instruction, LaneMask mask) {
+Step wait_for_multiplications(Warp& warp, const Instruction& instruction, LaneMask mask) {
   require_whole_warp(warp, instruction, mask);
   const auto allowed = static_cast<std::size_t>(instruction.displacement);
   if (warp.wgmma_groups.size() <= allowed) return Step::next;
@@ -252,7 +252,7 @@ MmaElement decode_element(Decoder& decoder) {
 }
 
 // wgmma.mma_async.sync.aligned.m64nNkK.f32.TYPE.TYPE
-void decode_multiply(Decoder& decoder) {
+void decode_multiply_async(Decoder& decoder) {
   Instruction& instruction = decoder.instruction;
   const MmaElement b = decode_element(decoder), a = decode_element(decoder);
   const bool is_16_bit = element_bytes(a) == 2;
@@ -284,7 +284,7 @@ void decode_multiply(Decoder& decoder) {
   if (is_16_bit && !a_in_registers && decoder.immediate(6) != 0) form |= a_mn_major;
   if (is_16_bit && decoder.immediate(a_in_registers ? 6 : 7) != 0) form |= b_mn_major;
   instruction.modifiers = form;
-  instruction.execute = multiply;
+  instruction.execute = multiply_async;
 }
 
 }  // namespace
@@ -325,12 +325,12 @@ bool decode_wgmma(Decoder& decoder) {
   decoder.expect("sync");
   decoder.expect("aligned");
   if (action == 0) instruction.execute = fence;
-  if (action == 1) instruction.execute = commit;
+  if (action == 1) instruction.execute = commit_multiplications;
   if (action == 2) {
     instruction.displacement = decoder.immediate(0);
-    instruction.execute = wait;
+    instruction.execute = wait_for_multiplications;
   }
-  if (action == 3) decode_multiply(decoder);
+  if (action == 3) decode_multiply_async(decoder);
   return true;
 }
 

@@ -7,7 +7,7 @@
 namespace bwgemm::calibration {
 namespace {
 
-constexpr std::uint32_t image_bytes = 16384, shared_bytes = image_bytes + 1024;
+constexpr std::uint32_t boxes_bytes = 16384, shared_bytes = boxes_bytes + 1024;
 constexpr unsigned char background = 0xa5;
 
 // Of a box at c0, c1 in batch c2; all tensors lie in one allocation, rows apart by the pitch.
@@ -73,7 +73,7 @@ class Outside {
 Answer loaded(Device& device, const RawData& raw, const Boxed& boxed) {
   Tensor tensor = boxed.tensor;
   const auto values = numbered(memory_bytes);
-  const Memory source(values), image(image_bytes), done(4);
+  const Memory source(values), image(boxes_bytes), done(4);
   tensor.address = source.address();
   const CUtensorMap map = tensor.map();
   const std::uint32_t row_bytes = tensor.box_inner * tensor.element_bytes;
@@ -100,7 +100,7 @@ Answer loaded(Device& device, const RawData& raw, const Boxed& boxed) {
                                      inner * tensor.element_bytes],
                              tensor.element_bytes) != 0;
     }
-  for (std::uint32_t i = bytes; i < image_bytes; ++i) beyond += found[i] != background;
+  for (std::uint32_t i = bytes; i < boxes_bytes; ++i) beyond += found[i] != background;
   const bool completed = done.read<std::uint32_t>()[0] != 0;
   return {std::string(completed ? "whole box counted" : "whole box not counted") + " - inside " +
               (wrong == 0 ? "copied" : "wrong") + " - outside " + outside.text(),
@@ -120,7 +120,7 @@ Answer stored(Device& device, const RawData& raw, const Boxed& boxed, int adds) 
   const Memory target(memory_bytes, adds != 0 ? 0x11 : background);
   tensor.address = target.address();
   const CUtensorMap map = tensor.map();
-  auto values = numbered(image_bytes);
+  auto values = numbered(boxes_bytes);
   if (adds != 0) std::fill(values.begin(), values.end(), static_cast<unsigned char>(0x01));
   const Memory image(values);
   const CUdeviceptr from = image.address();

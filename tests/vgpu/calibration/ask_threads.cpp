@@ -100,7 +100,7 @@ std::uint16_t expected_load(unsigned lane, unsigned i, unsigned half, bool trans
 
 constexpr unsigned forms = 6, form_halves = 256;
 
-Answer stored(Device& device, const RawData& raw) {
+Answer matrix_stored(Device& device, const RawData& raw) {
   const Memory halves(forms * form_halves * 2);
   const CUdeviceptr out = halves.address();
   device.run(device.function("fragments", "stores"), {1, 32, 4096}, {&out});
@@ -117,7 +117,7 @@ Answer stored(Device& device, const RawData& raw) {
   return {wrong == 0 ? "as documented" : "different", std::to_string(wrong) + " halves differ"};
 }
 
-Answer loaded(Device& device, const RawData& raw) {
+Answer matrix_loaded(Device& device, const RawData& raw) {
   const Memory halves(forms * form_halves * 2);
   const CUdeviceptr out = halves.address();
   device.run(device.function("fragments", "loads"), {1, 32, 4096}, {&out});
@@ -155,7 +155,7 @@ std::vector<Case> election_cases() {
 }
 
 std::vector<Case> fragment_cases() {
-  return {{"8.stmatrix", stored}, {"8.ldmatrix", loaded}};
+  return {{"8.stmatrix", matrix_stored}, {"8.ldmatrix", matrix_loaded}};
 }
 
 }  // namespace bwgemm::calibration

@@ -19,7 +19,7 @@ void RawData::add(const std::string& name, const void* data, std::size_t bytes) 
   flock(file, LOCK_EX);
   std::size_t written = 0;
   while (written < section.size()) {
-    const ssize_t count = write(file, section.data() + written, section.size() - written);
+    const ssize_t count = ::write(file, section.data() + written, section.size() - written);
     if (count <= 0) break;
     written += static_cast<std::size_t>(count);
   }

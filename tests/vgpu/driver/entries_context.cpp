@@ -6,8 +6,6 @@ using namespace bwgemm::vgpu::driver;
 
 namespace {
 
-constexpr int most_urgent_priority = -5;
-
 CUresult create(CUcontext* context, unsigned flags, CUdevice device) {
   return call(Needs::driver, [&](Driver& driver) {
     require_value(context != nullptr);

@@ -9,8 +9,6 @@ using namespace bwgemm::vgpu::driver;
 
 namespace {
 
-constexpr int most_urgent_priority = -5;
-
 CUresult create(CUstream* handle, unsigned flags, int priority) {
   return call(Needs::working_context, [&](Driver& driver) {
     require_value(handle != nullptr && (flags & ~unsigned{CU_STREAM_NON_BLOCKING}) == 0);

@@ -14,6 +14,8 @@ namespace bwgemm::vgpu::driver {
 
 struct Context;
 
+inline constexpr int most_urgent_priority = -5;
+
 struct Stream {
   enum class Kind { created, legacy, per_thread };
 

@@ -11,7 +11,7 @@ Time time_in(const Clock& clock, std::uint32_t own, std::uint32_t cluster, Entit
   return cluster == own ? clock.at(entity) : clock.at(cluster, entity);
 }
 
-void add(Clock::Foreign& to, std::uint32_t own, const Clock& clock) {
+void add_foreign(Clock::Foreign& to, std::uint32_t own, const Clock& clock) {
   Clock::join(to[own], clock.times());
   if (clock.foreign())
     for (const auto& [cluster, times] : *clock.foreign()) Clock::join(to[cluster], times);
@@ -200,9 +200,9 @@ void GlobalShadow::publish(const Warp& warp, std::uint64_t address, Scope scope,
   const std::uint32_t own = warp.cta.cluster.index;
   for (int narrower = 0; narrower <= static_cast<int>(scope); ++narrower) {
     Published& to = published_[address][domain(warp, static_cast<Scope>(narrower))];
-    add(to.generic, own, view.generic);
-    add(to.async, own, view.async);
-    add(to.async_global, own, view.async_global);
+    add_foreign(to.generic, own, view.generic);
+    add_foreign(to.async, own, view.async);
+    add_foreign(to.async_global, own, view.async_global);
   }
 }
 

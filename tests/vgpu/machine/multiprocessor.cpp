@@ -8,10 +8,10 @@ namespace {
 
 constexpr std::uint32_t shared_bytes_there = 233472, threads_there = 2048, registers_there = 65536;
 
-using Columns = std::bitset<TensorMemory::columns>;
+using ColumnSet = std::bitset<TensorMemory::columns>;
 
-Columns range(std::uint32_t first, std::uint32_t count) {
-  return Columns().set() >> (TensorMemory::columns - count) << first;
+ColumnSet range(std::uint32_t first, std::uint32_t count) {
+  return ColumnSet().set() >> (TensorMemory::columns - count) << first;
 }
 
 }  // namespace

@@ -13,17 +13,19 @@ using u64 = std::uint64_t;
 // Arithmetic goes through 64 unsigned bits, where overflow is defined; the low bits are the same.
 using Wide = std::uint64_t;
 
-constexpr auto add = [](auto a, auto b) { return Wide(a) + Wide(b); };
-constexpr auto subtract = [](auto a, auto b) { return Wide(a) - Wide(b); };
-constexpr auto multiply = [](auto a, auto b) { return Wide(a) * Wide(b); };
-constexpr auto multiply_add = [](auto a, auto b, auto c) { return Wide(a) * Wide(b) + Wide(c); };
-constexpr auto multiply_high = [](auto a, auto b) {
+constexpr auto integer_add = [](auto a, auto b) { return Wide(a) + Wide(b); };
+constexpr auto integer_subtract = [](auto a, auto b) { return Wide(a) - Wide(b); };
+constexpr auto integer_multiply = [](auto a, auto b) { return Wide(a) * Wide(b); };
+constexpr auto integer_multiply_add = [](auto a, auto b, auto c) {
+  return Wide(a) * Wide(b) + Wide(c);
+};
+constexpr auto integer_multiply_high = [](auto a, auto b) {
   using T = decltype(a);
   using Product = std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>;
   return static_cast<T>((Product(a) * Product(b)) >> (8 * sizeof(T)));
 };
 // By zero: all ones, as the hardware's sequence gives.
-constexpr auto divide = [](auto a, auto b) {
+constexpr auto integer_divide = [](auto a, auto b) {
   using T = decltype(a);
   if (b == 0) return static_cast<T>(-1);
   if (std::is_signed_v<T> && b == static_cast<T>(-1)) return static_cast<T>(Wide(0) - Wide(a));
@@ -35,14 +37,14 @@ constexpr auto remainder = [](auto a, auto b) {
   if (std::is_signed_v<T> && b == static_cast<T>(-1)) return T(0);
   return static_cast<T>(a % b);
 };
-constexpr auto minimum = [](auto a, auto b) { return std::min(a, b); };
-constexpr auto maximum = [](auto a, auto b) { return std::max(a, b); };
+constexpr auto integer_minimum = [](auto a, auto b) { return std::min(a, b); };
+constexpr auto integer_maximum = [](auto a, auto b) { return std::max(a, b); };
 constexpr auto bit_and = [](auto a, auto b) { return a & b; };
 constexpr auto bit_or = [](auto a, auto b) { return a | b; };
 constexpr auto bit_xor = [](auto a, auto b) { return a ^ b; };
 constexpr auto bit_not = [](auto a) { return ~a; };
-constexpr auto negate = [](auto a) { return Wide(0) - Wide(a); };
-constexpr auto magnitude = [](auto a) { return a < 0 ? Wide(0) - Wide(a) : Wide(a); };
+constexpr auto integer_negate = [](auto a) { return Wide(0) - Wide(a); };
+constexpr auto integer_magnitude = [](auto a) { return a < 0 ? Wide(0) - Wide(a) : Wide(a); };
 // Shift amounts are 32 bits wide whatever is shifted, and clamp.
 constexpr auto shift_left = [](auto a, u32 amount) {
   return amount < 8 * sizeof a ? Wide(a) << amount : 0;
@@ -129,10 +131,12 @@ constexpr Generic binary(std::string_view name, Operation) {
 }
 
 constexpr Generic generic[] = {
-    binary("add", add),       binary("sub", subtract), binary("div", divide),
-    binary("rem", remainder), binary("min", minimum),  binary("max", maximum),
-    binary("and", bit_and),   binary("or", bit_or),    binary("xor", bit_xor),
-    unary("not", bit_not),    unary("neg", negate),    unary("abs", magnitude),
+    binary("add", integer_add),     binary("sub", integer_subtract),
+    binary("div", integer_divide),  binary("rem", remainder),
+    binary("min", integer_minimum), binary("max", integer_maximum),
+    binary("and", bit_and),         binary("or", bit_or),
+    binary("xor", bit_xor),         unary("not", bit_not),
+    unary("neg", integer_negate),   unary("abs", integer_magnitude),
 };
 
 constexpr FixedOperation fixed_type[] = {
@@ -182,9 +186,9 @@ void decode_multiply(Decoder& decoder, bool adds) {
   else
     instruction.execute = for_integer(type, [&](auto zero) -> Execute {
       using T = decltype(zero);
-      if (part == 0 && adds) return apply<decltype(multiply_add), T, T, T, T>;
-      if (part == 0) return apply<decltype(multiply), T, T, T>;
-      return adds ? nullptr : apply<decltype(multiply_high), T, T, T>;
+      if (part == 0 && adds) return apply<decltype(integer_multiply_add), T, T, T, T>;
+      if (part == 0) return apply<decltype(integer_multiply), T, T, T>;
+      return adds ? nullptr : apply<decltype(integer_multiply_high), T, T, T>;
     });
 }
 

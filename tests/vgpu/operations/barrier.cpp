@@ -71,7 +71,7 @@ Step cta_barrier(Warp& warp, const Instruction& instruction, LaneMask mask) {
   return Step::next;
 }
 
-constexpr std::uint32_t relaxed = 1;
+constexpr std::uint32_t relaxed_arrival = 1;
 
 Step cluster_arrive(Warp& warp, const Instruction& instruction, LaneMask mask) {
   Simulation& simulation = warp.simulation;
@@ -81,7 +81,7 @@ Step cluster_arrive(Warp& warp, const Instruction& instruction, LaneMask mask) {
     fail(warp, instruction, "barrier", "a second arrival before the wait");
   warp.in_cluster_barrier = true;
   warp.cluster_phase = cluster.phase;
-  if (instruction.modifiers & relaxed) {
+  if (instruction.modifiers & relaxed_arrival) {
     // Publishes what a release fence covered before, and nothing else.
     const Knowledge knowledge = warp.knowledge.gathered(mask);
     if (knowledge.fenced) cluster.arriving.join(*knowledge.fenced);
@@ -152,7 +152,7 @@ bool decode_barrier(Decoder& decoder) {
     return true;
   }
   const bool arrives = decoder.one_of({"arrive", "wait"}) == 0;
-  if (arrives) decoder.instruction.modifiers = decoder.take("relaxed") ? relaxed : 0;
+  if (arrives) decoder.instruction.modifiers = decoder.take("relaxed") ? relaxed_arrival : 0;
   if (arrives)
     decoder.take("release");
   else

@@ -11,7 +11,7 @@ namespace bwgemm::vgpu {
 namespace {
 
 constexpr std::uint32_t transposed = 1;
-constexpr std::uint32_t matrix_rows = 8, row_bytes = 16;
+constexpr std::uint32_t matrix_rows = 8, matrix_row_bytes = 16;
 
 // Lane 8 m + r names row r of matrix m. Lane l holds elements 2 (l % 4) and the next of row l / 4;
 // transposed, of column l / 4. Rows are read and written by several lanes: a collective access.
@@ -28,13 +28,13 @@ void for_each_row(Warp& warp, const Instruction& instruction, bool stores, Move 
       if (address >> rank_shift != warp.cta.rank)
         fail(warp, instruction, "shared-bounds", "a row in another CTA");
       const std::uint32_t offset = address & offset_mask;
-      std::byte* memory =
-          warp.simulation.shared(warp.cta, offset, row_bytes, row_bytes, &instruction);
+      std::byte* memory = warp.simulation.shared(warp.cta, offset, matrix_row_bytes,
+                                                 matrix_row_bytes, &instruction);
       const Access access{warp, Access::collective, &instruction, stores ? "store" : "load"};
       if (stores)
-        warp.cta.shadow.write(access, offset, row_bytes);
+        warp.cta.shadow.write(access, offset, matrix_row_bytes);
       else
-        warp.cta.shadow.read(access, offset, row_bytes);
+        warp.cta.shadow.read(access, offset, matrix_row_bytes);
       auto* registers = lanes<std::uint32_t>(warp, list[matrix]);
       for (std::uint32_t column = 0; column < matrix_rows; ++column) {
         const bool swap = instruction.modifiers & transposed;
@@ -66,7 +66,7 @@ constexpr int mma_rows = 16, mma_columns = 8, mma_steps = 16;
 
 // m16n8k16: lane l holds, of A, four pairs: rows l / 4 and + 8, k 2 (l % 4) and + 8; of B, two
 // pairs: column l / 4, the same k; of C and D, pairs of columns 2 (l % 4) of rows l / 4 and + 8.
-Step multiply(Warp& warp, const Instruction& instruction, LaneMask mask) {
+Step multiply_fragments(Warp& warp, const Instruction& instruction, LaneMask mask) {
   require_whole_warp(warp, instruction, mask);
   if (warp.simulation.is_timed()) return Step::next;
   const auto& lists = warp.simulation.program().lists;
@@ -123,7 +123,7 @@ void decode_matrix_move(Decoder& decoder, bool stores) {
   instruction.execute = stores ? store_matrix : load_matrix;
 }
 
-void decode_multiply(Decoder& decoder) {
+void decode_multiply_fragments(Decoder& decoder) {
   Instruction& instruction = decoder.instruction;
   const Type c = decoder.type(), b = decoder.type(), a = decoder.type(), d = decoder.type();
   for (const char* modifier : {"sync", "aligned", "m16n8k16", "row", "col"})
@@ -139,7 +139,7 @@ void decode_multiply(Decoder& decoder) {
       decoder.list(static_cast<std::int32_t>(instruction.displacement)).size() != 4)
     decoder.fail("vector of another size");
   instruction.modifiers = a == Type::f16 ? inputs_f16 : 0;
-  instruction.execute = multiply;
+  instruction.execute = multiply_fragments;
 }
 
 }  // namespace
@@ -151,7 +151,7 @@ bool decode_fragment(Decoder& decoder) {
   else if (base == "ldmatrix")
     decode_matrix_move(decoder, false);
   else if (base == "mma")
-    decode_multiply(decoder);
+    decode_multiply_fragments(decoder);
   else
     return false;
   return true;

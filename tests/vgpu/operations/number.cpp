@@ -16,11 +16,11 @@ std::vector<float> all_f16_values() {
   return values;
 }
 
-const std::vector<float> table = all_f16_values();
+const std::vector<float> f16_table = all_f16_values();
 
 }  // namespace
 
-const float* const f16_values = table.data();
+const float* const f16_values = f16_table.data();
 
 float from_f16_slowly(std::uint16_t value) {
   const std::uint32_t sign = static_cast<std::uint32_t>(value & 0x8000) << 16;
