@@ -45,11 +45,22 @@ def flags_of(entry):
     return tuple(kept)
 
 
+def sources_of(entry):
+    """The file that is compiled, or, of a unit of a unity build, the files that it includes."""
+    unit = os.path.realpath(entry["file"])
+    if os.path.basename(os.path.dirname(unit)) != "Unity":
+        return [unit]
+    with open(unit, encoding="utf-8") as file:
+        return [os.path.realpath(os.path.join(os.path.dirname(unit), included))
+                for included in re.findall(r'^#include "(.*)"$', file.read(), re.MULTILINE)]
+
+
 def groups_of(files, database):
     """[(files that are compiled alike, their flags)]."""
     flags = {}
     for entry in database:
-        flags.setdefault(os.path.realpath(entry["file"]), flags_of(entry))
+        for source in sources_of(entry):
+            flags.setdefault(source, flags_of(entry))
     groups = collections.defaultdict(list)
     for file in map(os.path.realpath, files):
         if file not in flags:
