@@ -4,17 +4,18 @@
 Quick: two kernels and some of the host code. Full (nightly): everything, in full."""
 
 import hashlib
+import json
 import os
+import shlex
 import shutil
 import subprocess
 import tempfile
 import unittest
 
 import environment
+import tidy
 
-OBJECTS = ("bwgemm_planning.dir/rules/rejects", "bwgemm_planning.dir/program/tensor_map",
-           "bwgemm_objects.dir/api/queries", "bwgemm_objects.dir/api/status",
-           "bwgemm_objects.dir/launch/archive")
+SOURCES = ("program/tensor_map.cpp", "api/queries.cpp", "launch/archive.cpp")  # of src
 PARTS = ("CMakeLists.txt", "include", "src", "packaging", "LICENSE")
 SMALL_KERNELS = "^bwgemm_sm90_b16_(64x64x32_direct|kk_128x128x64_s6_coop)$"
 
@@ -43,11 +44,25 @@ def sha256(path):
     return hashlib.sha256(environment.read(path, "rb")).hexdigest()
 
 
+def objects_of(sources):
+    """The objects in this build's src that have these files, each once."""
+    objects = {}
+    with open(os.path.join(environment.BUILD, "compile_commands.json"), encoding="utf-8") as file:
+        for entry in json.load(file):
+            words = shlex.split(entry["command"])
+            if words[words.index("-o") + 1].startswith("src/CMakeFiles/"):
+                for source in tidy.sources_of(entry):
+                    objects[os.path.relpath(source, os.path.join(environment.SOURCE, "src"))] = (
+                        words[words.index("-o") + 1])
+    return sorted({objects[source] for source in sources})
+
+
 def configure(tree, kernels):
     """Like this build; returns the folder."""
     build = os.path.join(tree, "out")
     same = [f"-D{variable}={cached(variable)}" for variable in
-            ("CMAKE_BUILD_TYPE", "CMAKE_CXX_COMPILER", "CMAKE_C_COMPILER", "CMAKE_CXX_FLAGS")]
+            ("CMAKE_BUILD_TYPE", "CMAKE_CXX_COMPILER", "CMAKE_C_COMPILER", "CMAKE_CXX_FLAGS",
+             "CMAKE_UNITY_BUILD", "CMAKE_UNITY_BUILD_BATCH_SIZE")]
     run(environment.CMAKE, "-G", "Ninja", "-S", tree, "-B", build, *same,
         "-DBWGEMM_TESTS=OFF", "-DBWGEMM_BENCH=OFF", f"-DBWGEMM_KERNEL_DIR={kernels}",
         f"-DBWGEMM_CUDA_ROOT={environment.CUDA_ROOT}", f"-DBWGEMM_SOURCE_REVISION={revision()}",
@@ -101,7 +116,7 @@ class Quick(unittest.TestCase):
         # Host code needs no kernels: there is nothing to compile.
         write(os.path.join(tree, "packaging", "build_kernels.cmake"), "")
         build = configure(tree, environment.KERNELS)
-        objects = [f"src/CMakeFiles/{name}.cpp.o" for name in OBJECTS]
+        objects = objects_of(SOURCES)
         run(environment.CMAKE, "--build", build, "--target", *objects)
         for file in objects:
             self.assertEqual(sha256(os.path.join(build, file)),
