@@ -17,7 +17,7 @@
 
 namespace bwgemm::dropin {
 
-constinit thread_local int Inside::depth = 0;
+[[gnu::tls_model("initial-exec")]] constinit thread_local int Inside::depth = 0;
 
 namespace {
 
