@@ -160,11 +160,15 @@ BWGEMM_API bwgemmStatus_t bwgemmGetSmCountTarget(bwgemmHandle_t handle, int* smC
 BWGEMM_API bwgemmStatus_t bwgemmSetDeterminism(bwgemmHandle_t handle, bwgemmDeterminism_t mode);
 BWGEMM_API bwgemmStatus_t bwgemmGetDeterminism(bwgemmHandle_t handle, bwgemmDeterminism_t* mode);
 
-/* Whether kernels may start during the tail of the preceding kernel of the stream, which saves
- * latency of small problems: 0 (new handles) or 1. Such a kernel touches memory only after the end
- * of the preceding kernel, so results and order stay the same. Captured calls keep the setting.
- * Independently of the setting, a GEMM kernel may always start during the tail of the copy kernel
- * of its own call, unless an SM count target is set. */
+/* Whether kernels may start during the tail of the preceding kernel of the stream, which hides most
+ * of a launch's latency: 0 never, 1 always, -1 (new handles) where the library expects a gain. That
+ * is nearly everywhere, but not with an SM count target. Such a kernel touches memory only after
+ * the end of the preceding kernel, so results and order stay the same. Captured calls keep the
+ * setting: their graph has programmatic edges. Independently of the setting, a GEMM kernel may
+ * always start during the tail of the copy kernel of its own call, unless an SM count target is
+ * set. A kernel of the program that is launched with programmatic stream serialization, and ends
+ * without griddepcontrol.wait, must not stand between a call and what the call depends on: the call
+ * would wait for that kernel alone. Streams with such kernels need 0. */
 BWGEMM_API bwgemmStatus_t bwgemmSetProgrammaticLaunch(bwgemmHandle_t handle, int enable);
 BWGEMM_API bwgemmStatus_t bwgemmGetProgrammaticLaunch(bwgemmHandle_t handle, int* enable);
 

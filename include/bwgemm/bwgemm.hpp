@@ -292,14 +292,11 @@ class StatusHandle {
   bwgemmStatus_t try_tune_mode(bwgemmTuneMode_t& mode) const noexcept {
     return bwgemmGetTuneMode(handle_, &mode);
   }
-  bwgemmStatus_t try_set_programmatic_launch(bool enable) noexcept {
-    return bwgemmSetProgrammaticLaunch(handle_, enable ? 1 : 0);
+  bwgemmStatus_t try_set_programmatic_launch(int enable) noexcept {
+    return bwgemmSetProgrammaticLaunch(handle_, enable);
   }
-  bwgemmStatus_t try_programmatic_launch(bool& enable) const noexcept {
-    int value = 0;
-    const bwgemmStatus_t status = bwgemmGetProgrammaticLaunch(handle_, &value);
-    if (status == BWGEMM_STATUS_SUCCESS) enable = value != 0;
-    return status;
+  bwgemmStatus_t try_programmatic_launch(int& enable) const noexcept {
+    return bwgemmGetProgrammaticLaunch(handle_, &enable);
   }
 
   // bwgemmGemmEx, or bwgemmGemmStridedBatchedEx if batch_count is not 1.
@@ -401,8 +398,8 @@ class Handle : public StatusHandle {
   bwgemmDeterminism_t determinism() const { return value(&Handle::try_determinism); }
   void set_tune_mode(bwgemmTuneMode_t mode) { check(try_set_tune_mode(mode)); }
   bwgemmTuneMode_t tune_mode() const { return value(&Handle::try_tune_mode); }
-  void set_programmatic_launch(bool enable) { check(try_set_programmatic_launch(enable)); }
-  bool programmatic_launch() const { return value(&Handle::try_programmatic_launch); }
+  void set_programmatic_launch(int enable) { check(try_set_programmatic_launch(enable)); }
+  int programmatic_launch() const { return value(&Handle::try_programmatic_launch); }
 
   void gemm(const Gemm& gemm) const { check(try_gemm(gemm)); }
   void gemm_of_arrays(const Gemm& gemm) const { check(try_gemm_of_arrays(gemm)); }

@@ -104,8 +104,8 @@ BWGEMM_API bwgemmStatus_t bwgemmMatmulGetWorkspaceSize(bwgemmHandle_t handle,
                                                        const void* C, void* D, size_t* size);
 
 /* As bwgemmExplain, for a bwgemmMatmul with these arguments. The text describes the product with D
- * in row order. If Dorder is column, A of the text is B of the call, m is n, rows are columns, and
- * the reverse. */
+ * in row order. If Dorder is column, that is the transposed product: A and B, m and n, rows and
+ * columns are swapped. */
 BWGEMM_API bwgemmStatus_t bwgemmMatmulExplain(bwgemmHandle_t handle, const bwgemmMatmulDesc_t* desc,
                                               const void* alpha, const void* A, const void* B,
                                               const void* beta, const void* C, void* D, char* text,

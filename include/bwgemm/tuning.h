@@ -84,9 +84,9 @@ BWGEMM_API bwgemmStatus_t bwgemmMatmulAutotune(bwgemmHandle_t handle,
 
 /* Sets the file that keeps results of autotuning. Null or "" means no file. New handles use the
  * file that BWGEMM_TUNING_CACHE names. The call reads the file. Entries for this device and build
- * are used like the handle's own results, of which they replace none. Other entries and damaged
+ * are used like the handle's own results, but never replace them. Other entries and damaged
  * lines are ignored. Processes may share a local file: it is only replaced as a whole, by a file
- * with the same rights. It holds the newest 4096 entries; more are not read. If the path is a
+ * with the same rights. It holds the newest 4096 entries; older ones are not read. If the path is a
  * symbolic link, its target is replaced or made, not the link. If a file cannot be read or written,
  * for example because it is read-only, a line of the log says so, and nothing else happens. */
 BWGEMM_API bwgemmStatus_t bwgemmSetTuningCache(bwgemmHandle_t handle, const char* path);

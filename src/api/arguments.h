@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arguments: what a call of any entry was given, taken apart when it comes in: the key of all calls
-// that are alike but for addresses and values of scalars, and those.
+// Arguments: a call's arguments, split into a key and the addresses and scalars. Calls that differ
+// only in addresses and values of scalars have the same key.
 #pragma once
 
 #include <array>

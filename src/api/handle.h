@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <mutex>
@@ -38,6 +39,9 @@ struct CallSettings {
   Workspace workspace;
   std::int64_t algo = -1;
 };
+
+// bwgemmSetProgrammaticLaunch's -1.
+inline constexpr int programmatic_launch_where_faster = -1;
 
 class Handle {
  public:
@@ -77,8 +81,11 @@ class Handle {
   bwgemmPointerMode_t pointer_mode = BWGEMM_POINTER_MODE_HOST;
   bwgemmDeterminism_t determinism = BWGEMM_DETERMINISM_BITWISE;
   int sm_count_target = 0;
-  int programmatic_launch = 0;
+  int programmatic_launch = programmatic_launch_where_faster;
   bwgemmTuneMode_t tune_mode;
+
+  // Whether the last kernel was a short one.
+  std::atomic<bool> is_behind_short = false;
 
   ProgramCache programs;
   TuningCache tuning;    // whoever changes what it says of a known problem clears `programs`

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Program: all that a call launches. ProgramCache: the programs of one handle's calls, by
-// everything of a call but addresses and the values of scalars, so that a warm call validates,
-// selects and builds nothing: an equal call was legal before. Of bounded size; takes heap for a new
-// program, not for a known one. Settings that change programs are not in the key: their setters
-// clear the cache.
+// Program: all that a call launches. ProgramCache: the programs of one handle's calls. The key
+// (CallKey) leaves out addresses and values of scalars. A warm call validates, selects and builds
+// nothing, because a call with its key was legal before. The cache is bounded and uses the heap
+// only to add a program. Settings that change programs are not in the key: their setters clear the
+// cache.
 #pragma once
 
 #include <array>

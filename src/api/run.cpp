@@ -47,11 +47,15 @@ class LastUse {
   CUstream stream_;
 };
 
-bool overlaps(const Handle& handle, Overlap overlap) {
-  const bool is_set = handle.programmatic_launch != 0;
-  if (overlap == Overlap::as_set) return is_set;
+// `is_behind_short`: a kernel that lets this one start before its CTAs are gone, see is_short().
+bool overlaps(const Handle& handle, const Step& step, bool is_behind_short) {
+  const int setting = handle.programmatic_launch;
+  if (setting == 1 && step.overlap == Overlap::as_set) return true;
   const bool has_room = usable_sms(handle.facts, handle.sm_count_target) >= handle.facts.sm_count;
-  return has_room && (is_set || overlap == Overlap::wherever_it_fits);
+  if (!has_room) return false;
+  if (step.overlap == Overlap::wherever_it_fits) return true;
+  return setting == programmatic_launch_where_faster ? step.is_short || !is_behind_short
+                                                     : setting != 0;
 }
 
 void launch_all(Handle& handle, const Launches& launches, const Scratch& scratch) {
@@ -69,7 +73,7 @@ void launch_all(Handle& handle, const Launches& launches, const Scratch& scratch
                   step.threads, " threads, ", step.smem_bytes, " bytes of shared memory");
     });
     launch(handle.driver, *kernels[i], step, launches.params(i), stream,
-           overlaps(handle, step.overlap));
+           overlaps(handle, step, handle.is_behind_short.exchange(step.is_short)));
   }
 }
 

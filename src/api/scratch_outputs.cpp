@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// In the buffer: D, or its matrices one behind the other and the array of their addresses, and then
-// aux. Each begins as far behind a multiple of 256 bytes as the caller's.
+// In the buffer: D, or its matrices and the array of their addresses; then aux. Modulo 256 bytes, D
+// and aux lie like the caller's, and matrices of an array at 0.
 #include "api/scratch_outputs.h"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// TuningCache: what was found fastest, by class of problem: of the handle's own autotuning and,
-// where it has a file, of anybody's with the same device and the same build of the library. Where a
-// measurement failed, the prediction that stands in its place. What is found is a proposal; whether
-// it can serve a call, selection judges.
+// TuningCache: the recipe that was found fastest for each class of problem, by the handle's own
+// autotuning or, if the handle has a file, by any process with the same device and build of the
+// library. If a measurement failed, the cache has the predicted recipe instead. Selection judges
+// whether a recipe can serve a call.
 #pragma once
 
 #include <atomic>

@@ -56,6 +56,9 @@ struct KernelParams {
   // Stores::by_map: D is more than L2 could keep for whoever reads it, and should not drive out of
   // L2 what other CTAs are about to load.
   bool d_streams_by;
+  // The kernel behind this one in the stream may start when this one has nothing left to load, not
+  // only when its CTAs are gone. See next_launch.h.
+  bool lets_next_start;
 
   std::int32_t tile_n, stages;  // TMA families, where the config leaves them to the launch
 

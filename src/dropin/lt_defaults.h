@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a copy of cuBLASLt has in new descriptors and layouts, beside what is read of each call. A
-// call that has anything else there asks for what this library does not know, as later versions of
-// cuBLASLt have it.
+// The defaults that a copy of cuBLASLt sets in new descriptors and layouts, for attributes that
+// this library does not read. A call with another value asks for something unknown here, such as a
+// feature of a later cuBLASLt.
 #pragma once
 
 #include <array>

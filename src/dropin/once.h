@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is made once for the process, by help of the dynamic linker. Threads that come at the same
-// time each make it, and the first one's is kept. None waits for another: that one may be waiting
-// for the dynamic linker, which the waiting one holds where a library's constructor calls; or a
-// fork may have left it behind.
+// Makes a value once for the process, with help of the dynamic linker. Threads that come together
+// each make one, and the first is kept. None waits for another: the other may be waiting for the
+// dynamic linker's lock, which a thread in a library's constructor holds, or a fork may have left
+// the other behind.
 #pragma once
 
 #include <atomic>

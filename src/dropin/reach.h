@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs whose calls do not come by, though they have cuBLAS. With BWGEMM_CUBLAS_REACH=1, which
-// the launcher sets, standard error says so when such a process ends.
+// Reports a process that loaded cuBLAS but whose calls never reached this library. The launcher
+// sets BWGEMM_CUBLAS_REACH=1; standard error then says so at the end.
 #pragma once
 
 namespace bwgemm::dropin {

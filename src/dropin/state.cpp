@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of cuBLAS that this library stands in front of: those that make and end handles,
-// and those that set what cuBLAS does not tell afterwards. cuBLAS comes first; what it refuses
-// changes nothing here.
+// The functions of cuBLAS that create or destroy handles, or change the workspace, which has no
+// getter. cuBLAS comes first; what it refuses changes nothing here. Only a handle is forgotten
+// before cuBLAS destroys it.
 #include "dropin/cublas.h"
 #include "dropin/fork.h"
 #include "dropin/handles.h"

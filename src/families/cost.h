@@ -7,17 +7,16 @@
 //             shorter + merge
 //   cluster = a price of kernels whose clusters have more than one CTA
 //   memory  = all bytes of A, B, D (and C), each moved once, at the rate of device memory
-//   compute = waves * (k blocks of a split * block + fill) + epilogues that nothing hides; waves of
-//             tiles * splits, the last of which may be smaller and has more power for each SM. A k
-//             that ends inside of a block takes a part of a block more. A wave of a ping-pong
-//             kernel takes at least a fixed share of products and epilogue together; where its CTAs
-//             have one tile each, blocks are slower, the narrower the tile the more; its waves
-//             behind the first are slower where memory is. Columns that boxes store twice count
-//             so. An epilogue takes the bytes of the tile and a price for each box that is stored.
-//             Where accumulators leave few registers a fused epilogue adds a price to each tile.
-//             Where D is stored line by line an epilogue takes what a warp for each consumer
-//             needs, more where rows of D begin inside of words, and a wave at least as long as
-//             they take with nothing to compute meanwhile
+//   compute = waves * (k blocks of a split * block + fill) + epilogues that nothing hides. Waves
+//             are of tiles * splits; a smaller last wave has more power for each SM. A k that ends
+//             inside a block adds a part of a block. Ping-pong with several tiles a CTA: a wave
+//             takes at least a fixed share of products + epilogue, and waves after the first are
+//             slower on slow memory. Ping-pong with one tile a CTA: blocks are slower, most in
+//             narrow tiles. An epilogue costs the bytes of the tile and a price for each box.
+//             Columns that overlapping boxes store twice count twice. A fused epilogue with few
+//             free registers adds a price to each tile. Line stores (line_stores.h) cost the time
+//             of one warp for each consumer, more if rows of D begin inside a 4-byte word. With
+//             several tiles a CTA, a wave takes at least the time of its line stores alone
 //   merge   = where k is split: handing over, all partial sums through L2, and those of a tile,
 //             split by split, which the last CTA reads back, after all operands have arrived; in
 //             clusters of splits: their start, and all sums into the first CTA of each
@@ -25,12 +24,12 @@
 //   cores,
 //             delivery, active SMs * energy of products and deliveries / power, a floor); CTAs
 //             that share an SM take turns
-//   delivery = max(one SM: bytes of the operands, and of an operand along m or n a part of what a
-//             tile has outside of it; the chip: bytes leaving L2, shared ones of a cluster once),
-//             where bytes of rows that straddle two lines count more than once for both, in whole
-//             sectors less so, for an SM those that it asks for itself, and those that neighbours
-//             ask for together count once, but in clusters of splits; kernels that move lines of
-//             operands take a measured time instead
+//   delivery = max(SM, chip). SM: operand bytes of a CTA, and a part of the bytes by which an
+//             MN-major tile exceeds its operand. Chip: bytes that leave L2; what CTAs of a cluster
+//             share counts once. Rows that straddle two lines count more in both, less so if they
+//             are whole sectors; in SM, only rows that the CTA loads itself. L2 is slower for
+//             clusters of splits, whose neighbours share no lines. Kernels that move lines of
+//             operands take at least a measured time
 //
 // Direct kernels take a step of k at a time, at a rate that depends on alignment alone; dot kernels
 // stream their operands at the rate of the memory or of the loads that their teams have in flight.

@@ -56,6 +56,7 @@ void fill_common(const Problem& problem, const KernelConfig& config, const Choic
   params.a_major = a_major(problem);
   params.b_major = b_major(problem);
   params.is_pointer_array = problem.is_pointer_array;
+  params.lets_next_start = is_short(choice);
 }
 
 void fill_splits(const Problem& problem, const KernelConfig& config, const Choice& choice,
@@ -114,6 +115,7 @@ void add_product(const Problem& given, const Provenance& given_from, const Value
   const std::int64_t units = work_units(tiles, choice);
   Step step{choice.variant, static_cast<int>(grid_ctas(config, units, allowed)),
             config.cluster.size(), shape.threads, shape.smem_bytes};
+  step.is_short = is_short(choice);
   // Clusters that had to wait for others would take longer than sums in memory.
   if (choice.reduction == SplitReduction::cluster && step.grid == units &&
       context.resident_split_clusters >= tiles.total()) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// EnqueueOrder: held from a call's first launch to its last, so that no other call that uses the
-// same scratch enqueues between them, from whatever thread, nor, if it is a caller's workspace, of
-// whatever handle. Calls with other scratch never wait for it: a launch may block until the stream
-// moves on, which may take a call of another thread. Allocates nothing.
+// EnqueueOrder: a lock on scratch, held from a call's first launch to its last. Calls with the same
+// scratch, from any thread or handle, cannot enqueue between them. Calls with other scratch never
+// wait for it, because a launch may block until the stream moves on, and that may need a call of
+// another thread. Allocates nothing.
 #pragma once
 
 namespace bwgemm {

@@ -19,6 +19,14 @@ struct Choice : Recipe {
   bool operator==(const Choice&) const = default;
 };
 
+// A call so short that the next one should start while it ends. Behind a longer one, that costs
+// more than it saves: CTAs of the next kernel then take whatever multiprocessor is free first, no
+// longer those over which the hardware spreads a grid evenly (bench/log/2026-11-27.md).
+inline constexpr double longest_short_us = 4;
+inline bool is_short(const Choice& choice) {
+  return choice.predicted_us <= longest_short_us;
+}
+
 // Tiles that are whole, and splits of the others.
 inline std::int64_t work_units(const TileCounts& tiles, const Choice& choice) {
   return tiles.total() + choice.split_tiles * (choice.splits - 1);

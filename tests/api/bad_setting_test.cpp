@@ -152,14 +152,14 @@ TEST_F(BadSettings, AreRefusedAndNotStored) {
     EXPECT_EQ(bwgemmSetSmCountTarget(handle(), count), BWGEMM_STATUS_INVALID_VALUE);
     EXPECT_TRUE(mentions(bwgemmGetLastErrorString(), "smCount")) << bwgemmGetLastErrorString();
   }
-  for (const int enable : {-1, 2}) {
+  for (const int enable : {-2, 2}) {
     EXPECT_EQ(bwgemmSetProgrammaticLaunch(handle(), enable), BWGEMM_STATUS_INVALID_VALUE);
     EXPECT_TRUE(mentions(bwgemmGetLastErrorString(), "enable")) << bwgemmGetLastErrorString();
   }
   bwgemmPointerMode_t pointer_mode{};
   bwgemmDeterminism_t determinism{};
   bwgemmTuneMode_t tune_mode = BWGEMM_TUNE_ON;
-  int target = -1, enable = -1;
+  int target = -1, enable = 7;
   EXPECT_EQ(bwgemmGetPointerMode(handle(), &pointer_mode), BWGEMM_STATUS_SUCCESS);
   EXPECT_EQ(bwgemmGetDeterminism(handle(), &determinism), BWGEMM_STATUS_SUCCESS);
   EXPECT_EQ(bwgemmGetSmCountTarget(handle(), &target), BWGEMM_STATUS_SUCCESS);
@@ -169,7 +169,7 @@ TEST_F(BadSettings, AreRefusedAndNotStored) {
   EXPECT_EQ(pointer_mode, BWGEMM_POINTER_MODE_HOST);
   EXPECT_EQ(determinism, BWGEMM_DETERMINISM_BITWISE);
   EXPECT_EQ(target, 0);
-  EXPECT_EQ(enable, 0);
+  EXPECT_EQ(enable, -1);
 }
 
 TEST_F(BadSettings, LegalOnesAreStored) {
@@ -181,9 +181,11 @@ TEST_F(BadSettings, LegalOnesAreStored) {
   EXPECT_EQ(bwgemmSetSmCountTarget(handle(), 1000), BWGEMM_STATUS_SUCCESS);
   EXPECT_EQ(bwgemmGetSmCountTarget(handle(), &value), BWGEMM_STATUS_SUCCESS);
   EXPECT_EQ(value, 1000);
-  EXPECT_EQ(bwgemmSetProgrammaticLaunch(handle(), 1), BWGEMM_STATUS_SUCCESS);
-  EXPECT_EQ(bwgemmGetProgrammaticLaunch(handle(), &value), BWGEMM_STATUS_SUCCESS);
-  EXPECT_EQ(value, 1);
+  for (const int enable : {1, 0, -1}) {
+    EXPECT_EQ(bwgemmSetProgrammaticLaunch(handle(), enable), BWGEMM_STATUS_SUCCESS);
+    EXPECT_EQ(bwgemmGetProgrammaticLaunch(handle(), &value), BWGEMM_STATUS_SUCCESS);
+    EXPECT_EQ(value, enable);
+  }
   for (const bwgemmTuneMode_t set : {BWGEMM_TUNE_FROZEN, BWGEMM_TUNE_ON, BWGEMM_TUNE_OFF}) {
     bwgemmTuneMode_t tune_mode = BWGEMM_TUNE_FORCE_INT;
     EXPECT_EQ(bwgemmSetTuneMode(handle(), set), BWGEMM_STATUS_SUCCESS);

@@ -130,10 +130,11 @@ TEST_F(Wrapper, Settings) {
   handle.set_tune_mode(BWGEMM_TUNE_FROZEN);
   EXPECT_EQ(handle.tune_mode(), BWGEMM_TUNE_FROZEN);
   handle.set_tune_mode(BWGEMM_TUNE_OFF);
-  handle.set_programmatic_launch(true);
-  EXPECT_TRUE(handle.programmatic_launch());
-  handle.set_programmatic_launch(false);
-  EXPECT_FALSE(handle.programmatic_launch());
+  EXPECT_EQ(handle.programmatic_launch(), -1);
+  handle.set_programmatic_launch(1);
+  EXPECT_EQ(handle.programmatic_launch(), 1);
+  handle.set_programmatic_launch(0);
+  EXPECT_EQ(handle.programmatic_launch(), 0);
   handle.destroy();
   check(driver().stream_destroy(stream), "cuStreamDestroy");
 }

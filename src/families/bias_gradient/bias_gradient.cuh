@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernel of bias gradients: adds up the rows or the columns of a matrix of any alignment and
-// leading dimension. The order of the additions is that of families/bias_gradient/params.h.
-// Persistent over parts of units of outputs.
+// leading dimension. families/bias_gradient/params.h has the order of the additions. Persistent
+// over (unit of 64 outputs, part of its chunks).
 //
-// Roles (256 threads)   each adds 8 x 8 elements at a time to as many sums: 8 outputs of 8 terms
+// Roles (256 threads)   each adds 8 outputs x 8 terms at a time to 64 sums in registers
 // Shared memory         32 sums for each of 64 outputs
 // Timeline, per chunk   loads and additions; sums to shared memory, barrier, 64 threads add them,
 //                       barrier
@@ -288,7 +288,6 @@ BWGEMM_DEVICE void add_up(const BiasGradientParams& params) {
       if (finishes) sum = __fadd_rn(sum, sum_of_groups(shared, output));
       __syncthreads();  // orders those reads before the sums of the next chunk
     }
-    if (index + gridDim.x >= work) ptx::griddepcontrol_launch_dependents();
     if (params.parts > 1) {
       if (finishes)
         ptx::st_global(partial(params, unit_of_all, first, output), __float_as_uint(sum));

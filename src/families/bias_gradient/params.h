@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // BiasGradientParams: the one argument of the kernels that add up the rows or the columns of a
-// matrix, and what the host must know to launch them. They are no variants of families/variants.h:
-// nothing chooses among them, there is one for each architecture.
+// matrix, and what the host must know to launch them. There is one kernel per architecture, so
+// selection has no choice, and families/variants.h does not list them.
 //
-// The order of the additions follows from the number of terms alone. Terms are cut into chunks; in
-// a chunk, terms whose numbers are equal modulo `block` are added one after the other, and those
-// `block` sums as a binary tree of neighbours; then the chunks one after the other, from zero.
+// The order of the additions follows from the number of terms alone. Terms are cut into chunks. In
+// a chunk, each of `block` sums adds the terms whose numbers are equal modulo `block`, in order. A
+// binary tree of neighbours adds these sums. Then the chunks are added in order, from zero.
 #pragma once
 
 #include <cstdint>

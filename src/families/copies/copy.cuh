@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernel that copies operands whose lines start anywhere to lines that start at multiples of 16
-// bytes, in front of a product that loads them by TMA. Persistent over pieces of 1024 units of 16
-// bytes; what the last unit of a line has behind its end is zero.
+// bytes. The product behind it loads the copies by TMA. Persistent over pieces of 1024 units of 16
+// bytes. The last unit of a line is filled up with zeros.
 //
-// Roles (256 threads)   each copies four units of a piece; neighbours have neighbouring ones
+// Roles (256 threads)   each copies four units; neighbouring threads, neighbouring units
 // Timeline              all loads of a piece, then all stores; the product may be launched when the
 //                       last piece begins, and waits for the end of this kernel
 #pragma once

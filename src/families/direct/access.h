@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Access: how a CTA covers a two-dimensional piece of memory with loads or stores of one width: the
-// widest width that pointers and strides allow, and the piece dealt to the threads in units of it.
+// Access: how a CTA loads or stores a two-dimensional piece of memory. All accesses have the widest
+// width that pointers and strides allow. Units of this width are dealt to the threads.
 #pragma once
 
 #include "device/params.h"

@@ -8,7 +8,7 @@
 //                       behind them the products of a gate's x
 // Timeline, per unit    k, operands at multiples of 4 bytes, a slab a turn:
 //                         slab i has arrived, barrier | copy slab i+3 | multiply slab i
-//                       k, others, two slabs a turn, of which registers take one operand or both:
+//                       k, other operands, two slabs a turn; A, B or both pass registers:
 //                         store pair i | load pair i+1 | barrier | copy pair i+1 | multiply pair i
 //                       split: leave the partial tile in memory, arrive; the last CTA of the tile
 //                       adds all of them and continues, the others take their next unit
@@ -18,6 +18,7 @@
 #pragma once
 
 #include "device/computed_here.h"
+#include "device/next_launch.h"
 #include "device/pointers.h"
 #include "device/trace.h"
 #include "families/direct/fused_tile.h"
@@ -238,7 +239,7 @@ BWGEMM_DEVICE void gemm(const KernelParams& params) {
       if (!is_x) break;
       stage(shared + gated_at, accumulators);  // read behind the barrier after the second pass
     }
-    if (unit + gridDim.x >= tiles * splits) ptx::griddepcontrol_launch_dependents();
+    if (unit + gridDim.x >= tiles * splits) let_next_start(params);
     trace(TraceEvent::sum);
     if (splits > 1 && !sum_splits(params, tiles, tile, split, accumulators)) continue;
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel for products of at most eight rows: weights stream from memory through registers into
-// mma.sync, activations wait in shared memory. Any alignment, any leading dimension. Persistent
-// over units of (batch, split of k, tile of n).
+// The kernel for products of at most eight rows. Weights (B) stream from memory through registers
+// to mma.sync; activations (A) wait in shared memory. Any alignment, any leading dimension.
+// Persistent over units of (batch, split of k, tile of n).
 //
-// Roles (256 threads)   all threads load and multiply; the eight warps share k, or, for a short k,
-//                       each has units of its own
+// Roles (256 threads)   all load and multiply. A team has its own units: it is eight warps, which
+//                       share k, or for a short k one warp
 // Shared memory         each team's slab of activations; the warps' partials
 // Timeline, per round   each stage: multiply what was loaded a round ago, load for the next round,
 //                       which may be the first of the next unit
@@ -13,6 +13,7 @@
 
 #include <type_traits>
 
+#include "device/next_launch.h"
 #include "device/trace.h"
 #include "families/dot/activations.h"
 #include "families/dot/k_major.h"
@@ -116,7 +117,7 @@ BWGEMM_DEVICE void multiply_rows(const KernelParams& params, std::uint32_t share
       }
       weights.advance(now);
     }
-    if (next_index >= units) ptx::griddepcontrol_launch_dependents();
+    if (next_index >= units) let_next_start(params);
     trace(TraceEvent::sum);
     Team::synchronize();  // orders the reads of the last unit's partials before these stores
     weights.store_partials(partials, partials_at + lane.warp * partials_bytes(config),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// KMajorWeights: rows of weights that are contiguous along k, as A operands of mma without a
-// conversion or a shuffle: lane (g, t) loads the 16 bytes of rows g and g + 8 at k = 8 t, which
-// serve two mma of 16 if both operands agree on which k is which.
+// KMajorWeights: rows of weights that are contiguous along k. They are A operands of mma without a
+// shuffle: lane (g, t) loads 16 bytes of rows g and g + 8 at k = 8 t. They serve two mma of 16 k;
+// the activations have k in the same permuted order.
 //
 // Positions along k count from the 16-byte boundary below the first element of the row, the same
 // for all rows of a tile. Elements outside the row are cleared after loading: they may be NaN. The

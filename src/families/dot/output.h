@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the warps' partials in shared memory to D. Where k is split, each split's team leaves its
-// partials in global memory and the last to arrive adds all of them: runs of splits in their order,
-// then the runs in theirs, so that the result does not depend on who was last. Nobody waits for
-// anybody.
+// From the warps' partials in shared memory to D. If k is split, each split's team leaves its
+// partials in global memory. The last team to arrive adds the splits of each run in order, then the
+// runs in order, so that the result does not depend on which team was last. No team waits for
+// another.
 #pragma once
 
 #include <bit>

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel for products of one row: a few columns of D at a time, of which each is a product of
-// two vectors. Operands stream from memory through registers, each thread multiplies what it has
-// loaded. Short on purpose: for so little data the instructions that a kernel has to fetch are its
-// time.
+// The kernel for products of one row. It computes a few columns of D at a time, each a product of
+// two vectors. Operands stream from memory through registers; each thread multiplies what it has
+// loaded. The code is short on purpose: for so little data, fetching instructions decides the time.
 //
 // Roles (256 threads)   all load and multiply; thread c adds what warps and splits have of column c
 // Shared memory         partials of each warp; those of the splits of a cluster; their barrier
 // Pipelines             splits of a cluster -> the first   received: bytes of st.async
-// Timeline, per unit    rounds of 8 or 10 loads a thread -> partials of warps -> barrier -> add;
+// Timeline, per unit    rounds of 8 to 18 loads a thread -> partials of warps -> barrier -> add;
 //                       send to the first split, leave partials in global memory, or write D
 #pragma once
 
+#include "device/next_launch.h"
 #include "device/ptx/mbarrier.h"
 #include "device/ring.h"
 #include "device/trace.h"
@@ -246,7 +246,7 @@ BWGEMM_DEVICE void multiply_vectors(const KernelParams& params, std::uint32_t sh
       else
         add_unit<config, Dtype::f16>(partials, vectors, trace);
     }
-    if (index + gridDim.x >= units) ptx::griddepcontrol_launch_dependents();
+    if (index + gridDim.x >= units) let_next_start(params);
     trace(TraceEvent::sum);
     float sum = sum_of_cta<config>(partials, partials_at);
     bool has_all = true;

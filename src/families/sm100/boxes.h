@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // RowWriter: the epilogue where rows of D leave by TMA. Output values go box by box into the
 // staging buffers that the output role stores; a box is what one buffer holds. A thread owns one
-// row of each buffer. The thread itself stores columns of the tile that fill no whole box: where
-// TMA can store D, a unit of 16 bytes lies inside D or outside.
+// row of each buffer. It stores columns that fill no whole box itself, in units of 16 bytes: if TMA
+// can store D, a unit is all inside D or all outside.
 #pragma once
 
 #include "device/ptx/global_memory.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// FusedWriter: the epilogue where more is asked for than alpha and beta, for every output and type:
-// what the other writers fix when compiled is chosen at launch here, so that the operations are
-// there once. A thread has 16 columns of its row at a time.
+// FusedWriter: the epilogue for more than alpha and beta. The type of D and the width of boxes,
+// template arguments of other writers, are run-time values here, so that the operations are
+// compiled once. A thread has 16 columns of its row at a time.
 #pragma once
 
 #include <type_traits>

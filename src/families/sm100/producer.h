@@ -3,6 +3,7 @@
 // full barriers of a group's leader count the arrivals and bytes of all its CTAs.
 #pragma once
 
+#include "device/next_launch.h"
 #include "device/ptx/cp_async_bulk.h"
 #include "device/trace.h"
 #include "families/sm100/operands.h"
@@ -108,7 +109,7 @@ BWGEMM_DEVICE void run_producer(const KernelParams& params, const Cta<config>& c
     }
   }
   trace(TraceEvent::finish);
-  ptx::griddepcontrol_launch_dependents();
+  let_next_start(params);
   // The last arrivals of commits on this CTA's barriers before its exit.
   for (int stage = 0; stage < cta.stages; ++stage) {
     ring.wait_empty(at);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The consumer role of the Hopper kernel: a warpgroup that multiplies its 64 or 128 rows of each
-// tile into registers by wgmma, adds up the splits of k (split.h, cluster_reduction.h) and hands
-// the accumulators to the epilogue (boxes.h, register_stores.h, scatter.h). Ping-pong is here too.
+// The consumer role of the Hopper kernel: a warpgroup that multiplies 64 or 128 rows of a tile into
+// registers by wgmma, adds up the splits of k (split.h, cluster_reduction.h) and runs the epilogue
+// (boxes.h, register_stores.h, scatter.h). PingPong lets two consumers multiply in turn.
 #pragma once
 
 #include "device/epilogue.h"

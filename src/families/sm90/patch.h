@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Patch: the part of the tile that a consumer thread handles at a time where the epilogue is fused
-// (device/fused.h): so many columns that latencies overlap, and no more, since their code is there
-// once. The thread has two rows of it, 8 apart, and two neighbours of every 8 columns.
+// Patch: the part of the tile that a consumer thread handles at a time in a fused epilogue
+// (device/fused.h). It has enough columns to overlap latencies, within a box of f32 and the free
+// registers. The thread has two rows of it, 8 apart, and two neighbours of every 8 columns.
 #pragma once
 
 #include "device/fused.h"

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "device/computed_here.h"
+#include "device/next_launch.h"
 #include "device/ptx/cp_async_bulk.h"
 #include "device/tiles.h"
 #include "device/trace.h"
@@ -276,7 +277,7 @@ BWGEMM_DEVICE void run_producer(const KernelParams& params, const Cta<config>& c
     if (tiles.valid()) begin_tile();
   }
   trace(TraceEvent::finish);
-  ptx::griddepcontrol_launch_dependents();
+  let_next_start(params);
   // This CTA stays until its sharers' last arrivals on its barriers: all slots are empty again.
   if constexpr (Cta<config>::cluster_size > 1)
     for (int stage = 0; stage < config.stages; ++stage) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A map starts at the last 16-byte boundary that is not behind its class's first element, and only
-// what lies behind the next one is loaded through it.
+// A map starts at the 16-byte boundary at or before its class's first element. If the element is
+// not at the boundary, TMA loads from the next one on.
 #include "families/sm90/residue_maps.h"
 
 #include <algorithm>

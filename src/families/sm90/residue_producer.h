@@ -10,6 +10,7 @@
 //                                1 lane of 4 warps         1 lane of each consumer warp -> TMA
 #pragma once
 
+#include "device/next_launch.h"
 #include "device/ptx/sync.h"
 #include "device/trace.h"
 #include "families/sm90/blocks.h"
@@ -166,7 +167,7 @@ BWGEMM_DEVICE void run_residue_producer(const ResidueParams& params, const Cta<c
       moving.move(params, cta, trace);
     }
   }
-  ptx::griddepcontrol_launch_dependents();
+  let_next_start(params);
 }
 
 }  // namespace bwgemm::sm90

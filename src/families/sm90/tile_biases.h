@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// TileBiases: the biases of a warpgroup's part of a tile, in shared memory as f32. The loads begin
-// before the main loop. The values are put when the last products are under way, so that the
-// epilogue waits for no memory, asks for no type and looks at no edge.
+// TileBiases: the biases of a warpgroup's part of a tile, in shared memory as f32. They are loaded
+// before the main loop (ping-pong: at its end) and stored when the last products are under way. The
+// epilogue then waits for no global memory and checks no type or edge.
 #pragma once
 
 #include "device/epilogue.h"

@@ -374,8 +374,8 @@ std::optional<LaunchCase> served(const KernelConfig& row, RowProblem problem,
   return LaunchCase::make(row, problem, variation);
 }
 
-// One small tile and so much of k that what is miscounted by one of sixteen arrivals is a whole
-// phase ahead.
+// One small tile, 18 rounds of the ring: a barrier that miscounts one of 16 arrivals a round is a
+// phase ahead at the end.
 RowProblem many_rounds(const KernelConfig& row) {
   constexpr int rounds = 18;
   constexpr int most = 10;  // where the launch chooses
