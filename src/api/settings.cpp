@@ -143,7 +143,7 @@ bwgemmStatus_t bwgemmGetTuneMode(bwgemmHandle_t handle, bwgemmTuneMode_t* mode) 
 bwgemmStatus_t bwgemmSetProgrammaticLaunch(bwgemmHandle_t handle, int enable) {
   return guard(__func__, [&] {
     Handle& set = checked(handle);
-    require(enable >= programmatic_launch_where_faster && enable <= 1, "enable is ", enable,
+    require(enable >= bwgemm::programmatic_launch_where_faster && enable <= 1, "enable is ", enable,
             " but must be 0, 1, or -1 (where it is faster)");
     set.programmatic_launch = enable;
   });
