@@ -23,7 +23,8 @@ Part built_part(const Call& call, const Problem& problem, const Choice& choice,
   Handle& handle = call.handle;
   const Copies copies = copies_of(problem, choice.operands);
   Part part(first);
-  add_copies(problem, call.from, call.base, copies, handle.facts, handle.sm_count_target, part);
+  add_copies(problem, call.from, call.base, copies, choice, handle.facts, handle.sm_count_target,
+             part);
   const int split_clusters = choice.reduction == SplitReduction::cluster
                                  ? std::max(0, handle.facts.clusters.of(choice.splits))
                                  : 0;

@@ -23,6 +23,7 @@ struct Choice : Recipe {
 // more than it saves: CTAs of the next kernel then take whatever multiprocessor is free first, no
 // longer those over which the hardware spreads a grid evenly (bench/log/2026-11-27.md).
 inline constexpr double longest_short_us = 4;
+inline constexpr double longest_short_with_copies_us = 10;  // for copies and their product
 inline bool is_short(const Choice& choice) {
   return choice.predicted_us <= longest_short_us;
 }

@@ -33,9 +33,10 @@ Values values_at(const Problem& problem, std::uintptr_t workspace) {
 }
 
 Part part_with_copies(const Problem& problem, const DeviceFacts& facts = nominal_h200,
-                      int sm_limit = 0) {
+                      int sm_limit = 0, const Choice& product = {}) {
   Part part;
-  add_copies(problem, {}, values_of(problem, false), copies_of(problem), facts, sm_limit, part);
+  add_copies(problem, {}, values_of(problem, false), copies_of(problem), product, facts, sm_limit,
+             part);
   return part;
 }
 
@@ -62,6 +63,15 @@ std::uint32_t pieces_of(const OperandCopy& operand) {
 
 TEST(CopiesStep, NoneIsNoLaunch) {
   EXPECT_TRUE(part_with_copies(problem_of(256, 256, 256)).steps().empty());
+}
+
+TEST(CopiesStep, ProductsOfShortCallsStartBeforeItsCtasAreGone) {
+  Choice product;
+  product.predicted_us = longest_short_with_copies_us;
+  const Problem problem = unaligned(301, 203, 104);
+  EXPECT_TRUE(params_of(part_with_copies(problem, nominal_h200, 0, product)).lets_product_start);
+  product.predicted_us += 0.1;
+  EXPECT_FALSE(params_of(part_with_copies(problem, nominal_h200, 0, product)).lets_product_start);
 }
 
 TEST(CopiesStep, Parameters) {

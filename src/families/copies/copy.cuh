@@ -61,7 +61,8 @@ BWGEMM_DEVICE void copy(const CopiesParams& params) {
   if (params.alpha != nullptr && __uint_as_float(ptx::ld_global(params.alpha)) == 0) return;
 #pragma unroll 1
   for (std::uint32_t piece = blockIdx.x; piece < params.pieces; piece += gridDim.x) {
-    if (piece + gridDim.x >= params.pieces) ptx::griddepcontrol_launch_dependents();
+    if (params.lets_product_start && piece + gridDim.x >= params.pieces)
+      ptx::griddepcontrol_launch_dependents();
     const bool is_first = piece < params.first_pieces;
     copy_piece(params.operands[is_first ? 0 : 1], is_first ? piece : piece - params.first_pieces);
   }

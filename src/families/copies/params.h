@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // CopiesParams: the one argument of the kernels that copy operands whose lines start anywhere to
-// where TMA can load them, and what the host must know to launch them. They are no variants of
-// families/variants.h: nothing chooses among them, there is one for each architecture.
+// where TMA can load them, and what the host must know to launch them. There is one kernel per
+// architecture, so selection has no choice, and families/variants.h does not list them.
 #pragma once
 
 #include <array>
@@ -40,6 +40,8 @@ struct CopiesParams {
   std::array<OperandCopy, 2> operands;  // of A and of B; without units: that one is not copied
   std::uint32_t first_pieces, pieces;   // of the first operand, and of both
   const float* alpha;  // on the device, else null: where it is zero nobody reads what is copied
+  // The product may start when nothing is left to load, not only when all CTAs are gone.
+  bool lets_product_start;
 };
 
 }  // namespace bwgemm

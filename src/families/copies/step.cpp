@@ -35,7 +35,8 @@ std::uint32_t pieces_of(const OperandCopy& operand) {
 }  // namespace
 
 void add_copies(const Problem& problem, const Provenance& from, const Values& base,
-                const Copies& copies, const DeviceFacts& facts, int sm_limit, Part& part) {
+                const Copies& copies, const Choice& choice, const DeviceFacts& facts, int sm_limit,
+                Part& part) {
   if (!copies.any()) return;
   CopiesParams params;
   std::memset(static_cast<void*>(&params), 0, sizeof params);  // padding too, as of other steps
@@ -45,6 +46,7 @@ void add_copies(const Problem& problem, const Provenance& from, const Values& ba
   params.first_pieces = pieces_of(params.operands[0]);
   params.pieces = params.first_pieces + pieces_of(params.operands[1]);
   params.alpha = problem.alpha.device;
+  params.lets_product_start = choice.predicted_us <= longest_short_with_copies_us;
   Linker linker(part, base, &params);
   linker.address(params.operands[0].from, from.a);
   linker.address(params.operands[1].from, from.b);
