@@ -162,13 +162,15 @@ BWGEMM_API bwgemmStatus_t bwgemmGetDeterminism(bwgemmHandle_t handle, bwgemmDete
 
 /* Whether kernels may start during the tail of the preceding kernel of the stream, which hides most
  * of a launch's latency: 0 never, 1 always, -1 (new handles) where the library expects a gain. That
- * is nearly everywhere, but not with an SM count target. Such a kernel touches memory only after
- * the end of the preceding kernel, so results and order stay the same. Captured calls keep the
- * setting: their graph has programmatic edges. Independently of the setting, a GEMM kernel may
- * always start during the tail of the copy kernel of its own call, unless an SM count target is
- * set. A kernel of the program that is launched with programmatic stream serialization, and ends
- * without griddepcontrol.wait, must not stand between a call and what the call depends on: the call
- * would wait for that kernel alone. Streams with such kernels need 0. */
+ * is nearly everywhere, but not with an SM count target. With 1, kernels of this handle let the
+ * next kernel start as soon as they have loaded all operands; -1 leaves that to short ones. A
+ * kernel that starts early touches memory only after the end of the preceding kernel, so results
+ * and order stay the same. Captured calls keep the setting: their graph has programmatic edges.
+ * Independently of the setting, a GEMM kernel may always start during the tail of the copy kernel
+ * of its own call, unless an SM count target is set. A kernel of the program that is launched with
+ * programmatic stream serialization, and ends without griddepcontrol.wait, must not stand between a
+ * call and what the call depends on: the call would wait for that kernel alone. Streams with such
+ * kernels need 0. */
 BWGEMM_API bwgemmStatus_t bwgemmSetProgrammaticLaunch(bwgemmHandle_t handle, int enable);
 BWGEMM_API bwgemmStatus_t bwgemmGetProgrammaticLaunch(bwgemmHandle_t handle, int* enable);
 

@@ -35,7 +35,8 @@ Part built_part(const Call& call, const Problem& problem, const Choice& choice,
                .sm_limit = handle.sm_count_target,
                .resident_clusters = handle.kernels.get(choice.variant).resident_clusters,
                .resident_split_clusters = split_clusters,
-               .copied_bytes = copies.bytes()},
+               .copied_bytes = copies.bytes(),
+               .lets_next_start = handle.programmatic_launch == programmatic_launch_always},
               part);
   add_bias_gradient(problem, call.from, call.base, bias_gradient, part);
   return part;

@@ -40,8 +40,8 @@ struct CallSettings {
   std::int64_t algo = -1;
 };
 
-// bwgemmSetProgrammaticLaunch's -1.
-inline constexpr int programmatic_launch_where_faster = -1;
+// What bwgemmSetProgrammaticLaunch takes, but 0.
+inline constexpr int programmatic_launch_always = 1, programmatic_launch_where_faster = -1;
 
 class Handle {
  public:

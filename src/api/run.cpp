@@ -50,7 +50,7 @@ class LastUse {
 // `is_behind_short`: a kernel that lets this one start before its CTAs are gone, see is_short().
 bool overlaps(const Handle& handle, const Step& step, bool is_behind_short) {
   const int setting = handle.programmatic_launch;
-  if (setting == 1 && step.overlap == Overlap::as_set) return true;
+  if (setting == programmatic_launch_always && step.overlap == Overlap::as_set) return true;
   const bool has_room = usable_sms(handle.facts, handle.sm_count_target) >= handle.facts.sm_count;
   if (!has_room) return false;
   if (step.overlap == Overlap::wherever_it_fits) return true;

@@ -145,6 +145,7 @@ bwgemmStatus_t bwgemmSetProgrammaticLaunch(bwgemmHandle_t handle, int enable) {
     Handle& set = checked(handle);
     require(enable >= bwgemm::programmatic_launch_where_faster && enable <= 1, "enable is ", enable,
             " but must be 0, 1, or -1 (where it is faster)");
+    if (enable != set.programmatic_launch) set.programs.clear();
     set.programmatic_launch = enable;
   });
 }

@@ -56,7 +56,6 @@ void fill_common(const Problem& problem, const KernelConfig& config, const Choic
   params.a_major = a_major(problem);
   params.b_major = b_major(problem);
   params.is_pointer_array = problem.is_pointer_array;
-  params.lets_next_start = is_short(choice);
 }
 
 void fill_splits(const Problem& problem, const KernelConfig& config, const Choice& choice,
@@ -110,6 +109,7 @@ void add_product(const Problem& given, const Provenance& given_from, const Value
   const TileCounts tiles = cluster_tiles(problem, config, shape.tile_n);
   fill_common(problem, config, choice, shape, tiles, params, linker);
   fill_splits(problem, config, choice, tiles.total(), params);
+  params.lets_next_start = context.lets_next_start || is_short(choice);
   functions_of(config).fill(
       {problem, config, shape, tiles, is_transposed, from, context.facts.l2_bytes, params, linker});
   const std::int64_t units = work_units(tiles, choice);

@@ -20,6 +20,7 @@ struct ProductContext {
   // choice adds splits in clusters; 0 of the latter also where the driver does not say.
   int resident_clusters = 0, resident_split_clusters = 0;
   std::size_t copied_bytes = 0;  // at the beginning of the workspace
+  bool lets_next_start = false;  // even where the call is not short
 };
 
 // Throws NOT_SUPPORTED if not even one cluster fits the device. `config` is the variant that

@@ -141,6 +141,9 @@ class RowTest : public GpuTest, public ::testing::WithParamInterface<int> {
       const Variable tile_n("BWGEMM_FORCE_TILE_N", number(problem.tile_n));
       const Variable raster("BWGEMM_FORCE_RASTER", std::string(bwgemm::name(problem.raster)));
       handle = std::make_unique<Handle>();
+      // Kernels overlap as far as they may: the way of short calls, and the harder one to get
+      // right.
+      EXPECT_TRUE(succeeds(bwgemmSetProgrammaticLaunch(handle->get(), 1)));
     }
     return handle->get();
   }
