@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "api/options.h"
 #include "families/bias_gradient/step.h"
 #include "families/copies/step.h"
 #include "families/product.h"

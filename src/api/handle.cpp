@@ -69,6 +69,7 @@ Handle::Handle(const Driver& driver)
       facts(facts_of(driver, context)),
       forced_kernel(option_value(Option::force_kernel)),
       forced(forced_recipe(forced_kernel)),
+      programmatic_launch(programmatic_launch_option(Option::programmatic_launch)),
       tune_mode(tune_option(Option::tune)),
       tuning(device_class(name_of(driver, context), facts)),
       kernels(driver, facts),

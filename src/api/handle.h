@@ -40,9 +40,6 @@ struct CallSettings {
   std::int64_t algo = -1;
 };
 
-// What bwgemmSetProgrammaticLaunch takes, but 0.
-inline constexpr int programmatic_launch_always = 1, programmatic_launch_where_faster = -1;
-
 class Handle {
  public:
   explicit Handle(const Driver& driver);
@@ -81,7 +78,7 @@ class Handle {
   bwgemmPointerMode_t pointer_mode = BWGEMM_POINTER_MODE_HOST;
   bwgemmDeterminism_t determinism = BWGEMM_DETERMINISM_BITWISE;
   int sm_count_target = 0;
-  int programmatic_launch = programmatic_launch_where_faster;
+  int programmatic_launch;
   bwgemmTuneMode_t tune_mode;
 
   // Whether the last kernel was a short one.

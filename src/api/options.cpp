@@ -43,4 +43,11 @@ bwgemmTuneMode_t tune_option(Option option) {
   return mode == "1" ? BWGEMM_TUNE_ON : mode == "frozen" ? BWGEMM_TUNE_FROZEN : BWGEMM_TUNE_OFF;
 }
 
+int programmatic_launch_option(Option option) {
+  const std::string setting = option_value(option);
+  return setting == "0"   ? 0
+         : setting == "1" ? programmatic_launch_always
+                          : programmatic_launch_where_faster;
+}
+
 }  // namespace bwgemm

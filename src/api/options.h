@@ -23,7 +23,8 @@ enum class Option {
   force_sums,
   force_operands,
   tuning_cache,
-  tune
+  tune,
+  programmatic_launch
 };
 
 struct OptionRow {
@@ -64,6 +65,9 @@ inline constexpr std::array option_rows = {
     OptionRow{Option::tune, "BWGEMM_TUNE", "off",
               "1: the first call of a kind measures, as bwgemmSetTuneMode; frozen: nothing is "
               "measured, and the tuning cache's file only read; read by bwgemmCreate"},
+    OptionRow{Option::programmatic_launch, "BWGEMM_PROGRAMMATIC_LAUNCH", "auto",
+              "0, 1 or auto: whether kernels may start during the tail of the preceding kernel, as "
+              "bwgemmSetProgrammaticLaunch; read by bwgemmCreate"},
 };
 
 constexpr bool rows_are_in_order() {
@@ -82,5 +86,9 @@ ForcedRecipe forced_recipe(std::string_view kernel);
 
 // The same as whether calls tune; off if it names no mode.
 bwgemmTuneMode_t tune_option(Option option);
+
+// What bwgemmSetProgrammaticLaunch takes; where it is faster, if it is neither 0 nor 1.
+inline constexpr int programmatic_launch_always = 1, programmatic_launch_where_faster = -1;
+int programmatic_launch_option(Option option);
 
 }  // namespace bwgemm

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "api/log.h"
+#include "api/options.h"
 #include "core/text.h"
 #include "launch/enqueue_order.h"
 #include "launch/launch.h"
@@ -54,8 +55,9 @@ bool overlaps(const Handle& handle, const Step& step, bool is_behind_short) {
   const bool has_room = usable_sms(handle.facts, handle.sm_count_target) >= handle.facts.sm_count;
   if (!has_room) return false;
   if (step.overlap == Overlap::wherever_it_fits) return true;
-  return setting == programmatic_launch_where_faster ? step.is_short || !is_behind_short
-                                                     : setting != 0;
+  if (setting != programmatic_launch_where_faster) return setting == programmatic_launch_always;
+  // No Blackwell was measured. There, a CTA takes tensor memory before it waits.
+  return handle.facts.arch() == Arch::sm90 && (step.is_short || !is_behind_short);
 }
 
 void launch_all(Handle& handle, const Launches& launches, const Scratch& scratch) {
@@ -73,7 +75,8 @@ void launch_all(Handle& handle, const Launches& launches, const Scratch& scratch
                   step.threads, " threads, ", step.smem_bytes, " bytes of shared memory");
     });
     launch(handle.driver, *kernels[i], step, launches.params(i), stream,
-           overlaps(handle, step, handle.is_behind_short.exchange(step.is_short)));
+           overlaps(handle, step, handle.is_behind_short.load()));
+    handle.is_behind_short.store(step.is_short);
   }
 }
 

@@ -2,6 +2,7 @@
 // The C functions that set or get what a handle keeps from call to call.
 #include "api/guard.h"
 #include "api/handle.h"
+#include "api/options.h"
 #include "api/rules.h"
 
 namespace bwgemm {
@@ -143,8 +144,9 @@ bwgemmStatus_t bwgemmGetTuneMode(bwgemmHandle_t handle, bwgemmTuneMode_t* mode) 
 bwgemmStatus_t bwgemmSetProgrammaticLaunch(bwgemmHandle_t handle, int enable) {
   return guard(__func__, [&] {
     Handle& set = checked(handle);
-    require(enable >= bwgemm::programmatic_launch_where_faster && enable <= 1, "enable is ", enable,
-            " but must be 0, 1, or -1 (where it is faster)");
+    require(enable == 0 || enable == bwgemm::programmatic_launch_always ||
+                enable == bwgemm::programmatic_launch_where_faster,
+            "enable is ", enable, " but must be 0, 1, or -1 (where it is faster)");
     if (enable != set.programmatic_launch) set.programs.clear();
     set.programmatic_launch = enable;
   });

@@ -92,7 +92,7 @@ struct Step {
   int cluster;  // CTAs of a cluster
   int threads, smem_bytes;
   Overlap overlap = Overlap::as_set;
-  bool is_short = false;        // lets the next kernel start before its CTAs are gone
+  bool is_short = false;        // see is_short(); its parameters say the same to the kernel
   std::uint32_t params_at = 0;  // bytes from the beginning of the part's parameters
 };
 

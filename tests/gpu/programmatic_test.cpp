@@ -2,6 +2,7 @@
 // Launches that may start during the tail of the one before: chains in which every call needs the
 // result and the scratch memory of the last one give the same bits as without, captured or not.
 #include <gtest/gtest.h>
+#include <map>
 
 #include "support/gemm_case.h"
 
@@ -33,13 +34,13 @@ class Programmatic : public HandleTest {
   void run_chain(const GemmCase& gemm, Operands& operands) {
     for (int i = 0; i < chain; ++i) EXPECT_TRUE(succeeds(call(handle(), gemm, operands))) << gemm;
   }
-  // What the chain leaves when nothing overlaps.
-  std::vector<std::byte> expected(const GemmCase& gemm) {
+  // What the chain leaves when nothing overlaps. Then the setting is as given.
+  std::vector<std::byte> expected(const GemmCase& gemm, int setting) {
     EXPECT_TRUE(succeeds(bwgemmSetProgrammaticLaunch(handle(), 0)));
     Operands operands(gemm);
     run_chain(gemm, operands);
     synchronize();
-    EXPECT_TRUE(succeeds(bwgemmSetProgrammaticLaunch(handle(), 1)));
+    EXPECT_TRUE(succeeds(bwgemmSetProgrammaticLaunch(handle(), setting)));
     return operands.device_c().download().bytes();
   }
 };
@@ -47,20 +48,21 @@ class Programmatic : public HandleTest {
 TEST_F(Programmatic, ChainsGiveTheSameBits) {
   const Stream stream;
   ASSERT_TRUE(succeeds(bwgemmSetStream(handle(), stream.get())));
-  for (const GemmCase& gemm : links()) {
-    const std::vector<std::byte> bits = expected(gemm);
-    Operands operands(gemm);
-    run_chain(gemm, operands);
-    synchronize();
-    EXPECT_EQ(operands.device_c().download().bytes(), bits) << gemm;
-  }
+  for (const GemmCase& gemm : links())
+    for (const int setting : {1, -1}) {
+      const std::vector<std::byte> bits = expected(gemm, setting);
+      Operands operands(gemm);
+      run_chain(gemm, operands);
+      synchronize();
+      EXPECT_EQ(operands.device_c().download().bytes(), bits) << gemm << " setting " << setting;
+    }
 }
 
 TEST_F(Programmatic, CapturedChainsGiveTheSameBits) {
   const Stream stream;
   ASSERT_TRUE(succeeds(bwgemmSetStream(handle(), stream.get())));
   for (const GemmCase& gemm : links()) {
-    const std::vector<std::byte> bits = expected(gemm);
+    const std::vector<std::byte> bits = expected(gemm, -1);
     Operands operands(gemm);
     check(driver().stream_begin_capture(stream.get(), CU_STREAM_CAPTURE_MODE_RELAXED),
           "cuStreamBeginCapture");
@@ -87,8 +89,8 @@ TEST_F(Programmatic, ScalarsAndOperandsOfTheLaunchBefore) {
     GemmCase second = {.m = gemm.m, .n = gemm.n, .k = gemm.n, .ld_multiple = 8};
     second.fill = Fill::integers;
     Operands scalars(scalar), before(first), operands(second);
-    std::vector<std::byte> bits[2];
-    for (const int overlaps : {0, 1}) {
+    std::map<int, std::vector<std::byte>> bits;
+    for (const int overlaps : {0, 1, -1}) {
       ASSERT_TRUE(succeeds(bwgemmSetProgrammaticLaunch(handle(), overlaps)));
       for (Operands* each : {&scalars, &before, &operands}) each->device_c().upload();
       EXPECT_TRUE(succeeds(call(handle(), scalar, scalars)));
@@ -106,6 +108,7 @@ TEST_F(Programmatic, ScalarsAndOperandsOfTheLaunchBefore) {
       bits[overlaps] = operands.device_c().download().bytes();
     }
     EXPECT_EQ(bits[1], bits[0]) << gemm;
+    EXPECT_EQ(bits[-1], bits[0]) << gemm;
   }
 }
 

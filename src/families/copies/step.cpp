@@ -57,7 +57,9 @@ void add_copies(const Problem& problem, const Provenance& from, const Values& ba
   // Fewer CTAs than SMs never share one.
   const std::int64_t allowed = sms < facts.sm_count ? sms : sms * copies::ctas_per_sm;
   const auto grid = static_cast<int>(std::min<std::int64_t>(params.pieces, allowed));
-  part.add({copy_kernel, grid, 1, copies::threads, 0}, &params, sizeof params);
+  Step step{copy_kernel, grid, 1, copies::threads, 0};
+  step.is_short = params.lets_product_start;
+  part.add(step, &params, sizeof params);
 }
 
 Provenance with_copies(Provenance from, const Copies& copies) {
