@@ -87,7 +87,8 @@ ForcedRecipe forced_recipe(std::string_view kernel);
 // The same as whether calls tune; off if it names no mode.
 bwgemmTuneMode_t tune_option(Option option);
 
-// What bwgemmSetProgrammaticLaunch takes; where it is faster, if it is neither 0 nor 1.
+// The settings of bwgemmSetProgrammaticLaunch besides 0, and the one that the variable names:
+// where_faster, if the variable is neither 0 nor 1.
 inline constexpr int programmatic_launch_always = 1, programmatic_launch_where_faster = -1;
 int programmatic_launch_option(Option option);
 

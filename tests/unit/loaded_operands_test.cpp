@@ -9,33 +9,23 @@
 #include <string_view>
 
 #include "fake_driver.h"
-#include "families/rejects.h"
 #include "families/variants.h"
 #include "planned.h"
 #include "problems.h"
+#include "rows.h"
 
 namespace bwgemm {
 namespace {
 
-using test::address, test::fake_map, test::kk, test::kn, test::mk, test::mn, test::problem_of;
+using test::address, test::fake_map, test::kk, test::kn, test::mk, test::mn, test::problem_of,
+    test::reason, test::row_named;
 
 constexpr std::string_view loading = "bwgemm_sm100_b16_128xNx64_u_single";
 constexpr std::string_view mapping = "bwgemm_sm100_b16_256xNx64_2x1_u_pair";
 
-KernelConfig row_of(std::string_view name) {
-  for (const KernelConfig& row : kernel_variants)
-    if (kernel_name(row).view() == name) return row;
-  ADD_FAILURE() << "no row " << name;
-  return kernel_variants[0];
-}
-
 // Operands that TMA can address, in batches.
 Problem addressable(test::Majors majors = kk) {
   return problem_of(256, 512, 768, majors, {}, 3);
-}
-
-const char* reason_on_b200(const Problem& problem, std::string_view name) {
-  return rejects(problem, nominal_b200, row_of(name));
 }
 
 test::Planned planned(const Problem& problem, TensorMapCache& maps) {
@@ -45,7 +35,7 @@ test::Planned planned(const Problem& problem, TensorMapCache& maps) {
   context.facts = nominal_b200;
   context.resident_clusters = nominal_b200.sm_count;
   const Choice choice = select(problem, nominal_b200, kernel_variants, options);
-  return test::planned_product(problem, row_of(loading), choice, context, maps);
+  return test::planned_product(problem, row_named(loading), choice, context, maps);
 }
 
 bool is_empty(const TensorMap& map) {
@@ -54,7 +44,7 @@ bool is_empty(const TensorMap& map) {
 }
 
 TEST(LoadedOperands, AreThoseThatTmaCannotAddress) {
-  const KernelConfig row = row_of(loading);
+  const KernelConfig row = row_named(loading);
   const Matrix matrix = addressable().a;
   EXPECT_FALSE(sm100::is_loaded_by_threads(row, matrix, 3));
   Matrix displaced = matrix, stepping = matrix, batched = matrix;
@@ -63,7 +53,7 @@ TEST(LoadedOperands, AreThoseThatTmaCannotAddress) {
   batched.batch_stride += 1;
   for (const Matrix& one : {displaced, stepping}) {
     EXPECT_TRUE(sm100::is_loaded_by_threads(row, one, 1));
-    EXPECT_FALSE(sm100::is_loaded_by_threads(row_of(mapping), one, 1));
+    EXPECT_FALSE(sm100::is_loaded_by_threads(row_named(mapping), one, 1));
   }
   EXPECT_TRUE(sm100::is_loaded_by_threads(row, batched, 3));
   EXPECT_FALSE(sm100::is_loaded_by_threads(row, batched, 1));
@@ -75,8 +65,8 @@ TEST(LoadedOperands, AreNotRefused) {
     problem.a.data = address(0x100000002);
     problem.b.ld += 1;
     problem.b.batch_stride += 7;
-    EXPECT_STREQ(reason_on_b200(problem, loading), nullptr);
-    EXPECT_STREQ(reason_on_b200(problem, mapping), "A does not start at a multiple of 16 bytes");
+    EXPECT_EQ(reason(problem, loading), "");
+    EXPECT_EQ(reason(problem, mapping), "A does not start at a multiple of 16 bytes");
   }
 }
 
@@ -85,9 +75,9 @@ TEST(LoadedOperands, HaveNoLimitsOfMaps) {
   Problem problem = addressable();
   problem.batch = 1;
   problem.a.ld = std::int64_t{1} << 40;
-  EXPECT_STREQ(reason_on_b200(problem, loading), "the leading dimension of A reaches 2^40 bytes");
+  EXPECT_EQ(reason(problem, loading), "the leading dimension of A reaches 2^40 bytes");
   problem.a.ld += 1;
-  EXPECT_STREQ(reason_on_b200(problem, loading), nullptr);
+  EXPECT_EQ(reason(problem, loading), "");
 }
 
 TEST(LoadedOperands, HaveNoMap) {

@@ -4,8 +4,8 @@
 // bytes. The last unit of a line is filled up with zeros.
 //
 // Roles (256 threads)   each copies four units; neighbouring threads, neighbouring units
-// Timeline              all loads of a piece, then all stores; the product may be launched when the
-//                       last piece begins, and waits for the end of this kernel
+// Timeline              all loads of a piece, then all stores; in a short call the product starts
+//                       when the last piece begins, and waits for the end of this kernel
 #pragma once
 
 #include "device/loose_unit.h"
