@@ -60,7 +60,7 @@ set(CPACK_COMPONENT_DROPIN_DESCRIPTION
   "A library to preload in front of cuBLAS, which computes 16-bit products by bwgemm."
 )
 set(CPACK_DEBIAN_DROPIN_PACKAGE_DEPENDS
-  "${runtime_package} (= ${PROJECT_VERSION}), libc6 (>= 2.34), libgcc-s1"
+  "${runtime_package} (= ${PROJECT_VERSION}), ${system_libraries}"
 )
 
 set(CPACK_DEBIAN_DEV_PACKAGE_NAME "libbwgemm-dev")

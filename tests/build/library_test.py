@@ -3,16 +3,14 @@
 
 import os
 import re
-import subprocess
 import sys
 import unittest
 
 import environment
+from environment import output
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ALLOWED_LIBRARIES = {"libc.so.6", "libm.so.6", "libgcc_s.so.1", "libstdc++.so.6"}
-# glibc 2.34 and the libstdc++ of GCC 11: the oldest that the library runs with; README states them.
-NEWEST_SYMBOLS = {"GLIBC": (2, 34), "GLIBCXX": (3, 4, 29), "CXXABI": (1, 3, 13)}
 MAX_IMAGES, MAX_MEGABYTES = 300, 40  # README, the changelog and packaging/README.md state them
 MAX_LOAD_SECONDS = 0.005
 
@@ -34,10 +32,6 @@ library.bwgemmDestroy(handle)
 _ctypes.dlclose(library._handle)
 print("libbwgemm" in open("/proc/self/maps").read())
 """
-
-
-def output(*command, **options):
-    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, **options).stdout
 
 
 class Library(unittest.TestCase):
@@ -66,10 +60,7 @@ class Library(unittest.TestCase):
         self.assertNotIn(" UNIQUE ", output("readelf", "-sW", environment.LIBRARY))
 
     def test_oldest_systems(self):
-        for node, newest in NEWEST_SYMBOLS.items():
-            versions = re.findall(rf"\b{node}_([0-9.]+)", output("objdump", "-T", environment.LIBRARY))
-            used = max((tuple(map(int, version.split("."))) for version in versions), default=(0,))
-            self.assertLessEqual(used, newest, node)
+        environment.check_oldest_systems(self, environment.LIBRARY)
 
     def test_hardening(self):
         segments = output("readelf", "-lW", environment.LIBRARY)
@@ -109,8 +100,7 @@ class Library(unittest.TestCase):
 
     def test_dlclose_unloads(self):
         script = UNLOAD.format(library=environment.LIBRARY)
-        environment_without_driver = {**os.environ, "BWGEMM_LIBCUDA": "/nonexistent/libcuda.so"}
-        loaded = output(sys.executable, "-c", script, env=environment_without_driver)
+        loaded = output(sys.executable, "-c", script, env={"BWGEMM_LIBCUDA": "/nonexistent/libcuda.so"})
         self.assertEqual(loaded.strip(), "False")
 
 

@@ -4,7 +4,6 @@ it: without any variable that could lead a program back to the build."""
 
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import unittest
@@ -13,17 +12,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, os.pardir, "build"))
 
 import environment  # noqa: E402
-
-PLAIN = {name: value for name, value in os.environ.items()
-         if not name.startswith("BWGEMM_") and name != "LD_LIBRARY_PATH"}
-
-
-def output(*command, env=None):
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          env={**PLAIN, **(env or {})}, check=False)
-    if done.returncode != 0:
-        raise AssertionError(f"{' '.join(command)}\n{done.stdout}")
-    return done.stdout
+from environment import PLAIN, output  # noqa: E402, F401
 
 
 class Prefix(unittest.TestCase):

@@ -7,6 +7,7 @@ import csv
 import hashlib
 import importlib.util
 import os
+import platform
 import re
 import shutil
 import struct
@@ -17,13 +18,49 @@ import zipfile
 
 from prefix import HERE, PLAIN, Prefix, environment, output
 
-from library_test import NEWEST_SYMBOLS  # on the path that prefix adds to
-
 MODULE = os.path.join(environment.BUILD, "lib", "python", "_native.abi3.so")
 BUILD_WHEEL = os.path.join(environment.SOURCE, "packaging", "python", "build_wheel.py")
 
 
-class Wheel(Prefix):
+class WellFormed:
+    """Tests of cls.wheel for any machine, which has cls.library and cls.module."""
+
+    def test_record_lists_every_file(self):
+        with zipfile.ZipFile(self.wheel) as wheel:
+            names = wheel.namelist()
+            (record,) = [name for name in names if name.endswith("/RECORD")]
+            rows = list(csv.reader(wheel.read(record).decode().splitlines()))
+            self.assertEqual([row[0] for row in rows], names)
+            for path, digest, size in rows[:-1]:
+                content = wheel.read(path)
+                hashed = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).decode()
+                self.assertEqual((digest, size), (f"sha256={hashed.rstrip('=')}", str(len(content))))
+            self.assertEqual(rows[-1], [record, "", ""])
+
+    def test_the_name_says_what_the_metadata_say(self):
+        name, version, *tag = os.path.basename(self.wheel)[:-len(".whl")].split("-")
+        self.assertEqual("-".join(tag), f"cp38-abi3-manylinux_2_34_{self.machine}")
+        with zipfile.ZipFile(self.wheel) as wheel:
+            info = f"{name}-{version}.dist-info"
+            self.assertIn(f"\nTag: {'-'.join(tag)}\n", wheel.read(f"{info}/WHEEL").decode())
+            self.assertIn(f"\nName: {name}\nVersion: {version}\n",
+                          wheel.read(f"{info}/METADATA").decode())
+            self.assertEqual(wheel.read("bwgemm/libbwgemm.so.1"), environment.read(self.library, "rb"))
+            self.assertEqual(wheel.read("bwgemm/_native.abi3.so"), environment.read(self.module, "rb"))
+
+    def test_the_compiled_module_keeps_to_the_tag(self):
+        """It needs no newer glibc and libstdc++ than the library, and only Python's limited interface."""
+        symbols = output("nm", "-D", self.module)
+        self.assertEqual(re.findall(r" [TWVBD] (\S+)", symbols), ["PyInit__native"])
+        environment.check_oldest_systems(self, self.module)
+        private = set(re.findall(r" U (_Py\S+)", symbols))
+        self.assertLessEqual(private, {"_Py_Dealloc", "_Py_NoneStruct", "_Py_TrueStruct",
+                                       "_Py_FalseStruct"})
+
+
+class Wheel(WellFormed, Prefix):
+    machine, module = platform.machine(), MODULE
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -38,31 +75,8 @@ class Wheel(Prefix):
 
     @classmethod
     def built(cls, folder):
-        return output(sys.executable, BUILD_WHEEL, "--library", cls.library, "--module", MODULE,
+        return output(sys.executable, BUILD_WHEEL, "--library", cls.library, "--module", cls.module,
                       "--output", os.path.join(cls.folder, folder)).strip()
-
-    def test_record_lists_every_file(self):
-        with zipfile.ZipFile(self.wheel) as wheel:
-            names = wheel.namelist()
-            (record,) = [name for name in names if name.endswith("/RECORD")]
-            rows = list(csv.reader(wheel.read(record).decode().splitlines()))
-            self.assertEqual([row[0] for row in rows], names)
-            for path, digest, size in rows[:-1]:
-                content = wheel.read(path)
-                hashed = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).decode()
-                self.assertEqual((digest, size), (f"sha256={hashed.rstrip('=')}", str(len(content))))
-            self.assertEqual(rows[-1], [record, "", ""])
-
-    def test_the_compiled_module_keeps_to_the_tag(self):
-        """It needs no newer glibc and libstdc++ than the library, and only Python's limited interface."""
-        symbols = output("nm", "-D", MODULE)
-        self.assertEqual(re.findall(r" [TWVBD] (\S+)", symbols), ["PyInit__native"])
-        for node, newest in NEWEST_SYMBOLS.items():
-            versions = re.findall(rf"@{node}_([0-9.]+)", symbols)
-            self.assertLessEqual(max(tuple(map(int, version.split("."))) for version in versions), newest)
-        private = set(re.findall(r" U (_Py\S+)", symbols))
-        self.assertLessEqual(private, {"_Py_Dealloc", "_Py_NoneStruct", "_Py_TrueStruct",
-                                       "_Py_FalseStruct"})
 
     def test_without_the_compiled_module(self):
         done = subprocess.run([sys.executable, BUILD_WHEEL, "--library", self.library, "--module",
