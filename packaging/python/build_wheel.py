@@ -26,7 +26,8 @@ Description-Content-Type: text/plain
 
 {description}
 """
-# The library runs with glibc 2.34 and newer, and needs no other library than that allows.
+# The oldest glibc that the pages promise. The libstdc++ of GCC 11, too, belongs to no older tag.
+OLDEST = (2, 34)
 WHEEL = """\
 Wheel-Version: 1.0
 Generator: bwgemm
@@ -59,6 +60,12 @@ def machine(path):
     if number not in names:
         sys.exit(f"{path} is no library for {' or '.join(names.values())}")
     return names[number]
+
+
+def newest_glibc(path):
+    """The newest version of glibc that a file asks for. A newer compiler may ask for a newer one."""
+    versions = re.findall(rb"\0GLIBC_(\d+)\.(\d+)(?=\0)", read(path))
+    return max([OLDEST, *(tuple(map(int, version)) for version in versions)])
 
 
 def modules():
@@ -102,7 +109,8 @@ def main():
     machines = [machine(path) for path in (args.library, args.module)]
     if machines[0] != machines[1]:
         sys.exit(f"{args.library} is for {machines[0]}, {args.module} for {machines[1]}")
-    tag = f"cp38-abi3-manylinux_2_34_{machines[0]}"
+    glibc = "_".join(map(str, max(map(newest_glibc, (args.library, args.module)))))
+    tag = f"cp38-abi3-manylinux_{glibc}_{machines[0]}"
     path = os.path.join(args.output, f"bwgemm-{version()}-{tag}.whl")
     os.makedirs(args.output, exist_ok=True)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as wheel:

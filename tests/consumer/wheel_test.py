@@ -85,12 +85,12 @@ class Wheel(WellFormed, Prefix):
         self.assertEqual(done.returncode, 1)
         self.assertIn("python3-dev", done.stdout)
 
-    def test_the_tag_names_the_machine_of_the_libraries(self):
-        """Which need not be the one that builds."""
-        def file(name, number):
+    def test_the_tag_names_the_machine_and_the_glibc_of_the_libraries(self):
+        """The machine need not be the one that builds. A newer compiler may ask for a newer glibc."""
+        def file(name, number, rest=b""):
             path = os.path.join(self.folder, name)
             with open(path, "wb") as written:
-                written.write(b"\x7fELF\2\1".ljust(18, b"\0") + struct.pack("<H", number))
+                written.write(b"\x7fELF\2\1".ljust(18, b"\0") + struct.pack("<H", number) + rest)
             return path
 
         def build(*files):
@@ -101,6 +101,9 @@ class Wheel(WellFormed, Prefix):
         arm, intel, none = file("arm.so", 183), file("intel.so", 62), file("none.so", 8)
         self.assertRegex(build(arm, arm), "-cp38-abi3-manylinux_2_34_aarch64.whl\n$")
         self.assertRegex(build(intel, intel), "-cp38-abi3-manylinux_2_34_x86_64.whl\n$")
+        newer = file("newer.so", 183, b"\0GLIBC_2.4\0GLIBC_2.38\0GLIBC_2.17\0GLIBC_2.99x")
+        for files in ((newer, arm), (arm, newer)):
+            self.assertRegex(build(*files), "-cp38-abi3-manylinux_2_38_aarch64.whl\n$")
         self.assertEqual(build(arm, intel), f"{arm} is for aarch64, {intel} for x86_64\n")
         self.assertEqual(build(none, none), f"{none} is no library for x86_64 or aarch64\n")
 
