@@ -3,7 +3,8 @@
 # Makes a bare Debian or Ubuntu machine able to build, test and check bwgemm.
 #
 # Owns: the list of system packages, build/cuda (a CUDA 13.0 compiler from PyPI
-# wheels, made only where no CUDA 13 compiler is found) and build/cuda.path.
+# wheels, made only where no CUDA 13 compiler is found), build/cuda.path and
+# build/aarch64-python (a Python for Arm, which qemu runs).
 # Safe to run again, from any folder; it does nothing where nothing is missing.
 # Standard output has one line per thing done; its last line, also written to
 # build/cuda.path, is the root of the CUDA toolkit that the build will use. The
@@ -15,6 +16,7 @@ set -euo pipefail
 
 project=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 build=$project/build
+arm_python=$build/aarch64-python
 
 # Of nvcc 13.0 no wheel pins the wheels that it needs, and pip would take their
 # newest: so each is named and pinned. cccl is here for <nv/target>, which
@@ -80,11 +82,33 @@ missing_packages() {
     { has_header fmt/format.h || has_header spdlog/fmt/bundled/format.h; }; } || echo libspdlog-dev
 }
 
-# What build.aarch64 takes, which is left out without. On an Arm host the first one is the compiler itself.
+# What the tests of Arm hosts take, which are left out without. On an Arm host the first one is the compiler itself.
 wanted_packages() {
   have aarch64-linux-gnu-g++ || echo g++-aarch64-linux-gnu
   have qemu-aarch64-static || echo qemu-user-static
 }
+
+# Packages of another machine cannot be installed beside those of this one. So they are unpacked into
+# a folder, with all that they need. apt-get takes this machine's sources, and folders of its own.
+unpack_arm_python() (
+  partial=$(mktemp -d "$arm_python.XXXXXX")
+  trap 'rm -rf "$partial"' EXIT
+  mkdir -p "$partial"/{lists,cache/archives}/partial "$partial/root"
+  : >"$partial/status" # nothing is installed, and its folder is that of apt-get's locks
+  arm_apt_get() {
+    apt-get -qq -o APT::Architecture=arm64 -o APT::Architectures::=arm64 -o APT::Sandbox::User=root \
+      -o Acquire::Languages=none -o Dir::State::status="$partial/status" -o Dir::State::lists="$partial/lists" \
+      -o Dir::Cache="$partial/cache" "$@" >&2
+  }
+  arm_apt_get update || return
+  arm_apt_get install --download-only -y --no-install-recommends \
+    python3-minimal libpython3-stdlib libstdc++6 || return
+  for package in "$partial"/cache/archives/*.deb; do
+    dpkg-deb -x "$package" "$partial/root" || return
+  done
+  mv -T "$partial/root" "$arm_python" || return
+  say "unpacked a Python for Arm"
+)
 
 install_packages() {
   local as_root=()
@@ -163,10 +187,13 @@ fi
 
 mapfile -t packages < <(wanted_packages)
 if [ "${#packages[@]}" -gt 0 ] && ! (install_packages "${packages[@]}"); then
-  say "not installed, so build.aarch64 is left out: ${packages[*]}"
+  say "not installed, so the tests of Arm hosts are left out: ${packages[*]}"
 fi
 
 mkdir -p "$build"
+if have apt-get && have dpkg-deb && have qemu-aarch64-static && [ ! -e "$arm_python" ]; then
+  unpack_arm_python || say "apt-get finds no packages of arm64, so no Python for Arm imports the wheel"
+fi
 if ! toolkit=$(find_toolkit); then
   [ -z "${BWGEMM_CUDA_ROOT:-}" ] || die "no whole CUDA 13 compiler in BWGEMM_CUDA_ROOT=$BWGEMM_CUDA_ROOT"
   install_toolkit

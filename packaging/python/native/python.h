@@ -5,6 +5,7 @@
 #pragma once
 
 #include <Python.h>
+#include <cstddef>
 #include <exception>
 #include <new>
 #include <string>
@@ -12,6 +13,10 @@
 #include <utility>
 
 namespace bwgemm_python {
+
+// The headers may be those of another machine's Python.
+static_assert(SIZEOF_VOID_P == sizeof(void*) && SIZEOF_SIZE_T == sizeof(std::size_t) &&
+              SIZEOF_LONG == sizeof(long) && SIZEOF_WCHAR_T == sizeof(wchar_t));
 
 // Python's error is set.
 struct PythonError {};
