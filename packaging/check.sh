@@ -23,7 +23,7 @@ sources() { git ls-files --cached --others --exclude-standard -z -- "$@"; }
 case "${1:-}" in
   format)
     tool=$(first_of clang-format-14 clang-format)
-    sources '*.h' '*.hpp' '*.cuh' '*.c' '*.cpp' '*.cu' | xargs -0 -r "$tool" --dry-run -Werror
+    sources '*.h' '*.hpp' '*.cuh' '*.c' '*.cpp' '*.cu' '*.inc' | xargs -0 -r "$tool" --dry-run -Werror
     ;;
   tidy)
     tool=$(first_of clang-tidy-14 clang-tidy)
