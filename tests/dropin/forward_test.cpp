@@ -4,23 +4,15 @@
 #include <gtest/gtest.h>
 #include <string>
 
-#include "dropin/preloaded.h"
-#include "support/fake_cuda.h"
-#include "support/fake_gemm.h"
+#include "dropin/lt_preloaded.h"
 
 namespace bwgemm::test {
 namespace {
 
 constexpr float one = 1, zero = 0;
 
-class DropinForward : public Preloaded {
+class DropinForward : public Recorded {
  protected:
-  void SetUp() override {
-    Preloaded::SetUp();
-    fakeCublasRecordOnly(1);
-    fake_cuda().reset();
-  }
-
   // Returns what cuBLAS returned.
   cublasStatus_t expect_forwarded(const CublasCall& call, const std::string& function) {
     const std::int64_t before = fakeCublasLast().count;

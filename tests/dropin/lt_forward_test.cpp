@@ -6,22 +6,13 @@
 #include <string>
 
 #include "dropin/lt_preloaded.h"
-#include "support/fake_cuda.h"
-#include "support/fake_gemm.h"
 
 namespace bwgemm::test {
 namespace {
 
-class DropinLtForward : public LtPreloaded {
+class DropinLtForward : public Recorded {
  protected:
   static inline void* const memory = reinterpret_cast<void*>(0x7f0040000000);
-
-  void SetUp() override {
-    LtPreloaded::SetUp();
-    fakeCublasRecordOnly(1);
-    fakeCublasLtRecordOnly(1);
-    fake_cuda().reset();
-  }
 
   static cublasStatus_t expect_forwarded(const LtCall& call, const std::string& what = "") {
     const std::int64_t before = fakeCublasLtLast().count;

@@ -7,26 +7,14 @@
 #include <vector>
 
 #include "dropin/lt_preloaded.h"
-#include "support/fake_cuda.h"
-#include "support/fake_gemm.h"
 
 namespace bwgemm::test {
 namespace {
 
 void* const memory = reinterpret_cast<void*>(0x7f0040000000);
 
-class DropinLtState : public LtPreloaded {
+class DropinLtState : public Recorded {
  protected:
-  void SetUp() override {
-    LtPreloaded::SetUp();
-    fakeCublasLtRecordOnly(1);
-    fake_cuda().reset();
-  }
-  void TearDown() override {
-    EXPECT_EQ(fake_cuda().misuse(0), nullptr) << fake_cuda().misuse(0);
-    Preloaded::TearDown();
-  }
-
   // The first launch of a call that must be served.
   static FakeLaunch launch_of(const LtCall& call, const std::string& what = "") {
     fake_cuda().reset();

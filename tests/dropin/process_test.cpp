@@ -11,10 +11,7 @@
 #include <thread>
 #include <unistd.h>
 
-#include "dropin/lt_call.h"
-#include "dropin/preloaded.h"
-#include "support/fake_cuda.h"
-#include "support/fake_gemm.h"
+#include "dropin/lt_preloaded.h"
 #include "support/subprocess.h"
 
 namespace bwgemm::test {
@@ -24,15 +21,8 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 // What runs in the process of its own.
-class DropinChild : public Preloaded {
+class DropinChild : public Recorded {
  protected:
-  void SetUp() override {
-    Preloaded::SetUp();
-    fakeCublasRecordOnly(1);
-    fakeCublasLtRecordOnly(1);
-    fake_cuda().reset();
-  }
-  LtCall lt_call() const { return LtCall(reinterpret_cast<cublasLtHandle_t>(handle())); }
   CublasCall deep() const {
     CublasCall made = call();
     made.m = made.n = made.ldc = 64;
@@ -61,7 +51,7 @@ TEST_F(DropinChild, DISABLED_ForwardsAll) {
     EXPECT_EQ(call().run(function), CUBLAS_STATUS_SUCCESS);
     EXPECT_EQ(fakeCublasLast().count, before + 1) << function;
   }
-  EXPECT_EQ(lt_call().run(), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(LtCall(lt()).run(), CUBLAS_STATUS_SUCCESS);
   EXPECT_EQ(fakeCublasLtLast().count, 1);
   EXPECT_EQ(fake_cuda().launches(), 0);
 }
@@ -69,7 +59,7 @@ TEST_F(DropinChild, DISABLED_ForwardsAll) {
 TEST_F(DropinChild, DISABLED_ForwardsAllWithoutBwgemm) {
   EXPECT_EQ(call().run("cublasGemmEx"), CUBLAS_STATUS_SUCCESS);
   EXPECT_EQ(fakeCublasLast().count, 1);
-  EXPECT_EQ(lt_call().run(), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(LtCall(lt()).run(), CUBLAS_STATUS_SUCCESS);
   EXPECT_EQ(fakeCublasLtLast().count, 1);
   EXPECT_FALSE(is_loaded("libbwgemm.so"));
 }
@@ -77,7 +67,7 @@ TEST_F(DropinChild, DISABLED_ForwardsAllWithoutBwgemm) {
 TEST_F(DropinChild, DISABLED_Serves) {
   EXPECT_EQ(call().run("cublasGemmEx"), CUBLAS_STATUS_SUCCESS);
   EXPECT_EQ(fakeCublasLast().count, 0);
-  EXPECT_EQ(lt_call().run(), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(LtCall(lt()).run(), CUBLAS_STATUS_SUCCESS);
   EXPECT_EQ(fakeCublasLtLast().count, 0);
   EXPECT_TRUE(is_loaded("libbwgemm.so"));
 }
@@ -115,7 +105,7 @@ TEST_F(DropinChild, DISABLED_Forks) {
   const pid_t forked = fork();
   if (forked == 0) {
     const bool is_good = call().run("cublasGemmEx") == CUBLAS_STATUS_SUCCESS &&
-                         lt_call().run() == CUBLAS_STATUS_SUCCESS;
+                         LtCall(lt()).run() == CUBLAS_STATUS_SUCCESS;
     cublasSetStream_v2(handle(), nullptr);
     _exit(is_good && fakeCublasLast().count == 1 && fakeCublasLtLast().count == 1 ? 42 : 1);
   }
@@ -132,7 +122,7 @@ TEST_F(DropinChild, DISABLED_ForksDuringCalls) {
   std::thread busy([&] {
     while (!ends) {
       call().run("cublasGemmEx");
-      lt_call().run();
+      LtCall(lt()).run();
     }
   });
   for (int turn = 0; turn < 20; ++turn) {
@@ -140,7 +130,7 @@ TEST_F(DropinChild, DISABLED_ForksDuringCalls) {
     if (forked == 0) {
       alarm(10);  // a child that waits for ever is a failure, not a hang
       call().run("cublasGemmEx");
-      lt_call().run();
+      LtCall(lt()).run();
       cublasSetWorkspace_v2(handle(), nullptr, 0);
       _exit(fakeCublasLast().count == 1 && fakeCublasLtLast().count == 1 ? 42 : 1);
     }
@@ -186,7 +176,7 @@ TEST(DropinProcess, Modes) {
 
 // With what the log says of each.
 TEST_F(DropinChild, DISABLED_LtReasons) {
-  LtCall served = lt_call(), types = lt_call(), epilogue = lt_call(), scaled = lt_call();
+  LtCall served(lt()), types(lt()), epilogue(lt()), scaled(lt());
   types.set_types(CUDA_R_32F, CUDA_R_32F);
   epilogue.set_epilogue(130);
   scaled.set(17, std::int64_t{4096});

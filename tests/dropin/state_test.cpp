@@ -8,25 +8,13 @@
 #include <thread>
 #include <utility>
 
-#include "dropin/preloaded.h"
-#include "support/fake_cuda.h"
-#include "support/fake_gemm.h"
+#include "dropin/lt_preloaded.h"
 
 namespace bwgemm::test {
 namespace {
 
-class DropinState : public Preloaded {
+class DropinState : public Recorded {
  protected:
-  void SetUp() override {
-    Preloaded::SetUp();
-    fakeCublasRecordOnly(1);
-    fake_cuda().reset();
-  }
-  void TearDown() override {
-    EXPECT_EQ(fake_cuda().misuse(0), nullptr) << fake_cuda().misuse(0);
-    Preloaded::TearDown();
-  }
-
   // The launch of a call that must be served.
   FakeLaunch launch_of(const CublasCall& call, const std::string& function = "cublasGemmEx") {
     fake_cuda().reset();
