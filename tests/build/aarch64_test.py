@@ -26,10 +26,6 @@ class Arm(unittest.TestCase):
             self.assertEqual(*names)
             environment.check_oldest_systems(self, ours)
 
-    def test_a_product_is_launched(self):
-        program = arm.compiled("smoke", ["build/aarch64_smoke.cpp"], f"-L{arm.LIB}", "-lbwgemm")
-        self.assertEqual(arm.run(program), "ok\n")
-
     def test_in_front_of_cublas(self):
         doubles = arm.doubles()
         preloaded = {"LD_PRELOAD": os.path.join(arm.LIB, "libbwgemm_cublas.so")}

@@ -32,11 +32,9 @@ def build(*targets):
     output(environment.CMAKE, "--build", BUILD, "--target", *targets)
 
 
-def compiled(name, sources, *flags, prefix=None):
-    """The path of a program or a library of the tests. Sources in C are compiled as C. The library's
-    headers are those of `prefix`, or of the sources."""
+def compiled(name, sources, *flags, include=os.path.join(environment.SOURCE, "include")):
+    """The path of a program or a library of the tests. Sources in C are compiled as C."""
     path = os.path.join(LIB, name)
-    include = os.path.join(prefix or environment.SOURCE, "include")
     folders = (include, TESTS, os.path.join(environment.SOURCE, "src"))
     is_c = sources[0].endswith(".c")
     output(COMPILER[:-2] + "cc" if is_c else COMPILER, *([] if is_c else ["-std=c++20"]), "-O0", "-fPIC",

@@ -41,8 +41,8 @@ class Packages(package_test.Made):
             environment.check_oldest_systems(self, path)
 
     def test_a_program_built_against_them(self):
-        program = arm.compiled("packaged", ["build/aarch64_smoke.cpp"], f"-L{self.libraries}", "-lbwgemm",
-                               prefix=self.prefix)
+        program = arm.compiled("smoke", ["consumer/arm_smoke.cpp"], f"-L{self.libraries}", "-lbwgemm",
+                               include=os.path.join(self.prefix, "include"))
         self.assertEqual(arm.run(program, libraries=self.libraries), "ok\n")
 
     def test_a_program_of_cublas_is_recorded_and_timed(self):
