@@ -53,7 +53,7 @@ class Packages(package_test.Made):
                       *arm.emulated(kinds))
         self.assertEqual(said, "9 products, 2 of Lt\n")
         said = arm.run(os.path.join(self.prefix, "bin", "bwgemm-tune"), calls, chosen,
-                       FAKE_CUBLAS_SPENDS="1")
+                       libraries=f"{self.libraries}:{arm.LIB}", FAKE_CUBLAS_SPENDS="1")
         self.assertIn("of 10 kinds of calls bwgemm serves 8, cuBLAS keeps 2, 0 are not timed", said)
         with open(chosen, newline="", encoding="utf-8") as file:
             self.assertEqual({(line["serve"], line["m"] != "64") for line in csv.DictReader(file)},
