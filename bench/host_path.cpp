@@ -78,11 +78,11 @@ class Contest {
 
 // Of the kernels that do nothing, the one with as many bytes of parameters.
 const char* empty_kernel(const std::string& like) {
-  const bool has_more =
-      std::any_of(kernel_variants.begin(), kernel_variants.end(), [&](const KernelConfig& row) {
-        return has_residues(row) && kernel_name(row).view() == like;
-      });
-  return has_more ? "empty_with_residues" : "empty";
+  const auto row = std::find_if(
+      kernel_variants.begin(), kernel_variants.end(),
+      [&](const KernelConfig& variant) { return kernel_name(variant).view() == like; });
+  if (row == kernel_variants.end() || is_unmapped(*row)) return "empty";
+  return has_residues(*row) ? "empty_with_residues" : "empty_with_maps";
 }
 
 // It, launched as the library launches `like`.

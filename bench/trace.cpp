@@ -2,6 +2,7 @@
 #include "trace.h"
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <stdexcept>
@@ -54,11 +55,7 @@ double product_clocks(const KernelConfig& row, const KernelParams& params) {
 TracedParams traced_params(const KernelConfig& row, const Graph::KernelLaunch& launched,
                            const TraceBuffer& trace) {
   TracedParams params{};
-  const void* const given = launched.params.kernelParams[0];
-  if (has_residues(row))
-    static_cast<ResidueParams&>(params) = *static_cast<const ResidueParams*>(given);
-  else
-    static_cast<KernelParams&>(params) = *static_cast<const KernelParams*>(given);
+  std::memcpy(static_cast<void*>(&params), launched.params.kernelParams[0], params_bytes(row));
   params.trace = trace;
   return params;
 }

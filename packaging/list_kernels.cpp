@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/dtype.h"
+#include "core/element.h"
 #include "core/kernel_config.h"
 #include "families/bias_gradient/params.h"
 #include "families/copies/params.h"
@@ -22,7 +22,6 @@
 namespace {
 
 using bwgemm::Family;
-using bwgemm::Input;
 using bwgemm::KernelConfig;
 using bwgemm::Load;
 using bwgemm::Major;
@@ -37,13 +36,6 @@ std::string_view enumerator(Family family) {
     case Family::direct: return "direct";
     case Family::dot: return "dot";
     case Family::warp: return "warp";
-  }
-  return "?";
-}
-
-std::string_view enumerator(Input input) {
-  switch (input) {
-    case Input::any16: return "any16";
   }
   return "?";
 }
@@ -92,7 +84,8 @@ int threads(const KernelConfig& config) {
 
 // The kernel's one argument.
 std::string_view parameters(const KernelConfig& config) {
-  return bwgemm::has_residues(config) ? "ResidueParams" : "KernelParams";
+  if (bwgemm::is_unmapped(config)) return "KernelParams";
+  return bwgemm::has_residues(config) ? "ResidueParams" : "MappedParams";
 }
 
 std::string source(const KernelConfig& config) {
@@ -102,7 +95,7 @@ std::string source(const KernelConfig& config) {
        << "inline constexpr bwgemm::KernelConfig config{\n"
        << "    bwgemm::Arch::" << name(config.arch)
        << ", bwgemm::Family::" << enumerator(config.family)
-       << ", bwgemm::Input::" << enumerator(config.input)
+       << ", bwgemm::MmaKind::" << bwgemm::facts_of(config.mma).name
        << ", bwgemm::Major::" << enumerator(config.a) << ", bwgemm::Major::" << enumerator(config.b)
        << ",\n    {" << config.tile.m << ", " << config.tile.n << ", " << config.tile.k << "}, {"
        << config.cluster.m << ", " << config.cluster.n << "}, " << config.stages

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 
-PARAMETER = re.compile(r"const __grid_constant__ bwgemm::(?:Kernel|Residue)Params params")
+PARAMETER = re.compile(r"const __grid_constant__ bwgemm::(?:Kernel|Mapped|Residue)Params params")
 
 
 def traced(source):

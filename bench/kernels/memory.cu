@@ -48,4 +48,5 @@ extern "C" __global__ void __launch_bounds__(512)
 }
 
 extern "C" __global__ void empty(const __grid_constant__ bwgemm::KernelParams) {}
+extern "C" __global__ void empty_with_maps(const __grid_constant__ bwgemm::MappedParams) {}
 extern "C" __global__ void empty_with_residues(const __grid_constant__ bwgemm::ResidueParams) {}

@@ -42,8 +42,8 @@ BWGEMM_DEVICE void multiply(const uint4* pool, float* sink, int blocks) {
     ptx::wgmma_fence();
     const std::uint64_t slot = block % slots * sm90::descriptor_step(At::slot_bytes);
 #pragma unroll
-    for (int step = 0; step < k_block / sm90::instruction_k; ++step) {
-      const std::uint64_t at = slot + sm90::descriptor_step(step * sm90::k_step_bytes(Major::k));
+    for (int step = 0; step < swizzle_row_bytes / instruction_k_bytes; ++step) {
+      const std::uint64_t at = slot + sm90::descriptor_step(step * instruction_k_bytes);
       ptx::wgmma_mma_async_bf16<0, 0>(accumulators, a + at, b + at, true);
     }
     ptx::wgmma_commit_group();
@@ -85,7 +85,7 @@ BWGEMM_DEVICE void deliver(const DeliveryParams& params) {
     const Barrier full{barriers + 8 * at.stage};
     if (load >= slots) full.wait(at.phase ^ 1);  // the slot's last loads
     if (load < loads) {
-      const int k = load % params.k_blocks * k_block;
+      const int k = load % params.k_blocks * row_elements(MmaKind::b16);
       const std::uint32_t to = shared + at.stage * stage_bytes;
       ptx::mbarrier_arrive_expect_tx(full.address, stage_bytes);
       ptx::cp_async_bulk_tensor_3d(to, params.a_map, k, row, 0, full.address);

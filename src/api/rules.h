@@ -6,7 +6,7 @@
 #include <initializer_list>
 
 #include "bwgemm/bwgemm.h"
-#include "core/dtype.h"
+#include "core/element.h"
 #include "core/error.h"
 #include "core/problem.h"
 #include "core/text.h"

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "core/element.h"
+
 namespace bwgemm {
 
 enum class Arch : std::uint8_t { sm90, sm100 };
@@ -22,9 +24,6 @@ enum class Family : std::uint8_t {
   dot,          // both: the same for at most tile.m rows (or columns) of D; B streams past L1
   warp,         // both: the same loads and mma.sync, a tile for each warp, no shared memory
 };
-
-// Types of A and B that a kernel takes; which of them is chosen at launch.
-enum class Input : std::uint8_t { any16 };
 
 // Which index of an operand is contiguous in memory; any: chosen at launch.
 enum class Major : std::uint8_t { k, mn, any };
@@ -75,7 +74,7 @@ struct Sm100Choices {
 struct KernelConfig {
   Arch arch;
   Family family;
-  Input input;
+  MmaKind mma;
   Major a, b;
   Tile tile;        // output tile of one CTA, or of the CTA pair for Family::pair
   Cluster cluster;  // a pair lies along m
@@ -151,13 +150,6 @@ constexpr std::string_view name(Family family) {
   return "?";
 }
 
-constexpr std::string_view name(Input input) {
-  switch (input) {
-    case Input::any16: return "b16";
-  }
-  return "?";
-}
-
 // What differs from the default: swz<bytes>, 2d, clc (launch control), once (one tile), acc1, nopf.
 constexpr void add_choices(KernelName& text, const Sm100Choices& choices) {
   constexpr Sm100Choices usual{};
@@ -169,13 +161,13 @@ constexpr void add_choices(KernelName& text, const Sm100Choices& choices) {
   if (choices.prefetches_maps != usual.prefetches_maps) text.add("_nopf");
 }
 
-// bwgemm_<arch>_<input>[_<majors>]_<m>x<n>x<k>[_<cluster>][_s<stages>][_<output>][_o<ctas>]
+// bwgemm_<arch>_<mma>[_<majors>]_<m>x<n>x<k>[_<cluster>][_s<stages>][_<output>][_o<ctas>]
 // [_pp][_<choices>]_<family>; what is chosen at launch is left out, a run-time n is written N.
 // Majors: k k, k n, m k, m n. Outputs: t (swap-AB), u (stored by elements). o: CTAs per
 // multiprocessor. pp: ping-pong.
 constexpr KernelName kernel_name(const KernelConfig& config) {
   KernelName text;
-  text.add("bwgemm_").add(name(config.arch)).add("_").add(name(config.input));
+  text.add("bwgemm_").add(name(config.arch)).add("_").add(facts_of(config.mma).name);
   if (config.a != Major::any)
     text.add("_").add(config.a == Major::k ? "k" : "m").add(config.b == Major::k ? "k" : "n");
   text.add("_").add(config.tile.m).add("x");

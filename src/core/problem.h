@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "core/activation.h"
-#include "core/dtype.h"
+#include "core/element.h"
 
 namespace bwgemm {
 
@@ -119,6 +119,19 @@ struct Problem {
   constexpr bool scale_only() const { return k == 0 || alpha.known_zero(); }
   constexpr bool reads_c() const { return !beta.known_zero(); }
 };
+
+// The 16-bit type of the output: that of D, C, aux and biases where these are not of f32. A kernel
+// knows one. It need not be the type of A and B. Where all are of f32, any will do.
+constexpr Dtype type16(const Problem& problem) {
+  const Epilogue& epilogue = problem.epilogue;
+  const auto has_16_bits = [](Dtype type) { return bits(type) == 16; };
+  if (has_16_bits(problem.d.type)) return problem.d.type;
+  if (problem.reads_c() && has_16_bits(problem.c.type)) return problem.c.type;
+  if (epilogue.aux.data != nullptr && has_16_bits(epilogue.aux.type)) return epilogue.aux.type;
+  for (const Vector* bias : {&epilogue.row_bias, &epilogue.column_bias})
+    if (bias->data != nullptr && has_16_bits(bias->type)) return bias->type;
+  return Dtype::bf16;
+}
 
 // The same product, written as D^T = B^T A^T.
 constexpr Problem transposed(Problem problem) {

@@ -8,7 +8,7 @@ namespace bwgemm {
 
 // A variant without tensor maps.
 constexpr KernelConfig unmapped(Arch arch, Family family, Major b, Tile tile, int ctas_per_sm) {
-  KernelConfig variant{arch, family, Input::any16, Major::any, b, tile, {1, 1}, 0};
+  KernelConfig variant{arch, family, MmaKind::b16, Major::any, b, tile, {1, 1}, 0};
   variant.load = Load::threads;
   variant.store = Store::elements;
   variant.ctas_per_sm = ctas_per_sm;

@@ -14,7 +14,7 @@
 //   has_row(i), has_first(i), has_second(i)   whether they lie inside of it
 //   column(), column_offset(i)    where in_pairs: of the kernel, that of pair 0 and how far from it
 //                                 pair i is; differs from first(i) if there is a gate
-//   batch, type16()               the batch; the 16-bit type of inputs, C, aux and biases
+//   batch, type16()               the batch; KernelParams::type16
 //   is_exchanged()                the kernel sees the problem transposed
 //   c()                           where C lies
 #pragma once

@@ -9,7 +9,7 @@ namespace bwgemm {
 
 // Maps that the launch does not use may be anything.
 template <bool stores_by_map = true>
-BWGEMM_DEVICE void prefetch_maps(const KernelParams& params) {
+BWGEMM_DEVICE void prefetch_maps(const MappedParams& params) {
   if (params.k_blocks > 0) {
     ptx::prefetch_tensormap(params.a_map);
     ptx::prefetch_tensormap(params.b_map);

@@ -8,10 +8,10 @@
 //            epilogue  wait full -> combine in place -> fence.proxy.async -> arrive on empty
 #pragma once
 
+#include "device/output_boxes.h"
 #include "device/ptx/cp_async_bulk.h"
 #include "device/ptx/shared_memory.h"
 #include "device/ring.h"
-#include "device/tiles.h"
 #include "device/trace.h"
 
 namespace bwgemm {
@@ -35,7 +35,7 @@ class OutputRole {
   using Boxes = OutputBoxes<Walk, may_overlap>;
 
  public:
-  BWGEMM_DEVICE OutputRole(const KernelParams& params, const StagingBuffers& staging,
+  BWGEMM_DEVICE OutputRole(const MappedParams& params, const StagingBuffers& staging,
                            const OutputWindow& window, bool reads_c, int number = 0)
       : staging_(staging),
         window_(window),
@@ -47,7 +47,7 @@ class OutputRole {
 
   // Stores all boxes of these tiles.
   template <class Walk>
-  BWGEMM_DEVICE void store(const KernelParams& params, const Walk& tiles) {
+  BWGEMM_DEVICE void store(const MappedParams& params, const Walk& tiles) {
     Boxes<Walk> box(params, window_, tiles);
     if (reads_c_) {
       store_over_c(params, tiles, box);
@@ -84,7 +84,7 @@ class OutputRole {
  private:
   // C takes a while to arrive, so buffers are offered as soon as their stores have left them.
   template <class Walk>
-  BWGEMM_DEVICE void store_over_c(const KernelParams& params, const Walk& tiles, Boxes<Walk>& box) {
+  BWGEMM_DEVICE void store_over_c(const MappedParams& params, const Walk& tiles, Boxes<Walk>& box) {
     Boxes<Walk> offered(params, window_, tiles);
     auto offer = [&] {
       if (!offered.valid()) return;
@@ -100,7 +100,7 @@ class OutputRole {
   }
 
   template <class Walk>
-  BWGEMM_DEVICE void store_box(const KernelParams& params, const Boxes<Walk>& box) {
+  BWGEMM_DEVICE void store_box(const MappedParams& params, const Boxes<Walk>& box) {
     trace_(TraceEvent::wait_box);
     staging_.ring.empty(storing_).wait(storing_.phase);  // written by the epilogue, this round
     trace_(TraceEvent::store);
@@ -129,7 +129,7 @@ class OutputRole {
     offering_.advance(staging_.count);
   }
   template <class Walk>
-  BWGEMM_DEVICE void offer_c(const KernelParams& params, const Boxes<Walk>& box) {
+  BWGEMM_DEVICE void offer_c(const MappedParams& params, const Boxes<Walk>& box) {
     const std::uint32_t ready = staging_.ring.full(offering_).address;
     ptx::mbarrier_arrive_expect_tx(ready, staging_.bytes);
     if constexpr (map_rank == 3)

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// KernelParams: the one argument of every kernel, by value. families/ fills the parameters, kernels
-// read them. A kernel family reads only the fields whose comments name that family.
+// The one argument of every kernel of a product, by value: KernelParams, which all families have in
+// front, or what a family adds to them. families/ fills the parameters, kernels read them. A kernel
+// family reads only the fields whose comments name that family.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-#include "core/dtype.h"
+#include "core/element.h"
 #include "core/kernel_config.h"
 #include "core/problem.h"
 #include "device/fused_params.h"
@@ -23,14 +24,7 @@ struct alignas(64) TensorMap {
 // output role; or by the consumers, from their registers.
 enum class Stores : std::uint8_t { by_map, by_lines, from_registers };
 
-struct KernelParams {
-  // TMA families: maps of three dimensions, the last is the batch; of two where the config says so.
-  // c_map equals d_map if C is D.
-  TensorMap a_map, b_map, c_map, d_map;
-  // Family::cooperative: maps with boxes for the last rows of a K-major operand, where boxes of
-  // a_map or b_map would stick out of the operand. Else equal to a_map and b_map.
-  TensorMap a_rest_map, b_rest_map;
-
+struct alignas(64) KernelParams {
   // All families. What a kernel reads before its first load is in two lines of constant memory, of
   // 64 bytes each: the first to read a line waits for memory.
   std::int32_t tiles_m, tiles_n;  // output tiles of one batch, in tiles of a whole cluster
@@ -43,9 +37,8 @@ struct KernelParams {
   std::int32_t k_per_split;   // multiple of tile.k
   RasterReciprocals reciprocals;
   Reciprocal split_tiles_reciprocal;  // TMA families: of the number of tiles that are not whole
-  Dtype input_type;                   // where the config says any16
-  Dtype d_type;            // the input type or f32; of C too, unless fused says otherwise
-  Major a_major, b_major;  // where the config says any
+  MmaTypes input_types;               // one of those of the config's kind
+  Major a_major, b_major;             // where the config says any
   // The second line.
   Scalar alpha, beta;
   std::int64_t m, n, k;
@@ -59,6 +52,8 @@ struct KernelParams {
   // The kernel behind this one in the stream may start when this one has nothing left to load, not
   // only when its CTAs are gone. See next_launch.h.
   bool lets_next_start;
+  Dtype d_type;  // type16 or f32; of C too, unless fused says otherwise
+  Dtype type16;  // of D, C, aux and biases where these are not of f32
 
   std::int32_t tile_n, stages;  // TMA families, where the config leaves them to the launch
 
@@ -77,7 +72,17 @@ struct KernelParams {
   FusedParams fused;  // all families
 };
 
+static_assert(offsetof(KernelParams, alpha) == 64);
 // Epilogues read what is fused early, and with it where to store.
 static_assert(offsetof(KernelParams, d) / 64 == offsetof(KernelParams, fused) / 64);
+
+// What the TMA families add: maps of three dimensions, the last is the batch; of two where the
+// config says so. c_map equals d_map if C is D.
+struct MappedParams : KernelParams {
+  TensorMap a_map, b_map, c_map, d_map;
+  // Family::cooperative: maps with boxes for the last rows of a K-major operand, where boxes of
+  // a_map or b_map would stick out of the operand. Else equal to a_map and b_map.
+  TensorMap a_rest_map, b_rest_map;
+};
 
 }  // namespace bwgemm

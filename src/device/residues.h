@@ -16,6 +16,7 @@ inline constexpr int residue_classes = 8;
 inline constexpr int residue_boxes = 4;  // of a K-major tile whose lines lie in their order
 inline constexpr int unit_bytes = 16;
 inline constexpr int unit_elements = 8;
+inline constexpr int k_block = 64;  // of a ring stage of 2-byte elements
 
 // Which of a tile's `lines` is at a position, where lines are loaded class by class.
 constexpr int line_at(int position, int lines) {
@@ -37,10 +38,16 @@ struct ResidueOperand {
   }
 };
 
-// The argument of kernels with Load::tma_shifted. a_map to d_map are not used.
-struct ResidueParams : KernelParams {
+// The argument of kernels with Load::tma_shifted. Maps of MappedParams are not used.
+struct ResidueParams : MappedParams {
   alignas(64) ResidueOperand residues_a;
   ResidueOperand residues_b;
 };
+
+// Of the argument of a kernel.
+constexpr std::size_t params_bytes(const KernelConfig& config) {
+  if (is_unmapped(config)) return sizeof(KernelParams);
+  return has_residues(config) ? sizeof(ResidueParams) : sizeof(MappedParams);
+}
 
 }  // namespace bwgemm

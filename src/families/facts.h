@@ -4,7 +4,7 @@
 // time.
 #pragma once
 
-#include "core/dtype.h"
+#include "core/element.h"
 #include "core/kernel_config.h"
 #include "core/tiling.h"
 #include "families/direct/facts.h"

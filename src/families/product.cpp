@@ -51,7 +51,8 @@ void fill_common(const Problem& problem, const KernelConfig& config, const Choic
   params.m = problem.m;
   params.n = problem.n;
   params.k = problem.scale_only() ? 0 : problem.k;
-  params.input_type = problem.a.type;
+  params.input_types = {problem.a.type, problem.b.type};
+  params.type16 = type16(problem);
   params.d_type = problem.d.type;
   params.a_major = a_major(problem);
   params.b_major = b_major(problem);
@@ -102,7 +103,7 @@ void add_product(const Problem& given, const Provenance& given_from, const Value
                 text("no cluster of ", kernel_name(config).view(),
                      " fits the multiprocessors that the call may use"));
   ResidueParams params;
-  const std::size_t bytes = has_residues(config) ? sizeof(ResidueParams) : sizeof(KernelParams);
+  const std::size_t bytes = params_bytes(config);
   // Padding too: equal parts are then equal bytes.
   std::memset(static_cast<void*>(&params), 0, bytes);
   Linker linker(part, base, &params);

@@ -42,7 +42,7 @@ struct Filling {
   bool is_transposed;       // the problem is the transpose of the call's
   const Provenance& from;
   std::int64_t l2_bytes;
-  ResidueParams& params;  // kernels without residues have its KernelParams only
+  ResidueParams& params;  // a kernel has the first params_bytes() of it
   Linker& linker;
 };
 

@@ -170,7 +170,8 @@ TensorMapKey operand_key(const Filling& filling, const Matrix& matrix, Major maj
     return tensor_map_key(matrix, {problem.k, rows, problem.batch},
                           {shape.operand_box_columns, k_major_rows}, shape.map_rank, promotion);
   return tensor_map_key(matrix, {rows, problem.k, problem.batch},
-                        {shape.operand_box_columns, k_block}, shape.map_rank, promotion);
+                        {shape.operand_box_columns, filling.config.tile.k}, shape.map_rank,
+                        promotion);
 }
 
 void link_maps(const TensorMapKey& key, std::uint32_t rest, Argument argument, TensorMap& map,

@@ -6,20 +6,6 @@
 namespace bwgemm {
 namespace {
 
-bool takes(Input input, Dtype type) {
-  switch (input) {
-    case Input::any16: return type == Dtype::bf16 || type == Dtype::f16;
-  }
-  return false;
-}
-
-const char* input_text(Input input) {
-  switch (input) {
-    case Input::any16: return "takes bf16 or f16 inputs";
-  }
-  return "takes other inputs";
-}
-
 constexpr MatrixTexts a_texts = {"A does not start at a multiple of 16 bytes",
                                  "the leading dimension of A is not a multiple of 16 bytes",
                                  "the leading dimension of A reaches 2^40 bytes",
@@ -90,19 +76,19 @@ const char* device_rejects(const DeviceFacts& facts, const KernelConfig& config)
 }
 
 const char* type_rejects(const Problem& problem, const KernelConfig& config) {
-  if (problem.a.type != problem.b.type) return "A and B differ in type";
-  if (!takes(config.input, problem.a.type)) return input_text(config.input);
-  if (problem.d.type != problem.a.type && problem.d.type != Dtype::f32)
-    return "D has neither the type of A and B nor f32";
-  const auto is_known = [&](Dtype type) { return type == problem.a.type || type == Dtype::f32; };
+  if (!takes(config.mma, problem.a.type, problem.b.type)) return facts_of(config.mma).takes;
+  const auto is_known = [type = type16(problem)](Dtype one) {
+    return one == type || one == Dtype::f32;
+  };
+  if (!is_known(problem.d.type)) return "D is none of bf16, f16 and f32";
   if (problem.reads_c() && !is_known(problem.c.type))
-    return "C has neither the type of A and B nor f32";
+    return "C is neither of the 16-bit type of the output nor of f32";
   const Epilogue& epilogue = problem.epilogue;
   for (const Vector* bias : {&epilogue.row_bias, &epilogue.column_bias})
     if (bias->data != nullptr && !is_known(bias->type))
-      return "a bias has neither the type of A and B nor f32";
+      return "a bias is neither of the 16-bit type of the output nor of f32";
   if (epilogue.aux.data != nullptr && !is_known(epilogue.aux.type))
-    return "aux has neither the type of A and B nor f32";
+    return "aux is neither of the 16-bit type of the output nor of f32";
   return nullptr;
 }
 

@@ -6,7 +6,7 @@
 
 #include <string_view>
 
-#include "core/dtype.h"
+#include "core/element.h"
 #include "core/kernel_config.h"
 
 namespace bwgemm {

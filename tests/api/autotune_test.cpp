@@ -143,7 +143,7 @@ TEST_F(Tuning, CIsAddedToDOnce) {
   fake_cuda().reset();
   ASSERT_EQ(autotune(handle(), call, nullptr), BWGEMM_STATUS_SUCCESS) << bwgemmGetLastErrorString();
   const auto writes_d = [&](long n) {
-    const KernelParams& params = fake_cuda().launch(n)->params;
+    const MappedParams& params = fake_cuda().launch(n)->params;
     const void* mapped = nullptr;  // the first word of a map of the double is its address
     std::memcpy(&mapped, &params.d_map, sizeof mapped);
     return params.d.data == call.d || mapped == call.d;

@@ -56,7 +56,7 @@ TEST_F(Concurrency, EqualCallsKeepTheirOperands) {
   ASSERT_EQ(bwgemmCreate(&handle), BWGEMM_STATUS_SUCCESS);
   std::array<float, threads> alphas{};
   std::array<GemmArguments, threads> calls{};
-  std::array<KernelParams, threads> expected{};
+  std::array<MappedParams, threads> expected{};
   for (std::size_t i = 0; i < threads; ++i) {
     alphas[i] = static_cast<float>(i + 1);
     calls[i].alpha = &alphas[i];
@@ -74,7 +74,7 @@ TEST_F(Concurrency, EqualCallsKeepTheirOperands) {
   });
   ASSERT_EQ(fake_cuda().launches(), 100 * threads);
   for (long n = 0; n < fake_cuda().launches(); ++n) {
-    const KernelParams& params = fake_cuda().launch(n)->params;
+    const MappedParams& params = fake_cuda().launch(n)->params;
     const auto i = static_cast<std::size_t>(params.alpha.value) - 1;
     ASSERT_LT(i, expected.size());
     ASSERT_EQ(std::memcmp(&params, &expected[i], sizeof params), 0) << "launch " << n;

@@ -105,7 +105,7 @@ inline void expect_equal(const FakeLaunch& seen, const FakeLaunch& expected) {
   if (expected.is_copy())
     EXPECT_EQ(std::memcmp(&seen.copies, &expected.copies, sizeof(CopiesParams)), 0);
   else
-    EXPECT_EQ(std::memcmp(&seen.params, &expected.params, sizeof(KernelParams)), 0);
+    EXPECT_EQ(std::memcmp(&seen.params, &expected.params, sizeof(MappedParams)), 0);
 }
 
 inline void expect_equal(const std::vector<FakeLaunch>& seen,

@@ -21,7 +21,7 @@ struct Outcome {
 };
 
 // Scratch of the library lies elsewhere in each handle: what remains says whether there is some.
-void forget_scratch(KernelParams& params, bool is_own) {
+void forget_scratch(MappedParams& params, bool is_own) {
   if (!is_own && params.partials != nullptr)
     params.partials = static_cast<float*>(device_pointer(1));
   if (params.arrivals != nullptr) params.arrivals = static_cast<std::uint32_t*>(device_pointer(1));
@@ -49,7 +49,7 @@ void expect_equal(const Outcome& seen, const Outcome& expected, const std::strin
   EXPECT_STREQ(seen.launch.kernel, expected.launch.kernel) << what;
   EXPECT_EQ(seen.launch.grid, expected.launch.grid) << what;
   EXPECT_EQ(seen.launch.smem_bytes, expected.launch.smem_bytes) << what;
-  EXPECT_EQ(std::memcmp(&seen.launch.params, &expected.launch.params, sizeof(KernelParams)), 0)
+  EXPECT_EQ(std::memcmp(&seen.launch.params, &expected.launch.params, sizeof(MappedParams)), 0)
       << what;
 }
 
@@ -213,7 +213,7 @@ TEST_F(Matmul, ArraysOfPointersReachTheKernel) {
   ASSERT_EQ(gemm_batched(handle(), gemm), BWGEMM_STATUS_SUCCESS);
   for (int i = 0; i < 2; ++i) {  // whose plan is not taken for that of the arrays
     ASSERT_EQ(call(a, -1), BWGEMM_STATUS_SUCCESS) << bwgemmGetLastErrorString();
-    const KernelParams& params = only_launch().params;
+    const MappedParams& params = only_launch().params;
     EXPECT_TRUE(params.is_pointer_array);
     EXPECT_EQ(params.batch, 3);
     EXPECT_EQ(params.a.data, b);  // in row order

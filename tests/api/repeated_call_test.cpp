@@ -43,7 +43,7 @@ void set(bwgemmHandle_t handle, const State& state) {
 
 // Scratch of the library lies elsewhere in each handle: what remains says whether there is some.
 void forget_scratch(StateOutcome& outcome, const State& state) {
-  KernelParams& params = outcome.launch.params;
+  MappedParams& params = outcome.launch.params;
   const bool is_the_librarys = state.workspace == nullptr;
   if (is_the_librarys && params.partials != nullptr)
     params.partials = static_cast<float*>(device_pointer(1));
@@ -94,7 +94,7 @@ void expect_equal(const StateOutcome& seen, const StateOutcome& expected) {
   EXPECT_EQ(seen.launch.smem_bytes, expected.launch.smem_bytes);
   EXPECT_EQ(seen.launch.stream, expected.launch.stream);
   EXPECT_EQ(seen.launch.overlaps, expected.launch.overlaps);
-  EXPECT_EQ(std::memcmp(&seen.launch.params, &expected.launch.params, sizeof(KernelParams)), 0);
+  EXPECT_EQ(std::memcmp(&seen.launch.params, &expected.launch.params, sizeof(MappedParams)), 0);
   EXPECT_EQ(std::memcmp(&seen.copies, &expected.copies, sizeof(CopiesParams)), 0);
 }
 

@@ -246,7 +246,7 @@ TEST_F(Tune, CThatIsDIsMeasuredAsSuch) {
   call.c = call.d;
   ASSERT_TRUE(measures(call));
   for (long n = 0; n < fake_cuda().launches(); ++n) {
-    const KernelParams& params = fake_cuda().launch(n)->params;
+    const MappedParams& params = fake_cuda().launch(n)->params;
     EXPECT_EQ(params.c.data, params.d.data) << n;
     EXPECT_EQ(params.c_map.opaque[0], params.d_map.opaque[0]) << n;
   }

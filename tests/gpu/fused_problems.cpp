@@ -87,7 +87,7 @@ std::vector<RowProblem> operations(const KernelConfig& row, Dtype input) {
   add_vectors(true, BWGEMM_ACTIVATION_NONE, Bias::along_n, Dtype::f32);
   add_aux(add(false, BWGEMM_ACTIVATION_RELU), BWGEMM_AUX_DERIVATIVE, input);
   add_aux(add(true, BWGEMM_ACTIVATION_GELU_ERF), BWGEMM_AUX_DERIVATIVE, input);
-  if (input != inputs(row.input).front()) return problems;  // curves see floats alone
+  if (input != inputs(row.mma).front()) return problems;  // curves see floats alone
   for (const bwgemmActivation_t activation : {BWGEMM_ACTIVATION_SIGMOID, BWGEMM_ACTIVATION_CLAMP}) {
     add_vectors(false, activation, Bias::along_m, Dtype::f32);
     add_c(add(true, activation), Dtype::f32);
@@ -146,7 +146,7 @@ std::vector<RowProblem> rests_of_boxes(const KernelConfig& row, Dtype input) {
 // stores aux too, so do these; the second of their tiles ends inside of x and of y.
 std::vector<RowProblem> gates(const KernelConfig& row) {
   std::vector<RowProblem> problems;
-  const Dtype input = inputs(row.input).front();
+  const Dtype input = inputs(row.mma).front();
   for (int i = 0; i < 4; ++i) {
     const bool to_f32 = i % 2 != 0, has_vectors = i / 2 != 0;
     const bool is_mn = uses_tensor_memory(row) && to_f32 != has_vectors;
@@ -166,7 +166,7 @@ std::vector<RowProblem> gates(const KernelConfig& row) {
     if (!uses_tensor_memory(row)) {
       if (!to_f32) {
         RowProblem retyped = problem;
-        retyped.gemm.input = retyped.gemm.output = inputs(row.input).back();
+        retyped.gemm.input = retyped.gemm.output = inputs(row.mma).back();
         problems.push_back(retyped);
       }
       continue;
@@ -202,7 +202,7 @@ std::vector<RowProblem> gates(const KernelConfig& row) {
 
 std::vector<RowProblem> fused_problems(const KernelConfig& row) {
   std::vector<RowProblem> problems;
-  for (const Dtype input : inputs(row.input)) {
+  for (const Dtype input : inputs(row.mma)) {
     for (const RowProblem& problem : operations(row, input)) problems.push_back(problem);
     for (const RowProblem& problem : rests_of_boxes(row, input)) problems.push_back(problem);
     if (row.family != Family::dot) continue;

@@ -284,7 +284,7 @@ TEST_F(Matmul, EveryKindOfKernelGivesTheSameBits) {
   for (const KernelConfig& row : rows) {
     const std::string name(kernel_name(row).view());
     SCOPED_TRACE(name);
-    const Dtype input = inputs(row.input).front();
+    const Dtype input = inputs(row.mma).front();
     std::vector<MatmulCase> cases = fused_cases(input);
     for (const MatmulCase& gated : gated_cases(input)) cases.push_back(gated);
     const std::string kernels[] = {direct(), name};
@@ -345,7 +345,7 @@ TEST_F(Matmul, GatesOfSplitSumsGiveTheSameBits) {
       const Variable splits("BWGEMM_FORCE_SPLITS", i == 0 ? "1" : "3");
       handles[i] = std::make_unique<Handle>();
     }
-    for (MatmulCase matmul : gated_cases(inputs(row.input).front())) {
+    for (MatmulCase matmul : gated_cases(inputs(row.mma).front())) {
       matmul.gemm.k = 12 * row.tile.k + 8;
       matmul.gemm.alpha = 0x1p-7f;
       MatmulOperands operands(matmul);

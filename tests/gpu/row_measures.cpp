@@ -10,7 +10,7 @@ namespace bwgemm::test {
 
 Measures measures(const KernelConfig& row, std::int64_t runtime_n) {
   const int tile_n = row.tile.n != 0 ? row.tile.n : static_cast<int>(runtime_n);
-  const KernelShape shape = kernel_shape(row, tile_n, inputs(row.input).front());
+  const KernelShape shape = kernel_shape(row, tile_n, inputs(row.mma).front());
   const std::int64_t k = row.tile.k;
   const bool stages_a = row.family == Family::dot && !dot::is_of_vectors(row);
   const std::int64_t staged = stages_a ? dot::activation_positions(row, row.tile.m)

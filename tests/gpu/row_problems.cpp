@@ -174,7 +174,7 @@ std::vector<RowProblem> orders_and_splits(const KernelConfig& row) {
   std::vector<RowProblem> problems;
   if (!uses_tensor_memory(row)) return problems;
   const std::int64_t narrow = runtime_tiles(row).front(), wide = runtime_tiles(row).back();
-  for (const Dtype input : inputs(row.input))
+  for (const Dtype input : inputs(row.mma))
     for (const bool to_f32 : {false, true}) {
       auto add = [&](std::int64_t tile_n, int rows, int columns, int k_blocks,
                      Major b = Major::k) -> RowProblem& {
@@ -186,7 +186,7 @@ std::vector<RowProblem> orders_and_splits(const KernelConfig& row) {
         problem.gemm.output = to_f32 ? Dtype::f32 : input;
         problem.tile_n = forced_tile(row, tile_n, b);
         if (k_blocks > 1) problem.splits = Splits::in_memory;
-        add_scalars(problem, 2, to_f32 && input == inputs(row.input).front() ? 0.0f : -0.5f);
+        add_scalars(problem, 2, to_f32 && input == inputs(row.mma).front() ? 0.0f : -0.5f);
         return problem;
       };
       // Second, third and fourth tiles of clusters at all kinds of places on the curve.
@@ -239,11 +239,10 @@ std::vector<Major> majors(Major declared) {
   return {Major::k, Major::mn};
 }
 
-std::vector<Dtype> inputs(Input declared) {
-  switch (declared) {
-    case Input::any16: return {Dtype::bf16, Dtype::f16};
-  }
-  return {};
+std::vector<Dtype> inputs(MmaKind declared) {
+  std::vector<Dtype> types;
+  for (const MmaTypes& pair : facts_of(declared).types) types.push_back(pair.a);
+  return types;
 }
 
 int forced_splits(const KernelConfig& row, Splits splits) {
@@ -288,7 +287,7 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
     return problems.emplace_back(RowProblem{gemm});
   };
   std::size_t i = 0;
-  for (const Dtype input : inputs(row.input))
+  for (const Dtype input : inputs(row.mma))
     for (Widths width : widths(row, memory))
       for (const std::int64_t tile_n : runtime_tiles(row))
         for (const bool to_f32 : {false, true})
@@ -305,9 +304,9 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
           }
   const Measures of = measures(row, runtime_tiles(row).front());
   const Widths moved = widths(row, memory).back();
-  for (const Dtype input : inputs(row.input))
+  for (const Dtype input : inputs(row.mma))
     for (const bool to_f32 : {false, true}) {
-      const float beta = to_f32 && input == inputs(row.input).front() ? 0.0f : -0.5f;
+      const float beta = to_f32 && input == inputs(row.mma).front() ? 0.0f : -0.5f;
       const auto [a, b] = direction(row, to_f32 ? 1 : 2);
       // No product, which the kernel finds out.
       GemmCase scaled = gemm_of(row, of.cluster_m + 15, of.cluster_n + 15, of.k, a, b);
@@ -347,7 +346,7 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
     for (const float beta : {0.0f, -0.5f}) {
       if (raster != Raster::grouped && !uses_tensor_memory(row)) continue;
       for (const RowProblem& tiles : {several_batches(row), several_bands(row)}) {
-        RowProblem& problem = add(tiles.gemm, inputs(row.input).back(), true,
+        RowProblem& problem = add(tiles.gemm, inputs(row.mma).back(), true,
                                   moves_lines(row) && beta != 0 ? moved : in_units);
         problem.clusters = tiles.clusters;
         problem.tile_n = forced_tile(row, widest(row), direction(row, 3).b);
@@ -359,7 +358,7 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
           ++other.gemm.ldc_extra;
           problems.push_back(other);
         } else if (beta != 0 && row.ping_pong) {  // scales are prefetched in each main loop
-          other.gemm.input = inputs(row.input).front();
+          other.gemm.input = inputs(row.mma).front();
           problems.push_back(other);
         }
       }
@@ -371,7 +370,7 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
     const GemmCase gemm = problem.gemm;
     problem = wanted;
     problem.gemm = gemm;
-    if (gemm.input != inputs(row.input).front() || gemm.output != gemm.input) continue;
+    if (gemm.input != inputs(row.mma).front() || gemm.output != gemm.input) continue;
     RowProblem fused = problem;  // with a writer of its own
     if (row.tile.n == 0 && sm100::leaves_rest(row, fused.tile_n))
       continue;  // fused_problems() has some
@@ -394,7 +393,7 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
     GemmCase gemm = several_batches(row).gemm;
     gemm.batch = 3;
     RowProblem& problem =
-        add(gemm, inputs(row.input).back(), false, moves_lines(row) ? moved : in_units);
+        add(gemm, inputs(row.mma).back(), false, moves_lines(row) ? moved : in_units);
     problem.clusters = 3;
     add_scalars(problem, 2, beta);
   }
@@ -422,7 +421,7 @@ std::vector<RowProblem> edge_problems(const KernelConfig& row, Memory memory) {
   std::vector<RowProblem> problems;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     const auto [a, b] = direction(row, i);
-    const std::vector<Dtype> types = inputs(row.input);
+    const std::vector<Dtype> types = inputs(row.mma);
     const std::vector<Widths> all = widths(row, memory);
     RowProblem problem{gemm_of(row, sizes[i].m, sizes[i].n,
                                depths[(3 * i + i / std::size(depths)) % std::size(depths)], a, b)};
@@ -456,7 +455,7 @@ std::vector<RowProblem> large_problems(const KernelConfig& row, Memory memory) {
     for (const Major b : majors(row.b)) {
       GemmCase gemm =
           gemm_of(row, 10 * of.cluster_m + 40, 14 * of.cluster_n + 288, 3 * of.ring + 40, a, b);
-      const std::vector<Dtype> types = inputs(row.input);
+      const std::vector<Dtype> types = inputs(row.mma);
       gemm.input = gemm.output = types[problems.size() % types.size()];
       lay_out(gemm, memory, {unit, unit, unit});
       problems.push_back({gemm});
@@ -468,10 +467,10 @@ std::vector<RowProblem> small_problems(const KernelConfig& row, Memory memory) {
   const Measures of = measures(row, widest(row));
   GemmCase tile =
       gemm_of(row, of.m + 1, of.n + 1, of.k + 1, majors(row.a).front(), majors(row.b).front());
-  tile.input = inputs(row.input).front();
+  tile.input = inputs(row.mma).front();
   GemmCase batch =
       gemm_of(row, 40, 72, 2 * of.ring + 8, majors(row.a).back(), majors(row.b).back());
-  batch.input = inputs(row.input).back();
+  batch.input = inputs(row.mma).back();
   batch.batch = 2;
   std::vector<RowProblem> problems;
   for (GemmCase gemm : {tile, batch}) {

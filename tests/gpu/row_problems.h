@@ -57,6 +57,6 @@ GemmCase gemm_of(const KernelConfig& row, std::int64_t m, std::int64_t n, std::i
                  Major b);
 
 std::vector<Major> majors(Major declared);
-std::vector<Dtype> inputs(Input declared);
+std::vector<Dtype> inputs(MmaKind declared);
 
 }  // namespace bwgemm::test

@@ -173,7 +173,7 @@ class RowTest : public GpuTest, public ::testing::WithParamInterface<int> {
     for (const Memory memory : {Memory::any, Memory::operand_lines, Memory::lines, Memory::units}) {
       memory_ = memory;
       RowProblem probe{gemm_of(*row_, 1, 9, 16, majors(row_->a).front(), majors(row_->b).front())};
-      probe.gemm.input = probe.gemm.output = inputs(row_->input).front();
+      probe.gemm.input = probe.gemm.output = inputs(row_->mma).front();
       probe.gemm.ld_multiple = memory == Memory::any ? 1 : 8;
       probe.gemm.a_displacement = memory == Memory::any ? 1 : 0;
       probe.gemm.c_displacement = memory == Memory::operand_lines ? 1 : 0;

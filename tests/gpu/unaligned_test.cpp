@@ -58,7 +58,7 @@ class Unaligned : public GpuTest {
     const Variable tile("BWGEMM_FORCE_TILE_N",
                         row.tile.n == 0 ? std::to_string(chosen.tile.n) : "");
     const Handle handle;
-    const std::vector<Dtype> types = inputs(row.input);
+    const std::vector<Dtype> types = inputs(row.mma);
     for (int i = 0; i < problems && !HasFailure(); ++i) {
       GemmCase gemm = make_problem(chosen, i);
       gemm.input = types[static_cast<std::size_t>(i / 2) % types.size()];

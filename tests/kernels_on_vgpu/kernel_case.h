@@ -9,12 +9,13 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <random>
 #include <sstream>
 #include <string>
 #include <vector>
 
-#include "device/params.h"
+#include "device/residues.h"
 #include "families/facts.h"
 #include "families/variants.h"
 #include "support/element.h"
@@ -45,7 +46,8 @@ struct KernelProblem {
   std::int64_t m, n, k, batch = 1;
   float alpha = 1, beta = 0;
   bool f32_output = false, device_scalars = false, in_place = false;
-  Dtype input = Dtype::bf16;  // where the config leaves these to the launch
+  Dtype input = Dtype::bf16;      // where the config leaves these to the launch
+  std::optional<Dtype> output16;  // of D and C unless that is f32; that of the inputs unless set
   Major a = Major::k, b = Major::k;
   int tile_n = 256, splits = 1, clusters = 2;
   bool reduces_in_cluster = false;  // of a row without clusters; `clusters` are then tiles
@@ -60,7 +62,7 @@ class KernelCase {
       : config_(config), problem_(problem) {
     if (config.a != Major::any) problem_.a = config.a;
     if (config.b != Major::any) problem_.b = config.b;
-    output_ = problem_.f32_output ? Dtype::f32 : problem_.input;
+    output_ = problem_.f32_output ? Dtype::f32 : problem_.output16.value_or(problem_.input);
     shape_ = kernel_shape(config, problem_.tile_n, output_, problem_.b);
   }
 
@@ -90,9 +92,9 @@ class KernelCase {
     request.grid = {static_cast<std::uint32_t>(p.clusters) * request.cluster_size};
     request.dynamic_shared_bytes = static_cast<std::uint32_t>(shape_.smem_bytes);
     request.seed = seed;
-    const KernelParams params = parameters(memory, a, b, c, d);
-    request.parameters.resize(sizeof params);
-    std::memcpy(request.parameters.data(), &params, sizeof params);
+    const MappedParams params = parameters(memory, a, b, c, d);
+    request.parameters.resize(params_bytes(config_));
+    std::memcpy(request.parameters.data(), &params, request.parameters.size());
     options.concurrent_ctas = static_cast<std::uint32_t>(request.grid.count());
     Outcome outcome{vgpu::run(request, memory, options), 0};
     const auto* actual = static_cast<const std::byte*>(memory.host(d.base, d.bytes));
@@ -257,10 +259,10 @@ class KernelCase {
     return {NAN, reinterpret_cast<const float*>(address)};
   }
 
-  KernelParams parameters(GlobalMemory& memory, const Matrix& a, const Matrix& b, const Matrix& c,
+  MappedParams parameters(GlobalMemory& memory, const Matrix& a, const Matrix& b, const Matrix& c,
                           const Matrix& d) const {
     const KernelProblem& p = problem_;
-    KernelParams params;
+    MappedParams params;
     std::memset(static_cast<void*>(&params), 0, sizeof params);
     auto blocks = [](std::int64_t size, int step) {
       return static_cast<std::int32_t>((size + step - 1) / step);
@@ -281,8 +283,9 @@ class KernelCase {
     params.n = p.n;
     params.k = p.k;
     params.batch = static_cast<std::int32_t>(p.batch);
-    params.input_type = p.input;
+    params.input_types = {p.input, p.input};
     params.d_type = output_;
+    params.type16 = p.output16.value_or(p.input);
     params.a_major = p.a;
     params.b_major = p.b;
     add_splits(memory, params);
@@ -301,7 +304,7 @@ class KernelCase {
   }
 
   void add_maps(const Matrix& a, const Matrix& b, const Matrix& c, const Matrix& d,
-                KernelParams& params) const {
+                MappedParams& params) const {
     const int k = config_.tile.k;
     params.a_map = map(a, k, problem_.a == Major::k ? shape_.a_box_rows : k);
     params.b_map = map(b, k, problem_.b == Major::k ? shape_.b_box_rows : k);
@@ -325,7 +328,7 @@ class KernelCase {
   }
 
   void add_strided(const Matrix& a, const Matrix& b, const Matrix& c, const Matrix& d,
-                   KernelParams& params) const {
+                   MappedParams& params) const {
     params.a = strided(a, problem_.a == Major::k);
     params.b = strided(b, problem_.b == Major::k);
     params.c = strided(c, true);
@@ -333,15 +336,15 @@ class KernelCase {
   }
 
   // Output tiles of single CTAs.
-  std::size_t cta_tiles(const KernelParams& params) const {
+  std::size_t cta_tiles(const MappedParams& params) const {
     return static_cast<std::size_t>(params.tiles_m) * params.tiles_n * problem_.batch *
            config_.cluster.size();
   }
-  std::size_t arrivals(const KernelParams& params) const {
+  std::size_t arrivals(const MappedParams& params) const {
     return cta_tiles(params) * arrivals_per_tile(config_);
   }
 
-  void add_splits(GlobalMemory& memory, KernelParams& params) const {
+  void add_splits(GlobalMemory& memory, MappedParams& params) const {
     params.splits = problem_.splits;
     params.reduces_in_cluster = problem_.reduces_in_cluster;
     if (problem_.splits == 1) {

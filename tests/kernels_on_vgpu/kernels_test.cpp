@@ -238,5 +238,26 @@ TEST(Kernels, Direct) {
   if (!testing::Test::IsSkipped()) run_all("bwgemm_sm100_b16_64x64x32_direct", problems, 1);
 }
 
+// C and D of the other 16-bit type than A and B, in each way that a family stores D.
+TEST(Kernels, OutputOfAnotherTypeThanTheInputs) {
+  for (const char* name :
+       {"bwgemm_sm90_b16_kk_128x128x64_s6_coop", "bwgemm_sm90_b16_kk_128x128x64_s6_pp_coop",
+        "bwgemm_sm90_b16_kk_64x16x64_s13_t_coop", "bwgemm_sm90_b16_kk_128x128x64_s6_t_coop",
+        "bwgemm_sm90_b16_64x64x32_direct", "bwgemm_sm100_b16_256xNx64_2x1_pair",
+        "bwgemm_sm100_b16_128xNx64_t_single", "bwgemm_sm100_b16_128xNx64_u_single"}) {
+    std::vector<KernelProblem> problems{problem(72, 136, 75), problem(72, 136, 75)};
+    problems[0].output16 = Dtype::f16;
+    problems[1].input = Dtype::f16;
+    problems[1].output16 = Dtype::bf16;
+    problems[1].beta = 1.5f;
+    for (KernelProblem& one : problems) {
+      one.tile_n = 64;
+      if (row(name).store == Store::elements) one.pad = 3;
+    }
+    run_all(name, problems, 1);
+    if (testing::Test::IsSkipped()) return;
+  }
+}
+
 }  // namespace
 }  // namespace bwgemm::vgpu

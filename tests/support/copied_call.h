@@ -20,7 +20,7 @@ struct CopiedCall {
     const auto address = [](const TensorMap& map) {
       return reinterpret_cast<const void*>(map.opaque[0]);
     };
-    const KernelParams& params = product.params;
+    const MappedParams& params = product.params;
     const void *const a = address(params.a_map), *const b = address(params.b_map);
     return {std::min(a, b), std::max(a, b)};
   }

@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "bwgemm/bwgemm.h"
-#include "core/dtype.h"
+#include "core/element.h"
 
 namespace bwgemm::test {
 

@@ -25,12 +25,16 @@ struct FakeLaunch {
   bool is_captured;                  // recorded into a graph, not run
   bool is_replayed;                  // run by cuGraphLaunch
   bool overlaps;                     // may begin before the launch in front of it ends
-  KernelParams params;               // of a product
+  MappedParams params;               // of a product, as far as it has them
   BiasGradientParams bias_gradient;  // of what is added up beside it
   CopiesParams copies;               // of operands in front of it
 
   bool is_copy() const { return std::string_view(kernel).ends_with("_copy"); }
   bool is_sums() const { return std::string_view(kernel).ends_with("_sums"); }
+  bool is_unmapped() const {  // without tensor maps
+    const std::string_view name(kernel);
+    return name.ends_with("_direct") || name.ends_with("_dot") || name.ends_with("_warp");
+  }
 };
 
 enum class Live : int { memory, streams, libraries, contexts, primary_references, graphs, events };

@@ -243,7 +243,8 @@ CUresult launch(const CUlaunchConfig* config, CUfunction handle, void** paramete
   else if (launch.is_copy())
     std::memcpy(&launch.copies, parameters[0], sizeof launch.copies);
   else
-    std::memcpy(&launch.params, parameters[0], sizeof launch.params);
+    std::memcpy(&launch.params, parameters[0],
+                launch.is_unmapped() ? sizeof(bwgemm::KernelParams) : sizeof launch.params);
 
   const FakeStream* stream = fake.stream(config->hStream, "cuLaunchKernelEx");
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;

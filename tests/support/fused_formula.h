@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "bwgemm/bwgemm.h"
-#include "core/dtype.h"
+#include "core/element.h"
 
 namespace bwgemm::test {
 

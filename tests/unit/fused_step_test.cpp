@@ -25,7 +25,7 @@ constexpr std::string_view columns_kernel = "bwgemm_sm90_b16_kk_64x16x64_s13_t_c
 constexpr std::string_view dot90 = "bwgemm_sm90_b16_8x16x1024_dot";
 constexpr std::string_view single_kernel = "bwgemm_sm100_b16_128xNx64_single";
 
-KernelParams params_of(const Problem& problem, std::string_view kernel) {
+MappedParams params_of(const Problem& problem, std::string_view kernel) {
   TensorMapCache maps(test::fake_encode);
   SelectOptions options;
   options.forced.kernel = kernel;
@@ -45,7 +45,7 @@ Problem gated(Gate gate, std::int64_t m, std::int64_t n, std::int64_t k) {
 }
 
 TEST(Fused, NothingIsZero) {
-  const KernelParams params = params_of(problem_of(256, 256, 256), rows_kernel);
+  const MappedParams params = params_of(problem_of(256, 256, 256), rows_kernel);
   EXPECT_EQ(params.fused.operations, 0u);
   EXPECT_EQ(params.fused.row_bias.data, nullptr);
 }
@@ -87,7 +87,7 @@ TEST(Fused, CIsStagedWhereItLooksLikeD) {
   problem.c.data = address(0x400000000);
   EXPECT_FALSE(params_of(problem, rows_kernel).fused.has(operation::loads_c));
   problem.c.type = Dtype::f32;
-  const KernelParams params = params_of(problem, rows_kernel);
+  const MappedParams params = params_of(problem, rows_kernel);
   EXPECT_TRUE(params.fused.has(operation::loads_c));
   EXPECT_TRUE(params.fused.has(operation::c_f32));
   EXPECT_EQ(params.c.data, problem.c.data);
@@ -97,7 +97,7 @@ TEST(Fused, CIsStagedWhereItLooksLikeD) {
 }
 
 TEST(Fused, GatesReorderB) {
-  const KernelParams stacked = params_of(gated(Gate::stacked, 256, 512, 320), rows_kernel);
+  const MappedParams stacked = params_of(gated(Gate::stacked, 256, 512, 320), rows_kernel);
   EXPECT_EQ(stacked.n, 512);
   const test::FakeMap b = test::fake_map(stacked.b_map);
   EXPECT_EQ(b.rank, 5u);
@@ -108,7 +108,7 @@ TEST(Fused, GatesReorderB) {
   EXPECT_THAT(b.box, ElementsAre(64, 8, 2));
   EXPECT_THAT(b.more_box, ElementsAre(8, 1));
   EXPECT_EQ(test::fake_map(stacked.d_map).dims[0], 256u);
-  const KernelParams interleaved = params_of(gated(Gate::interleaved, 256, 512, 320), rows_kernel);
+  const MappedParams interleaved = params_of(gated(Gate::interleaved, 256, 512, 320), rows_kernel);
   EXPECT_THAT(test::fake_map(interleaved.b_map).strides, ElementsAre(2 * 640, 640));
   EXPECT_EQ(test::fake_map(interleaved.b_map).more_strides[0], 16u * 640);
 }
@@ -116,7 +116,7 @@ TEST(Fused, GatesReorderB) {
 // Where the problem is seen transposed, columns of the given B are rows of the kernel's A, and half
 // of a tile's rows is D's.
 TEST(Fused, GatesReorderAOfColumns) {
-  const KernelParams stacked = params_of(gated(Gate::stacked, 8, 512, 320), columns_kernel);
+  const MappedParams stacked = params_of(gated(Gate::stacked, 8, 512, 320), columns_kernel);
   EXPECT_EQ(stacked.m, 512);
   EXPECT_EQ(stacked.tiles_m, 8);
   EXPECT_EQ(stacked.fused.columns.half, 256);
@@ -135,7 +135,7 @@ TEST(Fused, GatesReorderAOfColumns) {
   EXPECT_EQ(d.box[0], 32u);
   Problem wide = gated(Gate::interleaved, 8, 512, 320);
   wide.d.type = wide.c.type = Dtype::f32;
-  const KernelParams interleaved = params_of(wide, columns_kernel);
+  const MappedParams interleaved = params_of(wide, columns_kernel);
   EXPECT_THAT(test::fake_map(interleaved.a_map).strides, ElementsAre(2 * 640, 640));
   EXPECT_EQ(test::fake_map(interleaved.d_map).box[0], 32u);
 }
@@ -144,7 +144,7 @@ TEST(Fused, GatesReorderAOfColumns) {
 TEST(Fused, TensorMemoryTakesBAsItLies) {
   for (const Gate gate : {Gate::interleaved, Gate::stacked})
     for (const std::string_view kernel : {pair_kernel, single_kernel}) {
-      const KernelParams params = params_of(gated(gate, 1024, 4096, 320), kernel);
+      const MappedParams params = params_of(gated(gate, 1024, 4096, 320), kernel);
       const auto width = static_cast<std::uint32_t>(params.tile_n);
       EXPECT_EQ(width % 64, 0u);
       EXPECT_EQ(params.n, 4096);
@@ -161,7 +161,7 @@ TEST(Fused, TensorMemoryTakesBAsItLies) {
 
 // It computes D's columns twice: of x, then of y.
 TEST(Fused, DirectTakesGatesApart) {
-  const KernelParams params = params_of(gated(Gate::interleaved, 100, 258, 32), direct90);
+  const MappedParams params = params_of(gated(Gate::interleaved, 100, 258, 32), direct90);
   EXPECT_EQ(params.n, 129);
   EXPECT_EQ(params.tiles_n, 3);
   EXPECT_EQ(params.b.outer_stride, 2 * 32);
@@ -178,7 +178,7 @@ TEST(Fused, GatesOfAnyNumberOfColumns) {
       for (const DeviceFacts& facts : {nominal_h200, nominal_b200})
         EXPECT_NO_THROW(select(problem, facts, kernel_variants, {})) << n;
       ASSERT_EQ(reason(problem, direct90), "") << n;
-      const KernelParams params = params_of(problem, direct90);
+      const MappedParams params = params_of(problem, direct90);
       const std::int64_t to_y = gate == Gate::stacked ? n / 2 : 1;
       EXPECT_EQ(params.n, n / 2);
       EXPECT_EQ(params.tiles_n, (n / 2 + 63) / 64);
@@ -191,7 +191,7 @@ TEST(Fused, GatesOfAnyNumberOfColumns) {
 TEST(Fused, PointersHaveNoStrides) {
   Problem problem = problem_of(64, 64, 64, kk, {}, 5);
   problem.is_pointer_array = true;
-  const KernelParams params = params_of(problem, direct90);
+  const MappedParams params = params_of(problem, direct90);
   EXPECT_TRUE(params.is_pointer_array);
   EXPECT_EQ(params.a.batch_stride, 0);
   EXPECT_EQ(params.d.batch_stride, 0);

@@ -32,15 +32,15 @@ TEST(KernelConfig, NamesFollowTheGrammar) {
 }
 
 TEST(KernelConfig, NamesSayEveryFixedField) {
-  constexpr KernelConfig config{Arch::sm90, Family::cooperative, Input::any16, Major::mn,
+  constexpr KernelConfig config{Arch::sm90, Family::cooperative, MmaKind::b16, Major::mn,
                                 Major::k,   {128, 192, 64},      {1, 2},       5};
   EXPECT_EQ(kernel_name(config).view(), "bwgemm_sm90_b16_mk_128x192x64_1x2_s5_coop");
-  constexpr KernelConfig at_launch{Arch::sm100, Family::pair, Input::any16, Major::any,
+  constexpr KernelConfig at_launch{Arch::sm100, Family::pair, MmaKind::b16, Major::any,
                                    Major::any,  {256, 0, 64}, {2, 1},       0};
   EXPECT_EQ(kernel_name(at_launch).view(), "bwgemm_sm100_b16_256xNx64_2x1_pair");
   constexpr KernelConfig techniques{Arch::sm100,
                                     Family::pair,
-                                    Input::any16,
+                                    MmaKind::b16,
                                     Major::any,
                                     Major::any,
                                     {512, 0, 64},

@@ -65,7 +65,7 @@ TEST_F(ProductStep, CooperativeParameters) {
   EXPECT_EQ(plan.cluster, 2);
   EXPECT_EQ(plan.grid, 132);
   EXPECT_EQ(plan.threads, sm90::threads(kernel_variants[static_cast<std::size_t>(plan.variant)]));
-  const KernelParams& params = plan.params;
+  const MappedParams& params = plan.params;
   EXPECT_EQ(params.tiles_m, 16);
   EXPECT_EQ(params.tiles_n, 32);
   EXPECT_EQ(params.batch, 1);
@@ -78,7 +78,8 @@ TEST_F(ProductStep, CooperativeParameters) {
   EXPECT_EQ(params.m, 4096);
   EXPECT_EQ(params.n, 8192);
   EXPECT_EQ(params.k, 512);
-  EXPECT_EQ(params.input_type, Dtype::bf16);
+  EXPECT_EQ(params.input_types.a, Dtype::bf16);
+  EXPECT_EQ(params.type16, Dtype::bf16);
   EXPECT_EQ(params.d_type, Dtype::bf16);
   EXPECT_EQ(params.a_major, Major::k);
   EXPECT_EQ(params.b_major, Major::k);
@@ -199,7 +200,7 @@ TEST_F(ProductStep, PairWithRunTimeTile) {
   EXPECT_EQ(plan.params.tile_n, 32);
   EXPECT_EQ(plan.params.stages,
             sm100::stages_that_fit(sm100_variant(sm100_shapes[0]), 32, Major::k));
-  EXPECT_EQ(plan.params.input_type, Dtype::f16);
+  EXPECT_EQ(plan.params.input_types.b, Dtype::f16);
   const test::FakeMap b = test::fake_map(plan.params.b_map);
   EXPECT_THAT(b.box, ElementsAre(64, 16, 1));
   EXPECT_EQ(b.type, static_cast<std::uint32_t>(CU_TENSOR_MAP_DATA_TYPE_FLOAT16));

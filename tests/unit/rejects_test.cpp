@@ -22,21 +22,26 @@ TEST(Rejects, TypesAndMajors) {
   EXPECT_EQ(reason(problem_of(256, 256, 256)), "");
   EXPECT_THAT(reason(problem_of(256, 256, 256), pair_kernel), "");
   EXPECT_EQ(reason(problem_of(256, 256, 256, kk, {Dtype::f16, Dtype::f16})), "");
-  EXPECT_THAT(reason(problem_of(256, 256, 256, kk, {Dtype::bf16, Dtype::f16})), HasSubstr("D has"));
+  EXPECT_EQ(reason(problem_of(256, 256, 256, kk, {Dtype::bf16, Dtype::f16})), "");
+  EXPECT_THAT(reason(problem_of(256, 256, 256, kk, {Dtype::bf16, Dtype::e4m3})),
+              HasSubstr("D is none of bf16, f16 and f32"));
+  EXPECT_THAT(reason(problem_of(256, 256, 256, kk, {Dtype::e4m3, Dtype::bf16})),
+              HasSubstr("takes A and B both of bf16"));
   EXPECT_EQ(reason(problem_of(256, 256, 256, kk, {Dtype::bf16, Dtype::f32})), "");
   EXPECT_THAT(reason(problem_of(256, 256, 256, mk)), HasSubstr("A contiguous along k"));
   EXPECT_THAT(reason(problem_of(256, 256, 256, kn)), HasSubstr("B contiguous along k"));
   Problem problem = problem_of(256, 256, 256);
   problem.b.type = Dtype::f16;
-  EXPECT_THAT(reason(problem), HasSubstr("A and B differ in type"));
+  EXPECT_THAT(reason(problem), HasSubstr("takes A and B both of bf16 or both of f16"));
   problem = problem_of(256, 256, 256);
   problem.c.type = Dtype::f32;
   EXPECT_EQ(reason(problem), "");  // C is not read
   problem.beta.value = 1;
   EXPECT_EQ(reason(problem), "");  // the epilogue loads it
   problem.c.type = Dtype::f16;
-  EXPECT_THAT(reason(problem), HasSubstr("C has neither the type"));
-  EXPECT_THAT(reason(problem, direct90), HasSubstr("C has neither the type"));
+  EXPECT_THAT(reason(problem), HasSubstr("C is neither of the 16-bit type of the output"));
+  EXPECT_THAT(reason(problem, direct90),
+              HasSubstr("C is neither of the 16-bit type of the output"));
 }
 
 TEST(Rejects, OrdersOfTheOutput) {

@@ -30,7 +30,7 @@ struct PairPatch {
   BWGEMM_DEVICE bool has_row(int) const { return at_row < params.m; }
   BWGEMM_DEVICE bool has_first(int) const { return d_column < params.n; }
   BWGEMM_DEVICE bool has_second(int) const { return d_column + 1 < params.n; }
-  BWGEMM_DEVICE Dtype type16() const { return params.input_type; }
+  BWGEMM_DEVICE Dtype type16() const { return params.type16; }
   BWGEMM_DEVICE bool is_exchanged() const { return false; }
   BWGEMM_DEVICE StridedMatrix c() const { return matrix_of_batch(params, params.c, batch); }
 };

@@ -103,7 +103,7 @@ BWGEMM_DEVICE void multiply_copied(const KernelParams& params, SlabRange range,
     ptx::cp_async_commit_group();  // an empty one counts, too
     if (slab >= range.begin) {
       trace(TraceEvent::multiply, slab);
-      multiply(a, b, slabs_at(slab), params.input_type, accumulators);
+      multiply(a, b, slabs_at(slab), params.input_types.a, accumulators);
     }
   }
   __syncthreads();
@@ -160,7 +160,7 @@ BWGEMM_DEVICE void multiply_loaded(const KernelParams& params, SlabRange range,
     if (multiplies)
       for_each(first, [&](int i, int) {
         trace(TraceEvent::multiply, first + i);
-        multiply(a, b, here + i * slabs_bytes, params.input_type, accumulators);
+        multiply(a, b, here + i * slabs_bytes, params.input_types.a, accumulators);
       });
   }
   __syncthreads();

@@ -131,7 +131,7 @@ class KMajorWeights {
     ptx::ld_shared_v4(activations + 2 * (position + unit_elements * lane_.quad), b);
 #pragma unroll
     for (int i = 0; i < 2; ++i)
-      multiply(params_.input_type, partials.value[i],
+      multiply(params_.input_types.a, partials.value[i],
                {words[0][2 * i], words[1][2 * i], words[0][2 * i + 1], words[1][2 * i + 1]},
                b[2 * i], b[2 * i + 1]);
   }

@@ -121,7 +121,7 @@ class NMajorWeights {
     ptx::ld_shared_v2(activations + 2 * (at.warp_begin + skipped + 4 * lane_.quad), b);
 #pragma unroll
     for (int i = 0; i < 4; ++i)
-      multiply(params_.input_type, partials.value[i],
+      multiply(params_.input_types.a, partials.value[i],
                {__byte_perm(words[0][i], words[1][i], 0x5410),
                 __byte_perm(words[0][i], words[1][i], 0x7632),
                 __byte_perm(words[2][i], words[3][i], 0x5410),

@@ -40,7 +40,7 @@ struct Patch {
   BWGEMM_DEVICE static constexpr bool has_row(int) { return true; }
   BWGEMM_DEVICE static constexpr bool has_first(int) { return true; }
   BWGEMM_DEVICE static constexpr bool has_second(int) { return false; }
-  BWGEMM_DEVICE Dtype type16() const { return params.input_type; }
+  BWGEMM_DEVICE Dtype type16() const { return params.type16; }
   BWGEMM_DEVICE bool is_exchanged() const { return params.fused.scales_exchanged; }
   BWGEMM_DEVICE const StridedMatrix& c() const { return params.c; }
 };

@@ -241,7 +241,7 @@ BWGEMM_DEVICE void multiply_vectors(const KernelParams& params, std::uint32_t sh
     const VectorUnit<config> vectors(params, unit);
     VectorPartials<config> partials;
     if (multiplies) {
-      if (params.input_type == Dtype::bf16)
+      if (params.input_types.a == Dtype::bf16)
         add_unit<config, Dtype::bf16>(partials, vectors, trace);
       else
         add_unit<config, Dtype::f16>(partials, vectors, trace);

@@ -50,7 +50,8 @@ class AccumulatorReader {
   BWGEMM_DEVICE bool begin(const KernelParams& params, const Walk<config, true>& walk,
                            Trace& trace) {
     trace(TraceEvent::wait_sums);
-    has_product_ = k_split(params, walk, k_blocks_).blocks() > 0;
+    has_product_ =
+        k_split<config.tile.k>(params, walk, walk.is_split(params), k_blocks_).blocks() > 0;
     if (has_product_) {
       ring_.wait_full(at_);  // the multiplications' writes before the loads
       ptx::tcgen05_fence_after_thread_sync();

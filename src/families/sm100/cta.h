@@ -10,7 +10,6 @@
 #include "device/output.h"
 #include "device/params.h"
 #include "device/ring.h"
-#include "device/tiles.h"
 #include "families/sm100/layout.h"
 
 namespace bwgemm::sm100 {

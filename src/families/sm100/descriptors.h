@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "core/dtype.h"
+#include "core/element.h"
 #include "core/kernel_config.h"
 #include "device/ptx/attributes.h"
 #include "families/sm100/layout.h"
@@ -37,8 +37,6 @@ struct MatrixDescriptor {
   }
 };
 
-inline constexpr int instruction_k = 16;  // k of one tcgen05.mma of 16-bit types
-
 // With a swizzle, the stride steps to the next 8 rows of a block: of m or n (K-major), of k
 // (MN-major). The leading offset steps to the next block along m or n; K-major blocks follow each
 // other along k, from instruction to instruction, and the field, which then has no meaning, holds
@@ -46,7 +44,8 @@ inline constexpr int instruction_k = 16;  // k of one tcgen05.mma of 16-bit type
 // ones to the next 8 of k, and stride along m or n. `held`: rows of m or n of the operand.
 template <KernelConfig config>
 constexpr std::uint64_t operand_descriptor(std::uint32_t address, Major major, int held) {
-  constexpr std::uint32_t width = block_bytes(config), group = 8 * width, deep = k_block * width;
+  constexpr std::uint32_t width = block_bytes(config), group = 8 * width,
+                          deep = config.tile.k * width;
   constexpr bool is_swizzled = config.choices.swizzle_bytes != 0;
   const bool k_major = major == Major::k;
   const std::uint32_t leading = is_swizzled
@@ -66,9 +65,10 @@ constexpr std::uint64_t moved(std::uint64_t descriptor, std::uint32_t bytes) {
 // Where the k of the stage's instruction `step` begins.
 template <KernelConfig config>
 constexpr std::uint32_t k_offset(Major major, int held, int step) {
-  constexpr int width = block_bytes(config), step_bytes = instruction_k * 2;
-  if (major == Major::mn) return step * instruction_k * width;
-  return step * step_bytes / width * held * width + step * step_bytes % width;
+  constexpr int width = block_bytes(config);
+  if (major == Major::mn) return step * instruction_k(config.mma) * width;
+  const int bytes = step * instruction_k_bytes;
+  return bytes / width * held * width + bytes % width;
 }
 
 // Where a block of 128 rows begins.
@@ -109,7 +109,7 @@ constexpr std::uint32_t instruction_descriptor(Dtype type, Major a, Major b, int
 }
 
 // Encodings known from elsewhere.
-inline constexpr KernelConfig known_pair{Arch::sm100, Family::pair, Input::any16, Major::any,
+inline constexpr KernelConfig known_pair{Arch::sm100, Family::pair, MmaKind::b16, Major::any,
                                          Major::any,  {256, 0, 64}, {2, 1},       0};
 static_assert(operand_descriptor<known_pair>(0, Major::k, 128) == 0x4000'4040'0001'0000);
 static_assert(operand_descriptor<known_pair>(0x0100'0400, Major::k, 128) == 0x4000'4040'0001'0040);

@@ -32,7 +32,7 @@ struct Patch {
   BWGEMM_DEVICE bool has_row(int) const { return at_row < static_cast<int>(params.m); }
   BWGEMM_DEVICE bool has_first(int i) const { return first(i) < end; }
   BWGEMM_DEVICE bool has_second(int i) const { return second(i) < end; }
-  BWGEMM_DEVICE Dtype type16() const { return params.input_type; }
+  BWGEMM_DEVICE Dtype type16() const { return params.type16; }
   BWGEMM_DEVICE static constexpr bool is_exchanged() { return config.swaps_ab; }
   BWGEMM_DEVICE const StridedMatrix& c() const { return params.c; }
 };

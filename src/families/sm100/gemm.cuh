@@ -90,7 +90,7 @@ BWGEMM_DEVICE void synchronise() {
 
 // Initialises barriers and allocates tensor memory; returns its address.
 template <KernelConfig config>
-BWGEMM_DEVICE std::uint32_t set_up(const KernelParams& params, const Cta<config>& cta, int warp) {
+BWGEMM_DEVICE std::uint32_t set_up(const MappedParams& params, const Cta<config>& cta, int warp) {
   if (warp == producer_warp && ptx::elect_sync()) init_barriers(params, cta);
   if constexpr (config.choices.prefetches_maps)
     if (warp == mma_warp && ptx::elect_sync()) {
@@ -122,7 +122,7 @@ BWGEMM_DEVICE std::uint32_t set_up(const KernelParams& params, const Cta<config>
 // says of each split of k whether this CTA has the tile's sums. Only then C is loaded and D stored,
 // so that nobody reads C when another CTA stores D over that C.
 template <KernelConfig config>
-BWGEMM_DEVICE void run_output(const KernelParams& params, const Cta<config>& cta, bool reads_c) {
+BWGEMM_DEVICE void run_output(const MappedParams& params, const Cta<config>& cta, bool reads_c) {
   OutputRole<config.choices.map_rank> output(params, cta.staging(params.d_type),
                                              cta.window(params.d_type), reads_c);
   Walk<config> walk(params, cta);
@@ -138,7 +138,7 @@ BWGEMM_DEVICE void run_output(const KernelParams& params, const Cta<config>& cta
 }
 
 template <KernelConfig config>
-BWGEMM_DEVICE void run_role(const KernelParams& params, const Cta<config>& cta, int warp,
+BWGEMM_DEVICE void run_role(const MappedParams& params, const Cta<config>& cta, int warp,
                             std::uint32_t tensor_memory) {
   const Scaling scaling = load_scaling(params);
   const int k_blocks = k_blocks_to_run(params, scaling.alpha);
@@ -162,7 +162,7 @@ BWGEMM_DEVICE void run_role(const KernelParams& params, const Cta<config>& cta, 
 }
 
 template <KernelConfig config>
-BWGEMM_DEVICE void gemm(const KernelParams& params) {
+BWGEMM_DEVICE void gemm(const MappedParams& params) {
   static_assert(sm100::invalid_because(config) == nullptr);
   extern __shared__ __align__(1024) std::uint8_t shared_memory[];
   const Cta<config> cta(params, static_cast<std::uint32_t>(__cvta_generic_to_shared(shared_memory)),

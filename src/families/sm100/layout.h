@@ -3,7 +3,7 @@
 // the run-time tile_n for host and device alike, and what a config may be.
 //
 // An operand of one stage is a row of blocks, each as wide as the swizzle: K-major, all its rows by
-// `block_bytes` of k; MN-major, 64 of k by `block_bytes` along m or n. One tensor-map box each.
+// `block_bytes` of k; MN-major, tile.k by `block_bytes` along m or n. One tensor-map box each.
 #pragma once
 
 #include "device/layout.h"
@@ -75,7 +75,7 @@ constexpr int block_bytes(const KernelConfig& config) {
   return config.choices.swizzle_bytes == 0 ? 16 : config.choices.swizzle_bytes;
 }
 constexpr int block_elements(const KernelConfig& config) {
-  return block_bytes(config) / 2;
+  return block_bytes(config) * 8 / operand_bits(config.mma);
 }
 
 // Columns of one staging buffer: a full row of 128 bytes, or 32 columns where 64 do not divide the
@@ -175,7 +175,8 @@ constexpr const char* invalid_because(const KernelConfig& config) {
     return "tile.m must be 256 or 512: 128 or 256 rows per CTA of the pair";
   if (!is_pair && config.tile.m != cta_rows) return "tile.m must be 128";
   if (config.tile.n != 0) return "tile.n is chosen at launch: say 0";
-  if (config.tile.k != k_block) return "tile.k must be 64: one 128-byte swizzle row";
+  if (config.tile.k != row_elements(config.mma))
+    return "tile.k must be 64: one 128-byte swizzle row";
   if (is_pair && config.cluster != Cluster{2, 1} && config.cluster != Cluster{4, 1})
     return "cluster must be 2x1, the pair, or 4x1, two of them";
   if (!is_pair && config.cluster != Cluster{1, 1}) return "cluster must be 1x1";

@@ -73,7 +73,7 @@ class LoaderSteps {
   }
   BWGEMM_DEVICE bool begins_tile() const { return part_ == first_ && block_ == split_.first; }
   BWGEMM_DEVICE int block() const { return block_; }
-  BWGEMM_DEVICE int k() const { return block_ * k_block; }
+  BWGEMM_DEVICE int k() const { return block_ * config.tile.k; }
   BWGEMM_DEVICE int row() const { return row_; }
   BWGEMM_DEVICE int column() const { return column_; }
   BWGEMM_DEVICE int batch() const { return batch_; }
@@ -85,7 +85,7 @@ class LoaderSteps {
       if (has_begun_) walk_.advance();
       has_begun_ = true;
       if (!walk_.valid()) return;
-      split_ = k_split(params, walk_, k_blocks_);
+      split_ = k_split<config.tile.k>(params, walk_, walk_.is_split(params), k_blocks_);
     } while (split_.blocks() == 0);
     const TileIndex tile = walk_.at(params);
     row_ = cta.row(tile);

@@ -28,7 +28,7 @@ struct Multiplier {
     const std::uint32_t slot = at.stage * stage_bytes;
     const std::uint64_t a_slot = moved(a.descriptor, slot), b_slot = moved(b.descriptor, slot);
 #pragma unroll
-    for (int step = 0; step < k_block / instruction_k; ++step)
+    for (int step = 0; step < config.tile.k / instruction_k(config.mma); ++step)
       ptx::tcgen05_mma_f16<group_ctas(config)>(
           accumulator + row_block * max_tile_n(config),
           moved(a_slot, row_block_offset<config>(a.major, row_block) +
@@ -64,7 +64,7 @@ class MmaRole {
                      cta.rows},
                     {operand_descriptor<config>(cta.b(0), params.b_major, cta.b_columns()),
                      params.b_major, cta.b_columns()},
-                    instruction_descriptor<config>(params.input_type, params.a_major,
+                    instruction_descriptor<config>(params.input_types.a, params.a_major,
                                                    params.b_major, cta.tile_n),
                     static_cast<std::uint32_t>(cta.offsets.stage_bytes)},
         tensor_memory_(tensor_memory),
@@ -166,7 +166,9 @@ BWGEMM_DEVICE void run_mma(const KernelParams& params, const Cta<config>& cta,
                            std::uint32_t tensor_memory, int k_blocks) {
   MmaRole<config> role(params, cta, tensor_memory);
   for (Walk<config> walk(params, cta); walk.valid(); walk.advance())
-    if (const int blocks = k_split(params, walk, k_blocks).blocks(); blocks > 0)
+    if (const int blocks =
+            k_split<config.tile.k>(params, walk, walk.is_split(params), k_blocks).blocks();
+        blocks > 0)
       role.multiply(walk.number(params), blocks);
   role.finish();
 }

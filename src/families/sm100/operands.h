@@ -28,7 +28,7 @@ BWGEMM_DEVICE bool has_map_of_b(const KernelParams& params) {
 }
 
 template <KernelConfig config>
-BWGEMM_DEVICE void prefetch_mapped_operands(const KernelParams& params) {
+BWGEMM_DEVICE void prefetch_mapped_operands(const MappedParams& params) {
   if (params.k_blocks == 0) return;
   if (has_map_of_a<config>(params)) ptx::prefetch_tensormap(params.a_map);
   if (has_map_of_b<config>(params)) ptx::prefetch_tensormap(params.b_map);

@@ -48,7 +48,7 @@ BWGEMM_DEVICE void load_operand(const TensorMap& map, const OperandPart& part, B
   const std::uint32_t operand = to.destination;
   if (part.major == Major::k) {
 #pragma unroll
-    for (int block = 0; block < k_block / elements; ++block) {
+    for (int block = 0; block < config.tile.k / elements; ++block) {
       to.destination = operand + (block * part.held + part.first) * width;
       load_box<config, multicasts>(map, k + block * elements, mn, batch, to);
     }
@@ -62,7 +62,7 @@ BWGEMM_DEVICE void load_operand(const TensorMap& map, const OperandPart& part, B
 }
 
 template <KernelConfig config>
-BWGEMM_DEVICE void run_producer(const KernelParams& params, const Cta<config>& cta, int k_blocks) {
+BWGEMM_DEVICE void run_producer(const MappedParams& params, const Cta<config>& cta, int k_blocks) {
   constexpr bool shares_b = groups(config) > 1;
   const Ring ring = cta.operands();
   const std::uint32_t leaders_full =
@@ -77,13 +77,13 @@ BWGEMM_DEVICE void run_producer(const KernelParams& params, const Cta<config>& c
   Cursor at;
   Trace trace(params, TraceRole::producer, 0, true);
   for (Walk<config> walk(params, cta); walk.valid(); walk.advance()) {
-    walk.want_next();
+    want_next_tile(cta);
     trace(TraceEvent::tile, walk.number(params));
     const TileIndex tile = walk.at(params);
     const int row = cta.row(tile), column = cta.b_column(tile);
     const int a_batch = tile.batch * params.a_batch_step;
     const int b_batch = tile.batch * params.b_batch_step;
-    const KSplit split = k_split(params, walk, k_blocks);
+    const KSplit split = k_split<config.tile.k>(params, walk, walk.is_split(params), k_blocks);
     for (int block = split.first; block < split.end; ++block) {
       // The multiplications' reads of the slot's last contents before the loads overwrite them, in
       // every CTA that the loads go to.
@@ -95,7 +95,7 @@ BWGEMM_DEVICE void run_producer(const KernelParams& params, const Cta<config>& c
         ptx::mbarrier_arrive_expect_tx_relaxed_cluster(full, bytes);
       else
         ptx::mbarrier_arrive_expect_tx(full, bytes);
-      const int k = block * k_block;
+      const int k = block * config.tile.k;
       if (loads_a)
         load_operand<config, false>(params.a_map, a, {cta.a(at.stage), full, 0}, row, k, a_batch);
 #pragma unroll 1

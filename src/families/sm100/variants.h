@@ -42,12 +42,9 @@ inline constexpr std::array sm100_shapes = {
 // clang-format on
 
 constexpr KernelConfig sm100_variant(const Sm100Shape& shape) {
-  return {Arch::sm100,          shape.family,
-          Input::any16,         Major::any,
-          Major::any,           {shape.tile_m, 0, k_block},
-          shape.cluster,        0,
-          shape.paths.load,     shape.paths.store,
-          shape.paths.swaps_ab, 1,
+  return {Arch::sm100,      shape.family,          MmaKind::b16,         Major::any,
+          Major::any,       {shape.tile_m, 0, 64}, shape.cluster,        0,
+          shape.paths.load, shape.paths.store,     shape.paths.swaps_ab, 1,
           shape.choices};
 }
 

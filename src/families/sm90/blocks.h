@@ -3,7 +3,6 @@
 // blocks at one time.
 #pragma once
 
-#include "device/tiles.h"
 #include "families/sm90/cta.h"
 #include "families/sm90/split.h"
 
@@ -37,7 +36,7 @@ class Blocks {
   // To the first block of the next tile that has any.
   BWGEMM_DEVICE void locate(const KernelParams& params, const Cta<config>& cta) {
     for (; tiles_.valid(); tiles_.advance()) {
-      split_ = k_split(params, tiles_, tiles_.is_split(params), k_blocks_);
+      split_ = k_split<config.tile.k>(params, tiles_, tiles_.is_split(params), k_blocks_);
       if (split_.first < split_.end) break;
     }
     if (!tiles_.valid()) return;

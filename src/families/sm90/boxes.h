@@ -45,7 +45,7 @@ class BoxWriter {
       if (is_f32_)
         write_boxes(staged32_, Dtype::f32, row_block, scaling, is_half);
       else
-        write_boxes(staged16_, params_.input_type, row_block, scaling, is_half);
+        write_boxes(staged16_, params_.type16, row_block, scaling, is_half);
     }
   }
 
@@ -63,7 +63,7 @@ class BoxWriter {
           column + part % parts_of_rows * patch_columns(config) + lane % 4 * 2, batch};
       const Fused<Patch<config>> fused(params_, operations, scaling_, patch);
       const Staged16<config> staged16(warp, lane);
-      const Dtype type16 = params_.input_type;
+      const Dtype type16 = params_.type16;
       const Staged32<config> staged32(warp, lane);
       Pair x[part_pairs];
       take(accumulators, part, x);

@@ -35,7 +35,7 @@ class ClusterReduction {
         warpgroup_(warpgroup),
         splits_(params.splits),
         first_byte_(ring_bytes - (splits_ - 1) * tile_bytes),
-        may_send_at_once_(params.k_per_split / k_block <=
+        may_send_at_once_(params.k_per_split / config.tile.k <=
                           static_cast<int>(first_byte_ / cta.offsets.stage_bytes)) {}
 
   BWGEMM_DEVICE static void init(const Cta<config>& cta) {

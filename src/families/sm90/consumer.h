@@ -1,38 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 // The consumer role of the Hopper kernel: a warpgroup that multiplies 64 or 128 rows of a tile into
 // registers by wgmma, adds up the splits of k (split.h, cluster_reduction.h) and runs the epilogue
-// (boxes.h, register_stores.h, scatter.h). PingPong lets two consumers multiply in turn.
+// (exit.h). PingPong lets two consumers multiply in turn.
 #pragma once
 
-#include "device/epilogue.h"
 #include "device/ptx/wgmma.h"
 #include "device/ptx/wgmma_mma.h"
-#include "device/tiles.h"
 #include "device/trace.h"
-#include "families/sm90/boxes.h"
 #include "families/sm90/cluster_reduction.h"
 #include "families/sm90/cta.h"
 #include "families/sm90/descriptors.h"
-#include "families/sm90/register_epilogue.h"
-#include "families/sm90/register_stores.h"
-#include "families/sm90/scatter.h"
+#include "families/sm90/exit.h"
 #include "families/sm90/split.h"
-#include "families/sm90/tile_biases.h"
 
 namespace bwgemm::sm90 {
 
-// Multiplies one stage: the warpgroup's rows of A by tile.n columns of B, 64 deep.
+// Multiplies one stage: the warpgroup's rows of A by tile.n columns of B, tile.k deep.
 template <KernelConfig config, Dtype type>
 BWGEMM_DEVICE void multiply_stage(Accumulators<config>& accumulators, std::uint64_t a,
                                   std::uint64_t b, bool accumulate) {
   constexpr int transpose_a = config.a == Major::mn, transpose_b = config.b == Major::mn;
 #pragma unroll
-  for (int step = 0; step < k_block / instruction_k; ++step) {
-    const std::uint64_t b_step = b + descriptor_step(step * k_step_bytes(config.b));
+  for (int step = 0; step < config.tile.k / instruction_k(config.mma); ++step) {
+    const std::uint64_t b_step = b + descriptor_step(step * k_step_bytes(config.mma, config.b));
 #pragma unroll
     for (int row_block = 0; row_block < warpgroup_rows(config) / instruction_m; ++row_block) {
-      const std::uint64_t a_step =
-          a + descriptor_step(step * k_step_bytes(config.a) + row_block * row_block_bytes);
+      const std::uint64_t a_step = a + descriptor_step(step * k_step_bytes(config.mma, config.a) +
+                                                       row_block * row_block_bytes);
       if constexpr (type == Dtype::bf16)
         ptx::wgmma_mma_async_bf16<transpose_a, transpose_b>(accumulators[row_block], a_step, b_step,
                                                             accumulate || step > 0);
@@ -71,10 +65,21 @@ class OperandReader {
   }
 
   // Leaves the product of `k_blocks` blocks in the accumulators and the ring without their slots.
-  // Calls met_all(type) when the last of them has been full.
-  template <Dtype type, class MetAll>
-  BWGEMM_DEVICE void multiply_tile(Accumulators<config>& accumulators, int k_blocks, Trace& trace,
-                                   MetAll met_all) {
+  // Calls behind_last() when the products of the last block are under way.
+  template <class BehindLast>
+  BWGEMM_DEVICE void multiply_tile(Dtype type, Accumulators<config>& accumulators, int k_blocks,
+                                   Trace& trace, const BehindLast& behind_last) {
+    // wgmma says its type, so there is a main loop for each.
+    if (type == Dtype::bf16)
+      multiply_blocks<Dtype::bf16>(accumulators, k_blocks, trace, behind_last);
+    else
+      multiply_blocks<Dtype::f16>(accumulators, k_blocks, trace, behind_last);
+  }
+
+ private:
+  template <Dtype type, class BehindLast>
+  BWGEMM_DEVICE void multiply_blocks(Accumulators<config>& accumulators, int k_blocks, Trace& trace,
+                                     const BehindLast& behind_last) {
     std::uint32_t previous = 0;
     for (int block = 0; block < k_blocks; ++block) {
       trace(TraceEvent::wait_full, block);
@@ -89,13 +94,12 @@ class OperandReader {
       previous = at_.stage;
       at_.advance(config.stages);
     }
-    met_all(type);
+    behind_last();
     ptx::wgmma_wait_group<0>();  // the last block's reads, and all accumulators before their use
     keep_behind_wait(accumulators);
     if (k_blocks > 0) release(previous);
   }
 
- private:
   // Ranks of the CTAs in this CTA's column of the cluster, then of the others in its row.
   BWGEMM_DEVICE static std::uint32_t sharer(const Cta<config>& cta, int index) {
     if (index < config.cluster.m) return index + cta.cluster_n() * config.cluster.m;
@@ -139,17 +143,6 @@ BWGEMM_DEVICE void clear(Accumulators<config>& accumulators) {
 #pragma unroll
     for (float& value : row_block) value = 0;
 }
-
-template <KernelConfig config>
-struct TileWriterOf {
-  using type = BoxWriter<config>;
-};
-template <KernelConfig config>
-requires(config.store == Store::elements) struct TileWriterOf<config> {
-  using type = Scatter<config>;
-};
-template <KernelConfig config>
-using TileWriter = typename TileWriterOf<config>::type;
 
 // Ping-pong: two warpgroups multiply one after the other, each its own tiles; empty for other
 // kernels. One phase bit tells consecutive fills of a slot apart, so a consumer may lag by less
@@ -195,77 +188,31 @@ BWGEMM_DEVICE void run_consumer(const Params<config>& params, const Cta<config>&
   Trace trace(params, TraceRole::consumer, warpgroup, threadIdx.x % 128 == 0);
   OperandReader<config> operands(cta, warpgroup);
   const WorkspaceReduction<config> partials(params, cta.rank, warpgroup);
-  TileWriter<config> writer(params, cta, warpgroup, scaling);
+  TileExit<config> exit(params, cta, warpgroup, scaling);
   PingPong<config> ping_pong(warpgroup, k_blocks, operands);
-  const TileBiases<config> biases(params, cta, warpgroup);
   for (Tiles tiles = cta.tiles(params, warpgroup); tiles.valid(); tiles.advance()) {
     trace(TraceEvent::tile, tiles.number(params));
     const bool is_split = cta.is_split(params, tiles);
-    const KSplit split = k_split(params, tiles, is_split, k_blocks);
-    bool has_biases = false;
-    typename TileBiases<config>::Loaded biases_loaded;
-    const auto read_ahead = [&] {
-      const std::uint32_t operations = operations_of(params);
-      if (config.store == Store::elements || (operations & operation::reads_vectors) == 0) return;
-      const TileIndex tile = tiles.at(params);
-      const int row = cta.row(tile) + cta.first_row(warpgroup), column = cta.column(tile);
-      has_biases = keeps_biases(config) &&
-                   (operations & (operation::row_bias | operation::column_bias)) != 0;
-      if (has_biases) biases.load(biases_loaded, row, column, tile.batch);
-      if ((operations & RegisterEpilogue<config>::placed) != 0)
-        prefetch_vectors<config>(params, row, column, tile.batch);
-    };
-    const RegisterStores<config> register_stores(params, cta, tiles, warpgroup);
-    // A ping-pong consumer reads ahead when its own products are under way: before, the other
+    const KSplit split = k_split<config.tile.k>(params, tiles, is_split, k_blocks);
+    auto prepared = exit.prepare(tiles);
+    // A ping-pong consumer loads vectors when its own products are under way: before, the other
     // warpgroup waits for them.
-    if constexpr (!config.ping_pong) read_ahead();
-    if (split.first == split.end) clear<config>(accumulators);
+    if constexpr (!config.ping_pong) exit.load_vectors(tiles, prepared);
+    if (split.blocks() == 0) clear<config>(accumulators);
     if constexpr (config.ping_pong) trace(TraceEvent::wait_turn);
     ping_pong.wait();
-    const auto met_all = [&](Dtype type) {
+    operands.multiply_tile(params.input_types.a, accumulators, split.blocks(), trace, [&] {
       ping_pong.hand_over(tiles.has_tile_between());
-      if constexpr (config.ping_pong) read_ahead();
-      if (has_biases) biases.put(type, biases_loaded);
-    };
-    // wgmma says its type, so there is a main loop for each.
-    const int blocks = split.end - split.first;
-    if (params.input_type == Dtype::bf16)
-      operands.template multiply_tile<Dtype::bf16>(accumulators, blocks, trace, met_all);
-    else
-      operands.template multiply_tile<Dtype::f16>(accumulators, blocks, trace, met_all);
+      if constexpr (config.ping_pong) exit.load_vectors(tiles, prepared);
+      exit.store_biases(prepared);
+    });
     ping_pong.pass(operands);
     trace(TraceEvent::epilogue);
     const bool has_sums = !is_split || (cta.has_cluster_of_splits(params)
                                             ? ClusterReduction<config>(params, cta, warpgroup)
                                                   .sum(tiles.split(params), accumulators)
                                             : partials.sum(params, tiles, accumulators));
-    if constexpr (config.store == Store::elements) {
-      if (has_sums) writer.write_tile(accumulators, cta, tiles.at(params));
-    } else {
-      const bool has_output_role = !cta.stores_from_registers(params);
-      if (is_split && has_output_role) writer.announce(has_sums);
-      if (!has_sums) continue;
-      Scaling left = scaling;
-      const std::uint32_t operations = operations_of(params);
-      if ((operations & operation::any) != 0) {
-        const bool is_served = RegisterEpilogue<config>::serves(operations, scaling);
-        const bool is_placed = (operations & RegisterEpilogue<config>::placed) != 0;
-        const TileIndex tile = is_served && !is_placed ? TileIndex{} : tiles.at(params);
-        const int row = cta.row(tile) + cta.first_row(warpgroup), column = cta.column(tile);
-        if constexpr (takes_matrices(config))  // else RegisterEpilogue serves everything
-          if (!is_served) {
-            writer.write_fused(accumulators, row, column, tile.batch);
-            continue;
-          }
-        RegisterEpilogue<config>(params, operations, scaling.alpha)
-            .apply(accumulators, row, column, tile.batch, biases);
-        left = {1, scaling.beta};
-      }
-      if (has_output_role)
-        writer.write_tile(accumulators, left, (operations & operation::gate) != 0);
-      else
-        register_stores.write_tile(accumulators, left);
-    }
+    exit.leave(accumulators, tiles, prepared, is_split, has_sums);
   }
 }
 

@@ -9,13 +9,14 @@
 #include "device/ptx/sync.h"
 #include "device/residues.h"
 #include "device/ring.h"
+#include "device/walk.h"
 #include "families/sm90/layout.h"
 
 namespace bwgemm::sm90 {
 
 template <KernelConfig config>
 struct ParamsOf {
-  using type = KernelParams;
+  using type = MappedParams;
 };
 template <KernelConfig config>
 requires(config.load == Load::tma_shifted) struct ParamsOf<config> {
@@ -24,6 +25,9 @@ requires(config.load == Load::tma_shifted) struct ParamsOf<config> {
 // The kernel's argument.
 template <KernelConfig config>
 using Params = typename ParamsOf<config>::type;
+
+// The walk of every role.
+using Tiles = Walk<Stride, BandMap>;
 
 inline constexpr int warps_per_warpgroup = 4;
 
@@ -66,12 +70,12 @@ struct Cta {
     return !config.ping_pong && tiles.is_split(params);
   }
   // What a consumer warpgroup works on: tiles, and its first row of each.
-  BWGEMM_DEVICE static Tiles tiles(const KernelParams& params, int warpgroup) {
+  BWGEMM_DEVICE Tiles tiles(const KernelParams& params, int warpgroup) const {
     const Tiles all = all_tiles(params);
     return config.ping_pong ? all.every_second(warpgroup) : all;
   }
-  BWGEMM_DEVICE static Tiles all_tiles(const KernelParams& params) {
-    Tiles all(params, cluster_size);
+  BWGEMM_DEVICE Tiles all_tiles(const KernelParams& params) const {
+    Tiles all(params, *this);
     if (has_cluster_of_splits(params)) all.go_to_split(ptx::clusterid_x(), ptx::cluster_ctarank());
     return all;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The 64-bit matrix descriptors through which wgmma finds its operands in shared memory. All
-// operands are 128-byte swizzled tiles of 64 k as device/layout.h describes them.
+// operands are 128-byte swizzled tiles as device/layout.h describes them.
 #pragma once
 
 #include <cstdint>
@@ -26,10 +26,10 @@ struct MatrixDescriptor {
   }
 };
 
-inline constexpr int atom_bytes = 8 * swizzle_row_bytes;         // the swizzle repeats after 8 rows
-inline constexpr int chunk_bytes = k_block * swizzle_row_bytes;  // MN-major: 64 of m or n, all k
+inline constexpr int atom_bytes = 8 * swizzle_row_bytes;  // the swizzle repeats after 8 rows
+// MN-major, which wgmma takes of 16-bit types only: 64 of m or n by 64 of k.
+inline constexpr int chunk_bytes = 64 * swizzle_row_bytes;
 inline constexpr int instruction_m = 64;
-inline constexpr int instruction_k = 16;  // k of one wgmma of 16-bit types
 
 // The stride steps to the next 8 rows: of m or n (K-major), of k (MN-major). The leading offset
 // steps to the next 64 of m or n where they are contiguous; K-major rows hold all of a block's k.
@@ -49,8 +49,8 @@ constexpr std::uint64_t descriptor_step(int bytes) {
 inline constexpr int row_block_bytes = instruction_m * swizzle_row_bytes;
 
 // From one instruction's k to the next: within the rows, or whole rows further.
-constexpr int k_step_bytes(Major major) {
-  return major == Major::k ? instruction_k * 2 : instruction_k * swizzle_row_bytes;
+constexpr int k_step_bytes(MmaKind kind, Major major) {
+  return major == Major::k ? instruction_k_bytes : instruction_k(kind) * swizzle_row_bytes;
 }
 
 }  // namespace bwgemm::sm90

@@ -76,7 +76,7 @@ BWGEMM_DEVICE void arrive_as_split(const KernelParams& params, const Cta<config>
 // Run by all but the producer's warp. Barriers are then initialised for every thread that goes on,
 // and for every peer.
 template <KernelConfig config>
-BWGEMM_DEVICE void set_up(const KernelParams& params, const Cta<config>& cta, int warp) {
+BWGEMM_DEVICE void set_up(const MappedParams& params, const Cta<config>& cta, int warp) {
   if (warp == barrier_warp) init_barriers(params, cta);
   if constexpr (cta.cluster_size > 1) ptx::barrier_cluster_arrive_relaxed();
   if (warp == barrier_warp) ptx::barrier_arrive(ring_barrier, 2 * 32);
@@ -95,7 +95,7 @@ BWGEMM_DEVICE void set_up(const KernelParams& params, const Cta<config>& cta, in
 // Everybody waits for the first loads. So this warp makes no barrier, but finds its first tile
 // meanwhile, and its code lies at the kernel's start: code from elsewhere takes as long as memory.
 template <KernelConfig config>
-BWGEMM_DEVICE void run_producer_warp(const KernelParams& params, const Cta<config>& cta) {
+BWGEMM_DEVICE void run_producer_warp(const MappedParams& params, const Cta<config>& cta) {
   if constexpr (cta.cluster_size > 1) ptx::barrier_cluster_arrive_relaxed();
   ptx::griddepcontrol_wait();  // what grids before this one wrote before anything is read
   run_producer(params, cta, k_blocks_to_run(params, load_scalar(params.alpha)), [&] {
@@ -128,7 +128,7 @@ requires(config.load == Load::tma_shifted) BWGEMM_DEVICE
 // Where k is split, the consumer first says of each split whether this CTA has the tile's sums.
 // Only then C is loaded and D stored, so that nobody reads C when another CTA stores D over that C.
 template <KernelConfig config, class Role>
-BWGEMM_DEVICE void store_tiles(const KernelParams& params, const Cta<config>& cta, int warpgroup,
+BWGEMM_DEVICE void store_tiles(const MappedParams& params, const Cta<config>& cta, int warpgroup,
                                Role output) {
   Tiles tiles = cta.tiles(params, warpgroup);
   while (tiles.valid()) {
@@ -141,7 +141,7 @@ BWGEMM_DEVICE void store_tiles(const KernelParams& params, const Cta<config>& ct
 }
 
 template <KernelConfig config>
-BWGEMM_DEVICE void run_output(const KernelParams& params, const Cta<config>& cta, int warpgroup) {
+BWGEMM_DEVICE void run_output(const MappedParams& params, const Cta<config>& cta, int warpgroup) {
   if (cta.stores_from_registers(params)) return;
   const StagingBuffers staging = cta.staging(warpgroup);
   const auto window = [&](bool has_gate) { return cta.window(warpgroup, params.d_type, has_gate); };
@@ -172,7 +172,7 @@ BWGEMM_DEVICE void leave(const KernelParams& params, const Cta<config>& cta) {
 // waits for memory. Branches are such that the producer takes none: the compiler lays out first
 // what follows where they are not taken.
 template <KernelConfig config>
-BWGEMM_DEVICE void run_warpgroup0(const KernelParams& params, const Cta<config>& cta, int warp) {
+BWGEMM_DEVICE void run_warpgroup0(const MappedParams& params, const Cta<config>& cta, int warp) {
   if (warp > producer_warp) {
     set_up(params, cta, warp);
     ptx::griddepcontrol_wait();

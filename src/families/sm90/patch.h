@@ -37,7 +37,7 @@ struct Patch {
   BWGEMM_DEVICE bool has_second(int i) const {
     return config.swaps_ab ? column(i) + 1 < static_cast<int>(params.n) : has_first(i);
   }
-  BWGEMM_DEVICE Dtype type16() const { return params.input_type; }
+  BWGEMM_DEVICE Dtype type16() const { return params.type16; }
   BWGEMM_DEVICE static constexpr bool is_exchanged() { return config.swaps_ab; }
   BWGEMM_DEVICE const StridedMatrix& c() const { return params.c; }
 

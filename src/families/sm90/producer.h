@@ -12,7 +12,6 @@
 #include "device/computed_here.h"
 #include "device/next_launch.h"
 #include "device/ptx/cp_async_bulk.h"
-#include "device/tiles.h"
 #include "device/trace.h"
 #include "families/sm90/cta.h"
 #include "families/sm90/descriptors.h"
@@ -118,7 +117,7 @@ BWGEMM_DEVICE void load_gated(const TensorMap& map, const OperandPart& part,
 template <OperandTile tile, bool can_gate>
 class OperandLoads {
  public:
-  BWGEMM_DEVICE OperandLoads(const KernelParams& params, const TensorMap& whole,
+  BWGEMM_DEVICE OperandLoads(const MappedParams& params, const TensorMap& whole,
                              const TensorMap& rest, std::int64_t extent, OperandPart part)
       : whole_(whole),
         rest_(rest),
@@ -172,7 +171,7 @@ constexpr OperandTile b_tile{config.b, operand_rows(config.b, config.tile.n), co
 
 // As prefetch_maps(), of the maps that loads of the last rows need.
 template <KernelConfig config>
-BWGEMM_DEVICE void prefetch_rest_maps(const KernelParams& params) {
+BWGEMM_DEVICE void prefetch_rest_maps(const MappedParams& params) {
   if (params.k_blocks == 0) return;
   if (config.a == Major::k && static_cast<std::uint32_t>(params.m) % a_tile<config>.part() != 0)
     ptx::prefetch_tensormap(params.a_rest_map);
@@ -216,7 +215,7 @@ class Slots {
 // registers, where loads need it. `await_ring` is called when what the first loads need is
 // computed.
 template <KernelConfig config, class AwaitRing>
-BWGEMM_DEVICE void run_producer(const KernelParams& params, const Cta<config>& cta, int k_blocks,
+BWGEMM_DEVICE void run_producer(const MappedParams& params, const Cta<config>& cta, int k_blocks,
                                 AwaitRing await_ring) {
   constexpr OperandTile a_tile = sm90::a_tile<config>, b_tile = sm90::b_tile<config>;
   OperandLoads<a_tile, gates_rows(config)> a(
@@ -236,7 +235,7 @@ BWGEMM_DEVICE void run_producer(const KernelParams& params, const Cta<config>& c
     a.begin_tile(cta.row(tile), tile.batch * params.a_batch_step);
     b.begin_tile(cta.column(tile), tile.batch * params.b_batch_step);
     bytes = computed_here(a.bytes() + b.bytes());
-    split = k_split(params, tiles, cta.is_split(params, tiles), k_blocks);
+    split = k_split<config.tile.k>(params, tiles, cta.is_split(params, tiles), k_blocks);
   };
   if (tiles.valid()) begin_tile();
   await_ring();
@@ -250,8 +249,8 @@ BWGEMM_DEVICE void run_producer(const KernelParams& params, const Cta<config>& c
       trace(TraceEvent::issue, block);
       if (ptx::elect_sync()) {
         ptx::mbarrier_arrive_expect_tx(slots.full(), bytes);
-        a.template load<gated>(slots.a(), block * k_block, slots.full());
-        b.template load<gated>(slots.b(), block * k_block, slots.full());
+        a.template load<gated>(slots.a(), block * config.tile.k, slots.full());
+        b.template load<gated>(slots.b(), block * config.tile.k, slots.full());
       }
       __syncwarp();  // the elected lane back with its warp
       slots.advance();

@@ -42,7 +42,7 @@ struct ColumnBlock {
   BWGEMM_DEVICE bool has_second(int i) const {
     return config.swaps_ab ? column_offset(i) + 1 < columns_left : has_first(i);
   }
-  BWGEMM_DEVICE Dtype type16() const { return params.input_type; }
+  BWGEMM_DEVICE Dtype type16() const { return params.type16; }
   BWGEMM_DEVICE static constexpr bool is_exchanged() { return config.swaps_ab; }
 };
 
@@ -61,10 +61,10 @@ class RegisterEpilogue {
     return gates_columns(config) && (operations & operation::reads_vectors) == 0;
   }
 
-  // Operations that read vectors from memory, and so ask where the tile lies.
-  static constexpr std::uint32_t placed = keeps_biases(config)
-                                              ? operation::row_scale | operation::column_scale
-                                              : operation::reads_vectors;
+  // Operations that read vectors from memory, and so need to know where the tile lies.
+  static constexpr std::uint32_t vectors_in_memory =
+      keeps_biases(config) ? operation::row_scale | operation::column_scale
+                           : operation::reads_vectors;
 
   BWGEMM_DEVICE RegisterEpilogue(const KernelParams& params, std::uint32_t operations, float alpha)
       : params_(params), operations_(operations), alpha_(alpha) {}
@@ -74,7 +74,7 @@ class RegisterEpilogue {
   BWGEMM_DEVICE void apply(Accumulators<config>& values, int row, int column, int batch,
                            const TileBiases<config>& biases) const {
     if (alpha_ != 1) scale(values);
-    if (has(placed)) {
+    if (has(vectors_in_memory)) {
       const int lane = computed_here(ptx::laneid());
       const int warp = computed_here(threadIdx.x / 32 % warps_per_warpgroup);
       apply_vectors(values, row + warp * 16 + lane / 4, column + lane % 4 * 2, batch);

@@ -17,9 +17,9 @@ template <KernelConfig config>
 class RegisterStores {
  public:
   // For the tile at which the walk stands.
+  RegisterStores() = default;
   BWGEMM_DEVICE RegisterStores(const KernelParams& params, const Cta<config>& cta,
-                               const Tiles& tiles, int warpgroup)
-      : params_(params) {
+                               const Tiles& tiles, int warpgroup) {
     const TileIndex tile = tiles.at(params);
     const int warp = threadIdx.x / 32 % warps_per_warpgroup, lane = ptx::laneid();
     row_ = cta.row(tile) + cta.first_row(warpgroup) + warp * 16 + lane / 4;
@@ -27,26 +27,28 @@ class RegisterStores {
     batch_ = tile.batch;
   }
 
-  BWGEMM_DEVICE void write_tile(const Accumulators<config>& accumulators,
+  BWGEMM_DEVICE void write_tile(const KernelParams& params,
+                                const Accumulators<config>& accumulators,
                                 const Scaling& scaling) const {
-    if (params_.d_type == Dtype::f32)
-      write<Dtype::f32>(accumulators, scaling);
-    else if (params_.input_type == Dtype::bf16)
-      write<Dtype::bf16>(accumulators, scaling);
+    if (params.d_type == Dtype::f32)
+      write<Dtype::f32>(params, accumulators, scaling);
+    else if (params.type16 == Dtype::bf16)
+      write<Dtype::bf16>(params, accumulators, scaling);
     else
-      write<Dtype::f16>(accumulators, scaling);
+      write<Dtype::f16>(params, accumulators, scaling);
   }
 
  private:
   template <Dtype type>
-  BWGEMM_DEVICE void write(const Accumulators<config>& accumulators, const Scaling& scaling) const {
+  BWGEMM_DEVICE void write(const KernelParams& params, const Accumulators<config>& accumulators,
+                           const Scaling& scaling) const {
     constexpr int bytes = size_bytes(type);
-    const StridedMatrix& d = params_.d;
+    const StridedMatrix& d = params.d;
     const std::int64_t column_pitch = bytes * d.outer_stride;
     char* const first = static_cast<char*>(const_cast<void*>(d.data)) +
                         bytes * (d.batch_stride * batch_ + row_) + column_pitch * column_;
-    const int rows_left = static_cast<int>(params_.m) - row_,
-              columns_left = static_cast<int>(params_.n) - column_;
+    const int rows_left = static_cast<int>(params.m) - row_,
+              columns_left = static_cast<int>(params.n) - column_;
 #pragma unroll
     for (int i = 0; i < config.tile.n / 8; ++i)
 #pragma unroll
@@ -72,7 +74,6 @@ class RegisterStores {
     }
   }
 
-  const KernelParams& params_;
   int row_, column_;  // of the thread's first element
   int batch_;
 };

@@ -87,7 +87,7 @@ bool takes_k_by_class(const Problem& problem, const KernelConfig& config) {
 void fill_residues(const Problem& problem, const KernelConfig& config, const Provenance& from,
                    ResidueParams& params, Linker& linker) {
   std::memset(static_cast<void*>(&params.residues_a), 0,
-              sizeof(ResidueParams) - sizeof(KernelParams));
+              sizeof(ResidueParams) - sizeof(MappedParams));
   // One order of k for both operands.
   const bool k_by_class = takes_k_by_class(problem, config);
   fill_operand(problem.a, config.a, problem.m, problem, config.tile.m, k_by_class, from.a,

@@ -24,7 +24,7 @@ bool takes_k_by_class(const Problem& problem, const KernelConfig& config);
 // hold reaches rows of D that are not stored.
 std::int64_t lines_between_batches(const Matrix& matrix, Major major, std::int64_t batch);
 
-// Fills what ResidueParams adds to KernelParams, padding included. The problem is as the kernel
+// Fills what ResidueParams adds to MappedParams, padding included. The problem is as the kernel
 // sees it, one that rejects() lets pass.
 void fill_residues(const Problem& problem, const KernelConfig& config, const Provenance& from,
                    ResidueParams& params, Linker& linker);

@@ -185,7 +185,7 @@ class Scatter {
     BWGEMM_DEVICE bool has_row(int i) const { return i < part.count; }
     BWGEMM_DEVICE bool has_first(int) const { return column < part.left; }
     BWGEMM_DEVICE bool has_second(int) const { return column + 1 < part.left; }
-    BWGEMM_DEVICE Dtype type16() const { return params.input_type; }
+    BWGEMM_DEVICE Dtype type16() const { return params.type16; }
     BWGEMM_DEVICE static constexpr bool is_exchanged() { return false; }
     BWGEMM_DEVICE const StridedMatrix& c() const { return params.c; }
   };
@@ -258,7 +258,7 @@ class Scatter {
     if constexpr (is_f32)
       return __uint_as_float(bits);
     else
-      return unpack(params_.input_type, bits).low;
+      return unpack(params_.type16, bits).low;
   }
 
   template <bool is_f32>
@@ -269,7 +269,7 @@ class Scatter {
         ptx::st_global(row + 4 * columns.second, __float_as_uint(values.high));
       return;
     }
-    const std::uint32_t packed = pack(params_.input_type, values);
+    const std::uint32_t packed = pack(params_.type16, values);
     if (columns.has_first && columns.has_second && columns.second > columns.first) {
       ptx::st_global(row + 2 * columns.first, packed);
       return;

@@ -1,29 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Split-K: which blocks of k a split has, and the reduction through the workspace. Every warpgroup
-// leaves its partial sums of a split in global memory. The last of a tile's splits to arrive adds
-// all of them in the order of the splits, so that the result does not depend on who was last.
-// Nobody waits for anybody. Splits that are the CTAs of a cluster are added by cluster_reduction.h.
+// Split-K: the reduction through the workspace. Every warpgroup leaves its partial sums of a split
+// in global memory. The last of a tile's splits to arrive adds all of them in the order of the
+// splits, so that the result does not depend on who was last. Nobody waits for anybody. Splits that
+// are the CTAs of a cluster are added by cluster_reduction.h.
 #pragma once
 
 #include "device/ptx/global_memory.h"
 #include "device/ptx/sync.h"
-#include "device/tiles.h"
-#include "families/sm90/layout.h"
+#include "families/sm90/cta.h"
 
 namespace bwgemm::sm90 {
-
-// Blocks of k that one walk of the main loop takes.
-struct KSplit {
-  int first, end;
-};
-
-BWGEMM_DEVICE KSplit k_split(const KernelParams& params, const Tiles& tiles, bool is_split,
-                             int k_blocks) {
-  if (!is_split) return {0, k_blocks};
-  const int blocks = params.k_per_split / k_block;
-  const int first = min(static_cast<int>(tiles.split(params)) * blocks, k_blocks);
-  return {first, min(first + blocks, k_blocks)};
-}
 
 // Sums of one consumer thread: row blocks of 64 by the columns of the tile.
 template <KernelConfig config>

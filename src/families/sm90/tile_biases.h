@@ -47,8 +47,8 @@ class TileBiases {
                thread < warpgroup_rows(config) && row + thread < static_cast<int>(params_.m));
   }
 
-  // Every thread of the warpgroup puts what it has loaded. `type`: of biases of 16 bits.
-  BWGEMM_DEVICE void put(Dtype type, const Loaded& loaded) const {
+  // Every thread of the warpgroup stores what it has loaded.
+  BWGEMM_DEVICE void store(const Loaded& loaded) const {
     const int thread = threadIdx.x % threads;
     ptx::barrier_sync(barrier_, threads);  // reads of the tile before
     if (has(operation::column_bias)) {
@@ -56,10 +56,10 @@ class TileBiases {
       for (int i = 0; i < columns_of_thread; ++i)
         if (const int column = thread + i * threads; column < config.tile.n)
           ptx::st_shared(columns_ + 4 * place(column),
-                         value(type, loaded.columns[i], has(operation::column_bias_f32)));
+                         value(loaded.columns[i], has(operation::column_bias_f32)));
     }
     if (has(operation::row_bias) && thread < warpgroup_rows(config))
-      ptx::st_shared(rows() + 4 * thread, value(type, loaded.row, has(operation::row_bias_f32)));
+      ptx::st_shared(rows() + 4 * thread, value(loaded.row, has(operation::row_bias_f32)));
     ptx::barrier_sync(barrier_, threads);  // before reads of any of these
   }
 
@@ -119,8 +119,8 @@ class TileBiases {
     if (is_f32) return ptx::ld_global_if(condition, data + 4 * element);
     return ptx::ld_global_u16_if(condition, data + 2 * element);
   }
-  BWGEMM_DEVICE static std::uint32_t value(Dtype type, std::uint32_t loaded, bool is_f32) {
-    return is_f32 ? loaded : __float_as_uint(unpack(type, loaded).low);
+  BWGEMM_DEVICE std::uint32_t value(std::uint32_t loaded, bool is_f32) const {
+    return is_f32 ? loaded : __float_as_uint(unpack(params_.type16, loaded).low);
   }
 
   const KernelParams& params_;

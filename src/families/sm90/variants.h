@@ -74,7 +74,7 @@ inline constexpr std::array<std::string_view, 4> pairs_of_majors = {"kk", "kn", 
 constexpr KernelConfig sm90_variant(const Sm90Shape& shape, std::string_view pair) {
   KernelConfig variant{Arch::sm90,
                        Family::cooperative,
-                       Input::any16,
+                       MmaKind::b16,
                        pair[0] == 'm' ? Major::mn : Major::k,
                        pair[1] == 'n' ? Major::mn : Major::k,
                        shape.tile,

@@ -36,9 +36,9 @@ class Product {
 
   BWGEMM_DEVICE void run(const KernelParams& params, int k, Accumulators& accumulators) {
     if (loads_pairs(params.a, a_data_) && loads_pairs(params.b, b_data_))
-      run_steps<true>(params.input_type, k, accumulators);
+      run_steps<true>(params.input_types.a, k, accumulators);
     else
-      run_steps<false>(params.input_type, k, accumulators);
+      run_steps<false>(params.input_types.a, k, accumulators);
   }
 
  private:

@@ -35,7 +35,7 @@ struct Patch {
   BWGEMM_DEVICE bool has_row(int i) const { return row(i) < params.m; }
   BWGEMM_DEVICE bool has_first(int i) const { return first(i) < params.n; }
   BWGEMM_DEVICE bool has_second(int i) const { return second(i) < params.n; }
-  BWGEMM_DEVICE Dtype type16() const { return params.input_type; }
+  BWGEMM_DEVICE Dtype type16() const { return params.type16; }
   BWGEMM_DEVICE static constexpr bool is_exchanged() { return false; }
   BWGEMM_DEVICE StridedMatrix c() const { return direct::matrix_of_batch(params, params.c, batch); }
 };

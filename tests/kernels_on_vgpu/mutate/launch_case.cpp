@@ -345,7 +345,7 @@ test::Memory memory_of(const KernelConfig& row) {
   for (const Memory memory : {Memory::any, Memory::operand_lines, Memory::lines}) {
     RowProblem probe{
         test::gemm_of(row, 1, 9, 16, test::majors(row.a).front(), test::majors(row.b).front())};
-    probe.gemm.input = probe.gemm.output = test::inputs(row.input).front();
+    probe.gemm.input = probe.gemm.output = test::inputs(row.mma).front();
     const bool any = memory == Memory::any;
     probe.gemm.a_displacement = any ? 1 : 0;
     probe.gemm.c_displacement = memory == Memory::operand_lines ? 1 : 0;
@@ -382,7 +382,7 @@ RowProblem many_rounds(const KernelConfig& row) {
   const int stages = row.stages > 0 ? row.stages : most;
   RowProblem problem{test::gemm_of(row, 8, 8, std::int64_t{rounds} * stages * row.tile.k,
                                    test::majors(row.a).front(), test::majors(row.b).front())};
-  problem.gemm.input = problem.gemm.output = test::inputs(row.input).front();
+  problem.gemm.input = problem.gemm.output = test::inputs(row.mma).front();
   return problem;
 }
 
@@ -394,7 +394,7 @@ std::vector<RowProblem> long_rows(const KernelConfig& row) {
   const auto add = [&](std::int64_t k) {
     test::GemmCase gemm =
         test::gemm_of(row, row.tile.m, row.tile.n, k, Major::k, test::majors(row.b).front());
-    gemm.input = gemm.output = test::inputs(row.input).front();
+    gemm.input = gemm.output = test::inputs(row.mma).front();
     gemm.ld_multiple = 8;
     gemm.seed = problems.size() + 1;
     problems.push_back({.gemm = gemm, .clusters = 1});  // where k is not split

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// TileExit: how the sums of a tile leave a consumer warpgroup as D. There are four ways, of which
+// choose_exit() names the one that a launch takes. A plain product goes through the register
+// epilogue, which then has nothing to do.
+#pragma once
+
+#include <type_traits>
+
+#include "families/sm90/boxes.h"
+#include "families/sm90/cta.h"
+#include "families/sm90/register_epilogue.h"
+#include "families/sm90/register_stores.h"
+#include "families/sm90/scatter.h"
+#include "families/sm90/tile_biases.h"
+
+namespace bwgemm::sm90 {
+
+enum class Exit : std::uint8_t {
+  boxes,        // register epilogue, staging buffers, output role: by TMA or line by line
+  fused_boxes,  // staging buffers and output role; the epilogue reads matrices part by part
+  registers,    // register epilogue, then stores by the threads that hold the sums
+  elements,     // by threads, through shared memory, to any address: scatter.h
+};
+
+// `operations`: those of the launch.
+template <KernelConfig config>
+BWGEMM_DEVICE Exit choose_exit(bool has_output_role, std::uint32_t operations,
+                               const Scaling& scaling) {
+  if (config.store == Store::elements) return Exit::elements;
+  // Without matrices the register epilogue serves everything.
+  if (takes_matrices(config) && !RegisterEpilogue<config>::serves(operations, scaling))
+    return Exit::fused_boxes;
+  return has_output_role ? Exit::boxes : Exit::registers;
+}
+
+template <KernelConfig config>
+class TileExit {
+  using Writer =
+      std::conditional_t<config.store == Store::elements, Scatter<config>, BoxWriter<config>>;
+
+ public:
+  BWGEMM_DEVICE TileExit(const Params<config>& params, const Cta<config>& cta, int warpgroup,
+                         const Scaling& scaling)
+      : params_(params),
+        cta_(cta),
+        warpgroup_(warpgroup),
+        scaling_(scaling),
+        writer_(params, cta, warpgroup, scaling),
+        biases_(params, cta, warpgroup) {}
+
+  // What a consumer has loaded or computed of one tile before the epilogue. A caller makes one for
+  // each tile: what lives from tile to tile would take main loops out of uniform registers.
+  struct Prepared {
+    RegisterStores<config> register_stores;
+    bool has_biases = false;
+    typename TileBiases<config>::Loaded biases;
+  };
+
+  // For the tile at which `tiles` stands.
+  BWGEMM_DEVICE Prepared prepare(const Tiles& tiles) const {
+    Prepared prepared;
+    if constexpr (can_store_from_registers(config))
+      prepared.register_stores = RegisterStores<config>(params_, cta_, tiles, warpgroup_);
+    return prepared;
+  }
+  // Begins to load the vectors that the epilogue needs.
+  BWGEMM_DEVICE void load_vectors(const Tiles& tiles, Prepared& prepared) const {
+    const std::uint32_t operations = operations_of(params_);
+    if (config.store == Store::elements || (operations & operation::reads_vectors) == 0) return;
+    const Origin at = origin(tiles);
+    prepared.has_biases =
+        keeps_biases(config) && (operations & (operation::row_bias | operation::column_bias)) != 0;
+    if (prepared.has_biases) biases_.load(prepared.biases, at.row, at.column, at.batch);
+    if ((operations & RegisterEpilogue<config>::vectors_in_memory) != 0)
+      prefetch_vectors<config>(params_, at.row, at.column, at.batch);
+  }
+  // Run by the whole warpgroup, behind load_vectors().
+  BWGEMM_DEVICE void store_biases(const Prepared& prepared) const {
+    if (prepared.has_biases) biases_.store(prepared.biases);
+  }
+
+  // `has_sums`: false where k is split and another CTA adds the splits up, which the output role is
+  // told.
+  BWGEMM_DEVICE void leave(Accumulators<config>& sums, const Tiles& tiles, const Prepared& prepared,
+                           bool is_split, bool has_sums) {
+    if constexpr (config.store == Store::elements) {
+      if (has_sums) writer_.write_tile(sums, cta_, tiles.at(params_));
+    } else {
+      const bool has_output_role = !cta_.stores_from_registers(params_);
+      if (is_split && has_output_role) writer_.announce(has_sums);
+      if (!has_sums) return;
+      const std::uint32_t operations = operations_of(params_);
+      const Exit exit = choose_exit<config>(has_output_role, operations, scaling_);
+      if constexpr (takes_matrices(config))
+        if (exit == Exit::fused_boxes) {
+          const Origin at = origin(tiles);
+          writer_.write_fused(sums, at.row, at.column, at.batch);
+          return;
+        }
+      const Scaling left = apply_in_registers(operations, sums, tiles);
+      if (exit == Exit::boxes)
+        writer_.write_tile(sums, left, (operations & operation::gate) != 0);
+      else
+        prepared.register_stores.write_tile(params_, sums, left);
+    }
+  }
+
+ private:
+  // Of the product, where the warpgroup's part of a tile begins.
+  struct Origin {
+    int row, column, batch;
+  };
+  BWGEMM_DEVICE Origin origin(const Tiles& tiles) const {
+    const TileIndex tile = tiles.at(params_);
+    return {cta_.row(tile) + cta_.first_row(warpgroup_), cta_.column(tile), tile.batch};
+  }
+
+  // Returns what is left to do.
+  BWGEMM_DEVICE Scaling apply_in_registers(std::uint32_t operations, Accumulators<config>& sums,
+                                           const Tiles& tiles) const {
+    if ((operations & operation::any) == 0) return scaling_;
+    const bool asks_where = (operations & RegisterEpilogue<config>::vectors_in_memory) != 0;
+    const Origin at = asks_where ? origin(tiles) : Origin{};
+    RegisterEpilogue<config>(params_, operations, scaling_.alpha)
+        .apply(sums, at.row, at.column, at.batch, biases_);
+    return {1, scaling_.beta};
+  }
+
+  const Params<config>& params_;
+  const Cta<config>& cta_;
+  int warpgroup_;
+  Scaling scaling_;
+  Writer writer_;
+  TileBiases<config> biases_;
+};
+
+}  // namespace bwgemm::sm90
