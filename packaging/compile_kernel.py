@@ -16,6 +16,8 @@ import re
 import subprocess
 import sys
 
+import kernel_images
+
 USAGE_LINE = re.compile(
     r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 LOCAL_MEMORY = re.compile(r"[1-9]\d* bytes (?:lmem|cumulative stack size)")
@@ -41,6 +43,26 @@ def complaints(log):
     if not USAGE_LINE.search(log):
         found.append("ptxas -v did not report the stack frame and the spills")
     return found
+
+
+def moves_descriptors(image):
+    """Whether the cubin computes the descriptors of wgmma in each thread.
+
+    wgmma wants them in uniform registers. Where ptxas does not see that a loop is uniform, threads
+    compute them and move them there, three or four moves for each wgmma. That takes twice the
+    instructions, a tenth of the speed of narrow tiles. Nothing else shows it.
+    """
+    wgmma, move = 0x9f0, 0x2ca  # the lower 12 bits of HGMMA and R2UR
+    near = 60  # instructions: further apart they are of different loops
+    wgmmas = moves = 0
+    for name, _, _, _, _, code in kernel_images.sections(image):
+        if not name.startswith(".text."):
+            continue
+        opcodes = [code[i] | (code[i + 1] & 15) << 8 for i in range(0, len(code), 16)]
+        at = [i for i, opcode in enumerate(opcodes) if opcode == wgmma]
+        wgmmas += len(at)
+        moves += sum(opcodes[i:j].count(move) for i, j in zip(at, at[1:]) if j - i < near)
+    return moves > wgmmas
 
 
 def without_line_info(ptx):
@@ -179,6 +201,9 @@ def assemble(args, output, ptx):
     output.remove("stripped.ptx")
     output.write("log", log)
     reasons = complaints(log)
+    with open(output.path("cubin"), "rb") as file:
+        if moves_descriptors(file.read()):
+            reasons.append("threads compute descriptors of wgmma and move them to uniform registers")
     if reasons and args.only_warn:
         print(f"compile_kernel: {output.stem}:\n" + "\n".join(f"  {reason}" for reason in reasons))
     elif reasons:

@@ -48,6 +48,9 @@ class Gate(unittest.TestCase):
     def test_serialized_wgmma(self):
         self.refused("bad_kernel_wgmma", r"\(C751\d\) Potential Performance Loss")
 
+    def test_descriptors_that_threads_compute(self):
+        self.refused("bad_kernel_descriptors", "threads compute descriptors of wgmma")
+
     def test_internal_linkage(self):
         self.refused("bad_kernel_internal", "internal linkage")
 
