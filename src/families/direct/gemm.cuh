@@ -177,6 +177,25 @@ BWGEMM_DEVICE const char* operand_at(const KernelParams& params, SlabLoader& loa
   return data;
 }
 
+// By the main loop that the operands' addresses allow.
+BWGEMM_DEVICE void multiply_slabs(const KernelParams& params, SlabRange range, SlabLoader& a_loader,
+                                  SlabLoader& b_loader, const FragmentReader& a,
+                                  const FragmentReader& b, std::uint32_t shared,
+                                  Accumulators& accumulators, Trace& trace) {
+  const auto run = [&](const auto& product) {
+    product(params, range, a_loader, b_loader, a, b, shared, accumulators, trace);
+  };
+  const bool copies_a = a_loader.can_be_copied(), copies_b = b_loader.can_be_copied();
+  if (copies_a && copies_b)
+    run(multiply_copied);
+  else if (copies_a)
+    run(multiply_loaded<true, false>);
+  else if (copies_b)
+    run(multiply_loaded<false, true>);
+  else
+    run(multiply_loaded<false, false>);
+}
+
 template <KernelConfig config>
 BWGEMM_DEVICE void gemm(const KernelParams& params) {
   static_assert(invalid_because(config) == nullptr);
@@ -224,18 +243,7 @@ BWGEMM_DEVICE void gemm(const KernelParams& params) {
       a_loader.seek(a_data, row, k, here.batch, clipped(params.m - row, slab_rows));
       b_loader.seek(b_data, column, k, here.batch, clipped(params.n - column, slab_rows));
       accumulators = {};
-      const auto run = [&](const auto& product) {
-        product(params, range, a_loader, b_loader, a, b, shared, accumulators, trace);
-      };
-      const bool copies_a = a_loader.can_be_copied(), copies_b = b_loader.can_be_copied();
-      if (copies_a && copies_b)
-        run(multiply_copied);
-      else if (copies_a)
-        run(multiply_loaded<true, false>);
-      else if (copies_b)
-        run(multiply_loaded<false, true>);
-      else
-        run(multiply_loaded<false, false>);
+      multiply_slabs(params, range, a_loader, b_loader, a, b, shared, accumulators, trace);
       if (!is_x) break;
       stage(shared + gated_at, accumulators);  // read behind the barrier after the second pass
     }

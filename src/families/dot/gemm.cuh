@@ -57,6 +57,31 @@ BWGEMM_DEVICE void finish(const KernelParams& params, const Scaling& scaling, co
   });
 }
 
+// Leaves the partials of a team's warps where finish() finds them.
+template <KernelConfig config>
+BWGEMM_DEVICE void share_partials(const Weights<config>& weights, int warp,
+                                  const typename Weights<config>::Partials& partials,
+                                  std::uint32_t partials_at) {
+  using Team = Team<config>;
+  Team::synchronize();  // orders the reads of the last unit's partials before these stores
+  weights.store_partials(partials, partials_at + warp * partials_bytes(config),
+                         partials_pitch(config));
+  Team::synchronize();  // orders the stores before the reads of other threads
+}
+
+// What is loaded behind `ahead`: the rest of the unit, or the beginning of the one at `next_index`.
+template <KernelConfig config>
+BWGEMM_DEVICE void look_ahead(const KernelParams& params, const Weights<config>& weights,
+                              bool is_last_round, std::uint32_t next_index, std::uint32_t units,
+                              int splits, typename Weights<config>::Position& ahead) {
+  if (!is_last_round)
+    weights.advance(ahead);
+  else if (next_index < units)
+    ahead = weights.at(unit_at(params, next_index, splits));
+  else
+    ahead = {};
+}
+
 template <KernelConfig config>
 BWGEMM_DEVICE void multiply_rows(const KernelParams& params, std::uint32_t shared) {
   using Team = Team<config>;
@@ -102,12 +127,7 @@ BWGEMM_DEVICE void multiply_rows(const KernelParams& params, std::uint32_t share
         slab = activation_row - 2 * weights.first_position(unit, round);
         slab_end += slab_rounds;
       }
-      if (round + 1 < rounds)
-        weights.advance(ahead);
-      else if (next_index < units)
-        ahead = weights.at(unit_at(params, next_index, splits));
-      else
-        ahead = {};
+      look_ahead<config>(params, weights, round + 1 == rounds, next_index, units, splits, ahead);
 #pragma unroll
       for (int stage = 0; stage < Weights<config>::stages; ++stage) {
         trace(TraceEvent::wait_full, round);
@@ -119,10 +139,7 @@ BWGEMM_DEVICE void multiply_rows(const KernelParams& params, std::uint32_t share
     }
     if (next_index >= units) let_next_start(params);
     trace(TraceEvent::sum);
-    Team::synchronize();  // orders the reads of the last unit's partials before these stores
-    weights.store_partials(partials, partials_at + lane.warp * partials_bytes(config),
-                           partials_pitch(config));
-    Team::synchronize();  // orders the stores before the reads of other threads
+    share_partials<config>(weights, lane.warp, partials, partials_at);
     trace(TraceEvent::epilogue);
     finish<config>(params, scaling, unit, weights, partials_at, splits);
     unit = unit_at(params, next_index, splits);  // found twice: to keep it costs registers
