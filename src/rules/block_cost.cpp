@@ -31,7 +31,7 @@ double row_weight(const Matrix& matrix, Major major, std::int64_t extent, int ti
 
 RowBytes::RowBytes(const Problem& problem, const ArchCosts& costs, const KernelConfig& config,
                    Major a, Major b, int b_tile_rows)
-    : depth_(2.0 * config.tile.k) {
+    : depth_(operand_bits(config.mma) / 8.0 * config.tile.k) {
   const auto weights = [&](double sectors, double lines) -> OperandRows {
     return {row_weight(problem.a, a, problem.m, config.tile.m, sectors, lines),
             row_weight(problem.b, b, problem.n, b_tile_rows, sectors, lines)};

@@ -163,15 +163,11 @@ Promotion promotion_for(const Matrix& matrix, std::int64_t readers) {
 }
 
 TensorMapKey operand_key(const Filling& filling, const Matrix& matrix, Major major,
-                         std::int64_t rows, int k_major_rows, Promotion promotion) {
+                         std::int64_t rows, const MapBox& box, Promotion promotion) {
   const Problem& problem = filling.problem;
-  const KernelShape& shape = filling.shape;
-  if (major == Major::k)
-    return tensor_map_key(matrix, {problem.k, rows, problem.batch},
-                          {shape.operand_box_columns, k_major_rows}, shape.map_rank, promotion);
-  return tensor_map_key(matrix, {rows, problem.k, problem.batch},
-                        {shape.operand_box_columns, filling.config.tile.k}, shape.map_rank,
-                        promotion);
+  const MapExtent extent = major == Major::k ? MapExtent{problem.k, rows, problem.batch}
+                                             : MapExtent{rows, problem.k, problem.batch};
+  return tensor_map_key(matrix, extent, box, filling.shape.map_rank, promotion);
 }
 
 void link_maps(const TensorMapKey& key, std::uint32_t rest, Argument argument, TensorMap& map,

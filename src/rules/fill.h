@@ -41,10 +41,9 @@ inline constexpr std::int32_t gate_group = 8;  // columns of x, and of y, that l
 // without (bench/log/2026-11-22.md).
 Promotion promotion_for(const Matrix& matrix, std::int64_t readers);
 
-// An operand of the product, loaded in boxes of columns along its rows: of `k_major_rows` rows
-// where it is K-major, of a block of k where it is MN-major.
+// An operand of the product, of `rows` along m or n.
 TensorMapKey operand_key(const Filling& filling, const Matrix& matrix, Major major,
-                         std::int64_t rows, int k_major_rows, Promotion promotion);
+                         std::int64_t rows, const MapBox& box, Promotion promotion);
 
 inline constexpr std::size_t along_rows = 1;  // dimension of the box of a K-major operand
 

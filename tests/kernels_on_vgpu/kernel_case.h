@@ -243,8 +243,10 @@ class KernelCase {
     fields.box = {static_cast<std::uint32_t>(box_inner), static_cast<std::uint32_t>(box_outer), 1,
                   1, 1};
     fields.element_stride.fill(1);
-    fields.swizzle =
-        box_inner * size_bytes(matrix.type) == 128 ? Swizzle::bytes128 : Swizzle::bytes64;
+    const int row_bytes = box_inner * size_bytes(matrix.type);
+    fields.swizzle = row_bytes == 128  ? Swizzle::bytes128
+                     : row_bytes == 64 ? Swizzle::bytes64
+                                       : Swizzle::bytes32;
     const TensorMapBytes bytes = encode(fields);
     TensorMap result;
     std::memcpy(&result, bytes.data(), sizeof result);
@@ -306,8 +308,14 @@ class KernelCase {
   void add_maps(const Matrix& a, const Matrix& b, const Matrix& c, const Matrix& d,
                 MappedParams& params) const {
     const int k = config_.tile.k;
-    params.a_map = map(a, k, problem_.a == Major::k ? shape_.a_box_rows : k);
-    params.b_map = map(b, k, problem_.b == Major::k ? shape_.b_box_rows : k);
+    const auto operand_map = [&](const Matrix& matrix, Major major, int rows,
+                                 const sm90::OperandBox& box) {
+      if (config_.family == Family::cooperative && major == Major::mn)
+        return map(matrix, box.mn, box.k);
+      return map(matrix, k, major == Major::k ? rows : k);
+    };
+    params.a_map = operand_map(a, problem_.a, shape_.a_box_rows, sm90::a_box(config_));
+    params.b_map = operand_map(b, problem_.b, shape_.b_box_rows, sm90::b_box(config_));
     params.a_rest_map = rest_map(a, params.a_map, problem_.m, shape_.a_box_rows);
     params.b_rest_map = rest_map(b, params.b_map, problem_.n, shape_.b_box_rows);
     params.d_map = map(d, shape_.d_box_columns, shape_.d_box_rows);

@@ -149,6 +149,10 @@ TEST(Kernels, CooperativeClustersInTwoDirections) {
   run_cluster("bwgemm_sm90_b16_mk_128x160x64_4x2_s5_t_coop", Dtype::f16);
   run_cluster("bwgemm_sm90_b16_mn_128x128x64_2x2_s6_coop", Dtype::f16);
   run_cluster("bwgemm_sm90_b16_kk_64x64x64_2x2_s13_coop", Dtype::bf16);
+  // Parts of B that are rows of k of its only chunk, whose rows have 128, 64 and 32 bytes.
+  run_cluster("bwgemm_sm90_b16_kn_64x64x64_4x1_s13_coop", Dtype::bf16);
+  run_cluster("bwgemm_sm90_b16_kn_128x32x64_4x1_s10_coop", Dtype::f16);
+  run_cluster("bwgemm_sm90_b16_kn_64x16x64_4x1_s13_t_coop", Dtype::bf16);
 }
 
 // Splits of k that are the CTAs of a cluster: two to sixteen, some of them empty, with and without
@@ -180,7 +184,7 @@ TEST(Kernels, CooperativeClustersOfSplits) {
     run_all(name, problems, 3);
   };
   run_clusters("bwgemm_sm90_b16_kk_64x16x64_s13_t_coop", 16, Dtype::bf16);
-  run_clusters("bwgemm_sm90_b16_mn_64x32x64_s13_coop", 8, Dtype::f16);
+  run_clusters("bwgemm_sm90_b16_mn_64x32x64_s18_coop", 8, Dtype::f16);
   run_clusters("bwgemm_sm90_b16_kk_64x32x64_s18_coop", 5, Dtype::bf16);
   run_clusters("bwgemm_sm90_b16_mk_128x32x64_s8_t_coop", 2, Dtype::f16);
 }

@@ -26,13 +26,18 @@ void fill_operand_maps(const Filling& filling) {
   const auto& [problem, config, shape, tiles, is_transposed, from, l2_bytes, params, linker] =
       filling;
   constexpr std::uint32_t no_rest = 0;
+  const auto box = [&](Major major, int k_major_rows) -> MapBox {
+    return {shape.operand_box_columns, major == Major::k ? k_major_rows : config.tile.k};
+  };
   if (!is_loaded_by_threads(config, problem.a, problem.batch))
-    link_maps(operand_key(filling, problem.a, a_major(problem), problem.m, shape.a_box_rows,
-                          promotion_for(problem.a, tiles.n)),
-              no_rest, from.a, params.a_map, params.a_rest_map, linker);
+    link_maps(
+        operand_key(filling, problem.a, a_major(problem), problem.m,
+                    box(a_major(problem), shape.a_box_rows), promotion_for(problem.a, tiles.n)),
+        no_rest, from.a, params.a_map, params.a_rest_map, linker);
   if (!is_loaded_by_threads(config, problem.b, problem.batch))
     link_maps(operand_key(filling, problem.b, b_major(problem), problem.n,
-                          b_box_rows(problem, config, shape), promotion_for(problem.b, tiles.m)),
+                          box(b_major(problem), b_box_rows(problem, config, shape)),
+                          promotion_for(problem.b, tiles.m)),
               no_rest, from.b, params.b_map, params.b_rest_map, linker);
 }
 

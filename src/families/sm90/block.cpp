@@ -25,24 +25,26 @@ double requests_for_a_line(const Matrix& matrix, Major major, std::int64_t reade
 
 // Rows of an operand that a CTA loads for its tile: what is outside of the operand is not asked
 // for, but where a gate reorders it. The fullest tile is the slowest, all together weigh on L2.
-// Lines along m or n that end early cost time all the same: 64 of which 16 elements are inside take
-// longer than 64 that are full.
+// Lines along m or n that end early cost time all the same: a chunk of 64 of which 16 elements are
+// inside takes longer than one that is full.
 struct LoadedRows {
   double most, mean;
   double unused;  // those outside that lie along m or n, of the fullest tile
 };
 LoadedRows loaded_rows(Major major, std::int64_t extent, int tile, std::int64_t ctas,
                        bool is_gated) {
-  const auto rows_of = [&](std::int64_t rows) -> std::int64_t {
-    return operand_rows(major, static_cast<int>(rows));
-  };
+  constexpr std::int64_t wide_chunk = 64;
+  const std::int64_t chunk = major == Major::mn ? chunk_of(major, tile) : 1;
+  const auto rows_of = [&](std::int64_t rows) { return ceil_div(rows, chunk) * chunk; };
   const std::int64_t whole = rows_of(tile);
   const double unused =
       major == Major::k ? 0 : static_cast<double>(std::max<std::int64_t>(0, whole - extent));
   if (is_gated) return {static_cast<double>(whole), static_cast<double>(whole), 0};
   const std::int64_t full_tiles = extent / tile;
   const std::int64_t all = full_tiles * whole + rows_of(extent % tile);
-  return {static_cast<double>(rows_of(std::min<std::int64_t>(extent, tile))),
+  const std::int64_t most = rows_of(std::min<std::int64_t>(extent, tile));
+  // A narrow chunk has as many rows of k as a wide one, and each takes TMA as long.
+  return {static_cast<double>(major == Major::mn ? most / chunk * wide_chunk : most),
           static_cast<double>(all) / static_cast<double>(ctas), unused};
 }
 
@@ -54,7 +56,7 @@ Block block_of(const Problem& problem, const ArchCosts& costs, const KernelConfi
   const LoadedRows b = loaded_rows(config.b, problem.n, config.tile.n, tiles.n * config.cluster.n,
                                    has_gate && gates_columns(config));
   const RowBytes bytes(problem, costs, config, config.a, config.b, config.tile.n);
-  const double depth = 2.0 * config.tile.k;  // bytes of a row
+  constexpr double depth = swizzle_row_bytes;
   const OperandRows shared{a.mean / config.cluster.n, b.mean / config.cluster.m};
   return {.flop = 2.0 * config.tile.m * config.tile.n * config.tile.k,
           .bytes = bytes.plain({a.mean, b.mean}),

@@ -16,18 +16,20 @@
 namespace bwgemm::sm90 {
 
 // Multiplies one stage: the warpgroup's rows of A by tile.n columns of B, tile.k deep.
-template <KernelConfig config, Dtype type>
+template <KernelConfig config, MmaTypes types>
 BWGEMM_DEVICE void multiply_stage(Accumulators<config>& accumulators, std::uint64_t a,
                                   std::uint64_t b, bool accumulate) {
   constexpr int transpose_a = config.a == Major::mn, transpose_b = config.b == Major::mn;
 #pragma unroll
   for (int step = 0; step < config.tile.k / instruction_k(config.mma); ++step) {
-    const std::uint64_t b_step = b + descriptor_step(step * k_step_bytes(config.mma, config.b));
+    const std::uint64_t b_step =
+        b + descriptor_step(step *
+                            k_step_bytes(config.mma, config.b, chunk_of(config.b, config.tile.n)));
 #pragma unroll
     for (int row_block = 0; row_block < warpgroup_rows(config) / instruction_m; ++row_block) {
       const std::uint64_t a_step = a + descriptor_step(step * k_step_bytes(config.mma, config.a) +
                                                        row_block * row_block_bytes);
-      if constexpr (type == Dtype::bf16)
+      if constexpr (types.a == Dtype::bf16)
         ptx::wgmma_mma_async_bf16<transpose_a, transpose_b>(accumulators[row_block], a_step, b_step,
                                                             accumulate || step > 0);
       else
@@ -51,7 +53,8 @@ class OperandReader {
       : ring_(cta.operands()),
         a_(computed_once(
             operand_descriptor(cta.a(0) + cta.first_row(warpgroup) * swizzle_row_bytes, config.a))),
-        b_(computed_once(operand_descriptor(cta.b(0), config.b))),
+        b_(computed_once(
+            operand_descriptor(cta.b(0), config.b, chunk_of(config.b, config.tile.n)))),
         releases_(ptx::laneid() < cta.sharers),
         released_(cta.cluster_size == 1
                       ? ring_.empty_address
@@ -67,17 +70,24 @@ class OperandReader {
   // Leaves the product of `k_blocks` blocks in the accumulators and the ring without their slots.
   // Calls behind_last() when the products of the last block are under way.
   template <class BehindLast>
-  BWGEMM_DEVICE void multiply_tile(Dtype type, Accumulators<config>& accumulators, int k_blocks,
-                                   Trace& trace, const BehindLast& behind_last) {
-    // wgmma says its type, so there is a main loop for each.
-    if (type == Dtype::bf16)
-      multiply_blocks<Dtype::bf16>(accumulators, k_blocks, trace, behind_last);
-    else
-      multiply_blocks<Dtype::f16>(accumulators, k_blocks, trace, behind_last);
+  BWGEMM_DEVICE void multiply_tile(const MmaTypes& types, Accumulators<config>& accumulators,
+                                   int k_blocks, Trace& trace, const BehindLast& behind_last) {
+    multiply_if<0>(types, accumulators, k_blocks, trace, behind_last);
   }
 
  private:
-  template <Dtype type, class BehindLast>
+  // wgmma says its types, so there is a main loop for each pair of the kind's.
+  template <std::size_t pair, class BehindLast>
+  BWGEMM_DEVICE void multiply_if(const MmaTypes& types, Accumulators<config>& accumulators,
+                                 int k_blocks, Trace& trace, const BehindLast& behind_last) {
+    constexpr auto pairs = types_of<config.mma>;
+    if constexpr (pair + 1 < pairs.size())
+      if (types != pairs[pair])
+        return multiply_if<pair + 1>(types, accumulators, k_blocks, trace, behind_last);
+    multiply_blocks<pairs[pair]>(accumulators, k_blocks, trace, behind_last);
+  }
+
+  template <MmaTypes types, class BehindLast>
   BWGEMM_DEVICE void multiply_blocks(Accumulators<config>& accumulators, int k_blocks, Trace& trace,
                                      const BehindLast& behind_last) {
     std::uint32_t previous = 0;
@@ -87,7 +97,7 @@ class OperandReader {
       trace(TraceEvent::multiply, block);
       ptx::wgmma_fence();  // the epilogue's reads of the accumulators before wgmma writes them
       const std::uint64_t step = at_.stage * descriptor_step(Cta<config>::offsets.stage_bytes);
-      multiply_stage<config, type>(accumulators, a_ + step, b_ + step, block > 0);
+      multiply_stage<config, types>(accumulators, a_ + step, b_ + step, block > 0);
       ptx::wgmma_commit_group();
       ptx::wgmma_wait_group<1>();  // the previous block's reads of its slot before its release
       if (block > 0) release(previous);
@@ -201,7 +211,7 @@ BWGEMM_DEVICE void run_consumer(const Params<config>& params, const Cta<config>&
     if (split.blocks() == 0) clear<config>(accumulators);
     if constexpr (config.ping_pong) trace(TraceEvent::wait_turn);
     ping_pong.wait();
-    operands.multiply_tile(params.input_types.a, accumulators, split.blocks(), trace, [&] {
+    operands.multiply_tile(params.input_types, accumulators, split.blocks(), trace, [&] {
       ping_pong.hand_over(tiles.has_tile_between());
       if constexpr (config.ping_pong) exit.load_vectors(tiles, prepared);
       exit.store_biases(prepared);

@@ -16,27 +16,31 @@ struct MatrixDescriptor {
   std::uint32_t start_address;
   std::uint32_t leading_byte_offset;
   std::uint32_t stride_byte_offset;
+  int swizzle_bytes = swizzle_row_bytes;
 
   constexpr std::uint64_t encoded() const {
-    constexpr std::uint64_t swizzle_128b = 1;
+    const std::uint64_t swizzle = swizzle_bytes == 128 ? 1 : swizzle_bytes == 64 ? 2 : 3;
     constexpr std::uint32_t offset_mask = (1 << 18) - 1;
     return static_cast<std::uint64_t>((start_address & offset_mask) >> 4) |
            static_cast<std::uint64_t>(leading_byte_offset >> 4) << 16 |
-           static_cast<std::uint64_t>(stride_byte_offset >> 4) << 32 | swizzle_128b << 62;
+           static_cast<std::uint64_t>(stride_byte_offset >> 4) << 32 | swizzle << 62;
   }
 };
 
-inline constexpr int atom_bytes = 8 * swizzle_row_bytes;  // the swizzle repeats after 8 rows
+inline constexpr int atom_rows = 8;  // the swizzle repeats after so many
 // MN-major, which wgmma takes of 16-bit types only: 64 of m or n by 64 of k.
 inline constexpr int chunk_bytes = 64 * swizzle_row_bytes;
 inline constexpr int instruction_m = 64;
 
 // The stride steps to the next 8 rows: of m or n (K-major), of k (MN-major). The leading offset
 // steps to the next 64 of m or n where they are contiguous; K-major rows hold all of a block's k.
-constexpr std::uint64_t operand_descriptor(std::uint32_t address, Major major) {
+// `chunk`: chunk_of() the operand.
+constexpr std::uint64_t operand_descriptor(std::uint32_t address, Major major, int chunk = 64) {
+  const int row_bytes = major == Major::k ? swizzle_row_bytes : chunk * 2;
   return MatrixDescriptor{.start_address = address,
                           .leading_byte_offset = major == Major::k ? 0u : chunk_bytes,
-                          .stride_byte_offset = atom_bytes}
+                          .stride_byte_offset = static_cast<std::uint32_t>(atom_rows * row_bytes),
+                          .swizzle_bytes = row_bytes}
       .encoded();
 }
 
@@ -49,8 +53,8 @@ constexpr std::uint64_t descriptor_step(int bytes) {
 inline constexpr int row_block_bytes = instruction_m * swizzle_row_bytes;
 
 // From one instruction's k to the next: within the rows, or whole rows further.
-constexpr int k_step_bytes(MmaKind kind, Major major) {
-  return major == Major::k ? instruction_k_bytes : instruction_k(kind) * swizzle_row_bytes;
+constexpr int k_step_bytes(MmaKind kind, Major major, int chunk = 64) {
+  return major == Major::k ? instruction_k_bytes : instruction_k(kind) * chunk * 2;
 }
 
 }  // namespace bwgemm::sm90

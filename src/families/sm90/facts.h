@@ -14,7 +14,7 @@ constexpr void fill_shape(const KernelConfig& config, Dtype d_type, Major, Kerne
   shape.threads = threads(config);
   shape.smem_bytes = layout(config).bytes;
   shape.map_rank = 3;
-  shape.operand_box_columns = swizzle_row_bytes / 2;
+  shape.operand_box_columns = row_elements(config.mma);
   shape.a_box_rows = config.tile.m / config.cluster.n;
   shape.b_box_rows = config.tile.n / config.cluster.m;
   shape.d_box_columns = staging_line_bytes(config) / size_bytes(d_type);

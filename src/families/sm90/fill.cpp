@@ -58,18 +58,19 @@ void fill_operand_maps(const Filling& filling) {
   const auto& [problem, config, shape, tiles, is_transposed, from, l2_bytes, params, linker] =
       filling;
   const bool has_gate = problem.epilogue.gate != Gate::none;
-  const auto key = [&](const Matrix& matrix, Major major, std::int64_t lines, int box_rows,
+  const auto key = [&](const Matrix& matrix, Major major, std::int64_t lines, const OperandBox& box,
                        std::int64_t readers, bool is_along_d) {
     const Promotion promotion = promotion_for(matrix, readers);
-    return has_gate && is_along_d
-               ? gated_key(filling.problem, matrix, filling.shape, box_rows, promotion)
-               : operand_key(filling, matrix, major, lines, box_rows, promotion);
+    if (has_gate && is_along_d)
+      return gated_key(filling.problem, matrix, filling.shape, box.mn, promotion);
+    const MapBox map_box = major == Major::k ? MapBox{box.k, box.mn} : MapBox{box.mn, box.k};
+    return operand_key(filling, matrix, major, lines, map_box, promotion);
   };
   const TensorMapKey a =
-      key(problem.a, config.a, problem.m, shape.a_box_rows, tiles.n, config.swaps_ab);
+      key(problem.a, config.a, problem.m, a_box(config), tiles.n, config.swaps_ab);
   link_maps(a, rest_rows(a, config.a, problem.m), from.a, params.a_map, params.a_rest_map, linker);
   const TensorMapKey b =
-      key(problem.b, config.b, problem.n, shape.b_box_rows, tiles.m, !config.swaps_ab);
+      key(problem.b, config.b, problem.n, b_box(config), tiles.m, !config.swaps_ab);
   link_maps(b, rest_rows(b, config.b, problem.n), from.b, params.b_map, params.b_rest_map, linker);
 }
 

@@ -85,9 +85,35 @@ constexpr bool can_store_lines(const KernelConfig& config) {
          !overlaps_boxes(config) && !can_store_from_registers(config);
 }
 
-// Rows of memory that an operand's tile takes: whole chunks of 64 where they lie along m or n.
+// An operand that lies along m or n is loaded in chunks, which are rows of so many elements, one
+// for each k, and swizzled over the width of a row. A narrow tile is one chunk: of wider ones TMA
+// would bring zeros, which take it longer than elements.
+constexpr int chunk_of(Major major, int extent) {
+  return major == Major::mn && (extent == 16 || extent == 32) ? extent : 64;
+}
+// Rows of 128 bytes that an operand's tile takes in memory. Along m or n these are whole chunks.
 constexpr int operand_rows(Major major, int extent) {
-  return major == Major::mn ? (extent + 63) / 64 * 64 : extent;
+  const int chunk = chunk_of(major, extent);
+  return major == Major::mn ? (extent + chunk - 1) / chunk * chunk : extent;
+}
+
+// How `sharers` CTAs of a cluster divide the loads of an operand's tile, of which each CTA receives
+// all: rows of m or n where those are whole boxes, else the rows of k of the only chunk.
+struct OperandBox {
+  int mn, k;  // one load: rows of m or n by so many of k
+  bool cuts_k;
+};
+constexpr OperandBox operand_box(const KernelConfig& config, Major major, int extent, int sharers) {
+  if (major == Major::k) return {extent / sharers, config.tile.k, false};
+  const int chunk = chunk_of(major, extent);
+  const bool cuts_k = operand_rows(major, extent) % (sharers * chunk) != 0;
+  return {chunk, cuts_k ? config.tile.k / sharers : config.tile.k, cuts_k};
+}
+constexpr OperandBox a_box(const KernelConfig& config) {
+  return operand_box(config, config.a, config.tile.m, config.cluster.n);
+}
+constexpr OperandBox b_box(const KernelConfig& config) {
+  return operand_box(config, config.b, config.tile.n, config.cluster.m);
 }
 
 // Bytes of one line of D in a staging buffer: 128, or half where rows of the tile are made of such

@@ -24,7 +24,7 @@ BWGEMM_DEVICE constexpr int left_of(int extent, int first) {
   return static_cast<int>(static_cast<std::uint32_t>(extent) - static_cast<std::uint32_t>(first));
 }
 
-// One operand's tile as bulk loads: `rows` of m or n by 64 of k, loaded in equal parts by `sharers`
+// One operand's tile as bulk loads: `rows` of m or n by tile.k, loaded in equal parts by `sharers`
 // CTAs that all receive all of it.
 struct OperandTile {
   Major major;
@@ -32,21 +32,23 @@ struct OperandTile {
   int sharers;
   int sharer_step;    // from rank to rank
   bool may_be_empty;  // perhaps none is loaded: a cluster may stick out of D
+  OperandBox load = {64, 64, false};
 
-  constexpr int part() const { return rows / sharers; }  // of m or n, loaded by one CTA
-  constexpr int box() const { return major == Major::k ? part() : 64; }
+  // Of m or n, loaded by one CTA.
+  constexpr int part() const { return load.cuts_k ? rows : rows / sharers; }
+  constexpr int box() const { return major == Major::k ? part() : load.mn; }
   // How many of the `most` rows of the tile from `first` on have to be loaded, where the operand
-  // has `extent` rows. Rows that lie along m or n are loaded in chunks of 64, of which `most` has a
-  // whole number.
+  // has `extent` rows. Rows that lie along m or n are loaded in chunks, of which `most` has a whole
+  // number.
   BWGEMM_DEVICE constexpr int inside(int first, int extent, int most) const {
     const int left = left_of(extent, first);
     const int rows = left < 0 ? 0 : left < most ? left : most;
-    return major == Major::k ? rows : (rows + 63) / 64 * 64;
+    return major == Major::k ? rows : (rows + load.mn - 1) / load.mn * load.mn;
   }
   // What one load brings of a part that is outside of the operand, by the map of its last rows.
   BWGEMM_DEVICE constexpr int rows_of_zeros(int extent) const {
     if (sharers == 1) return 0;
-    if (major == Major::mn) return 64;
+    if (major == Major::mn) return load.mn;
     const int rest = static_cast<int>(static_cast<std::uint32_t>(extent) % part());
     return rest == 0 ? part() : rest;
   }
@@ -68,10 +70,13 @@ static_assert(OperandTile{Major::k, 160, 4, 1, false}.rows_of_zeros(85) == 5);
 static_assert(OperandTile{Major::k, 160, 4, 1, false}.rows_of_zeros(80) == 40);
 static_assert(OperandTile{Major::k, 160, 4, 1, false}.sharer_mask() == 0xf);
 static_assert(OperandTile{Major::mn, 128, 2, 4, false}.sharer_mask() == 0x11);
+static_assert(OperandTile{Major::mn, 32, 4, 1, false, {32, 16, true}}.part() == 32);
+static_assert(OperandTile{Major::mn, 32, 4, 1, false, {32, 16, true}}.inside(32, 40, 32) == 32);
 
 // What this CTA has to do for an operand.
 struct OperandPart {
   int first;           // of m or n in the tile
+  int first_k;         // of k in the block
   std::uint16_t mask;  // CTAs that receive it
   int rows;            // of the tile that is being loaded; where none is inside, of zeros
 };
@@ -87,8 +92,9 @@ BWGEMM_DEVICE void load_operand(const TensorMap& map, const OperandPart& part,
     if ((done > 0 || tile.may_be_empty) && done >= part.rows) break;
     const int offset = part.first + done;
     const int inner = tile.major == Major::k ? k : mn + offset;
-    const int outer = tile.major == Major::k ? mn + offset : k;
-    const std::uint32_t to = destination + offset * swizzle_row_bytes;
+    const int outer = tile.major == Major::k ? mn + offset : k + part.first_k;
+    const std::uint32_t to = destination + offset * swizzle_row_bytes +
+                             (tile.load.cuts_k ? part.first_k * tile.load.mn * 2 : 0);
     if constexpr (tile.sharers == 1)
       ptx::cp_async_bulk_tensor_3d(to, map, inner, outer, batch, barrier);
     else
@@ -139,7 +145,8 @@ class OperandLoads {
   BWGEMM_DEVICE std::uint32_t bytes() const {
     const int inside = tile.inside(mn_, extent_, tile.rows);
     const int parts = (inside + tile.part() - 1) / tile.part();
-    const int rows = is_gated_ ? tile.rows : inside + (tile.sharers - parts) * rows_of_zeros_;
+    const int loaders = tile.load.cuts_k ? 1 : tile.sharers;  // that load different rows
+    const int rows = is_gated_ ? tile.rows : inside + (loaders - parts) * rows_of_zeros_;
     return rows * swizzle_row_bytes;
   }
   BWGEMM_DEVICE bool is_gated() const { return can_gate && is_gated_; }
@@ -163,11 +170,13 @@ class OperandLoads {
 };
 
 template <KernelConfig config>
-constexpr OperandTile a_tile{config.a, operand_rows(config.a, config.tile.m), config.cluster.n,
-                             config.cluster.m, config.cluster.m > 1 && config.cluster.n == 1};
+constexpr OperandTile a_tile{
+    config.a,         operand_rows(config.a, config.tile.m),         config.cluster.n,
+    config.cluster.m, config.cluster.m > 1 && config.cluster.n == 1, a_box(config)};
 template <KernelConfig config>
-constexpr OperandTile b_tile{config.b, operand_rows(config.b, config.tile.n), config.cluster.m, 1,
-                             config.cluster.n > 1 && config.cluster.m == 1};
+constexpr OperandTile b_tile{
+    config.b, operand_rows(config.b, config.tile.n),         config.cluster.m,
+    1,        config.cluster.n > 1 && config.cluster.m == 1, b_box(config)};
 
 // As prefetch_maps(), of the maps that loads of the last rows need.
 template <KernelConfig config>
@@ -220,11 +229,13 @@ BWGEMM_DEVICE void run_producer(const MappedParams& params, const Cta<config>& c
   constexpr OperandTile a_tile = sm90::a_tile<config>, b_tile = sm90::b_tile<config>;
   OperandLoads<a_tile, gates_rows(config)> a(
       params, params.a_map, params.a_rest_map, params.m,
-      {cta.cluster_n() * a_tile.part(),
+      {a_tile.load.cuts_k ? 0 : cta.cluster_n() * a_tile.part(),
+       a_tile.load.cuts_k ? cta.cluster_n() * a_tile.load.k : 0,
        static_cast<std::uint16_t>(a_tile.sharer_mask() << cta.cluster_m()), 0});
   OperandLoads<b_tile, gates_columns(config)> b(
       params, params.b_map, params.b_rest_map, params.n,
-      {cta.cluster_m() * b_tile.part(),
+      {b_tile.load.cuts_k ? 0 : cta.cluster_m() * b_tile.part(),
+       b_tile.load.cuts_k ? cta.cluster_m() * b_tile.load.k : 0,
        static_cast<std::uint16_t>(b_tile.sharer_mask() << cta.cluster_n() * config.cluster.m), 0});
   Slots<config> slots(cta);
   Tiles tiles = cta.all_tiles(params);

@@ -36,15 +36,15 @@ class TileBiases {
 #pragma unroll
       for (int i = 0; i < columns_of_thread; ++i) {
         const int offset = thread + i * threads;
-        loaded.columns[i] =
-            load(params_.fused.column_bias, has(operation::column_bias_f32), batch, column + offset,
-                 offset < config.tile.n && column + offset < static_cast<int>(params_.n));
+        loaded.columns[i] = load_one(
+            params_.fused.column_bias, has(operation::column_bias_f32), batch, column + offset,
+            offset < config.tile.n && column + offset < static_cast<int>(params_.n));
       }
     }
     if (has(operation::row_bias))
       loaded.row =
-          load(params_.fused.row_bias, has(operation::row_bias_f32), batch, row + thread,
-               thread < warpgroup_rows(config) && row + thread < static_cast<int>(params_.m));
+          load_one(params_.fused.row_bias, has(operation::row_bias_f32), batch, row + thread,
+                   thread < warpgroup_rows(config) && row + thread < static_cast<int>(params_.m));
   }
 
   // Every thread of the warpgroup stores what it has loaded.
@@ -112,8 +112,8 @@ class TileBiases {
     return column / 16 * 16 + column % 8 / 2 * 4 + column / 8 % 2 * 2 + column % 2;
   }
 
-  BWGEMM_DEVICE static std::uint32_t load(const FusedVector& vector, bool is_f32, int batch,
-                                          int index, bool condition) {
+  BWGEMM_DEVICE static std::uint32_t load_one(const FusedVector& vector, bool is_f32, int batch,
+                                              int index, bool condition) {
     const std::int64_t element = batch * vector.batch_stride + index;
     const auto* const data = static_cast<const char*>(vector.data);
     if (is_f32) return ptx::ld_global_if(condition, data + 4 * element);

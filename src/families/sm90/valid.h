@@ -47,14 +47,16 @@ constexpr const char* tile_invalid_because(const KernelConfig& config) {
 
 constexpr const char* cluster_invalid_because(const KernelConfig& config) {
   if (config.cluster.size() > 8) return "cluster must have at most 8 CTAs";
-  // What each sharer loads: chunks of 64 rows or columns, or swizzle atoms.
-  const auto is_cut = [](Major major, int rows, int sharers) {
-    return rows % (sharers * (major == Major::mn ? 64 : 8)) == 0;
+  // What each sharer loads: whole chunks of rows or columns, or swizzle atoms, of 8 rows.
+  const auto is_cut = [](Major major, const OperandBox& box, int extent) {
+    constexpr int atom = 8;
+    if (major == Major::k) return box.mn % atom == 0;
+    return box.cuts_k ? box.k % atom == 0 && extent <= box.mn : true;
   };
-  if (config.cluster.m > 1 && !is_cut(config.b, config.tile.n, config.cluster.m))
-    return "a part of a B tile must be whole chunks of 64 columns, or whole swizzle atoms";
-  if (config.cluster.n > 1 && !is_cut(config.a, config.tile.m, config.cluster.n))
-    return "a part of an A tile must be whole chunks of 64 rows, or whole swizzle atoms";
+  if (config.cluster.m > 1 && !is_cut(config.b, b_box(config), config.tile.n))
+    return "a part of a B tile must be whole chunks of its columns, or whole swizzle atoms";
+  if (config.cluster.n > 1 && !is_cut(config.a, a_box(config), config.tile.m))
+    return "a part of an A tile must be whole chunks of its rows, or whole swizzle atoms";
   return nullptr;
 }
 
