@@ -76,7 +76,7 @@ const Golden golden[] = {
     {h200,   2048,  2048,  2048,   1, bf16,     kk, "bwgemm_sm90_b16_kk_128x128x64_s6_pp_coop"},
     {h200,   8192,  8192,  8192,   1, bf16,     kk, "bwgemm_sm90_b16_kk_128x176x64_s5_pp_coop"},
     {h200,   4096,  4096,  4096,   1, bf16_f32, kk, "bwgemm_sm90_b16_kk_128x128x64_s6_pp_coop"},
-    {h200,    512,   512,   512,   1, f16_f32,  mn, "bwgemm_sm90_b16_mn_64x64x64_s13_t_coop"},
+    {h200,    512,   512,   512,   1, f16_f32,  mn, "bwgemm_sm90_b16_mn_64x32x64_s18_coop"},
     {h200,      1,  6144,  4096,   1, bf16,     kk, "bwgemm_sm90_b16_kk_64x16x64_s13_t_coop"},
     {h200,     64, 28672,  4096,   1, bf16,     kk, "bwgemm_sm90_b16_kk_64x128x64_s8_coop"},
     {h200,    512,  4096,  4096,   1, bf16,     kk, "bwgemm_sm90_b16_kk_128x128x64_s6_coop"},
