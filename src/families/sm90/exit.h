@@ -97,7 +97,9 @@ class TileExit {
           writer_.write_fused(sums, at.row, at.column, at.batch);
           return;
         }
-      const Scaling left = apply_in_registers(operations, sums, tiles);
+      // What is left to do. Where no C is read, the compiler knows.
+      const Scaling left{apply_in_registers(operations, sums, tiles),
+                         takes_matrices(config) ? scaling_.beta : 0};
       if (exit == Exit::boxes)
         writer_.write_tile(sums, left, (operations & operation::gate) != 0);
       else
@@ -115,15 +117,15 @@ class TileExit {
     return {cta_.row(tile) + cta_.first_row(warpgroup_), cta_.column(tile), tile.batch};
   }
 
-  // Returns what is left to do.
-  BWGEMM_DEVICE Scaling apply_in_registers(std::uint32_t operations, Accumulators<config>& sums,
-                                           const Tiles& tiles) const {
-    if ((operations & operation::any) == 0) return scaling_;
+  // Returns the factor of the sums that is left.
+  BWGEMM_DEVICE float apply_in_registers(std::uint32_t operations, Accumulators<config>& sums,
+                                         const Tiles& tiles) const {
+    if ((operations & operation::any) == 0) return scaling_.alpha;
     const bool asks_where = (operations & RegisterEpilogue<config>::vectors_in_memory) != 0;
     const Origin at = asks_where ? origin(tiles) : Origin{};
     RegisterEpilogue<config>(params_, operations, scaling_.alpha)
         .apply(sums, at.row, at.column, at.batch, biases_);
-    return {1, scaling_.beta};
+    return 1;
   }
 
   const Params<config>& params_;

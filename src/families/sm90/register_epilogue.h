@@ -56,7 +56,7 @@ class RegisterEpilogue {
     if ((operations & matrices) != 0) return false;
     // C that lies in the staging buffers is added where the tile is written.
     if (scaling.reads_c()) return (operations & (operation::curves | operation::gate)) == 0;
-    if ((operations & operation::gate) == 0) return true;
+    if (!can_gate(config) || (operations & operation::gate) == 0) return true;
     // Vectors, and rows, of x and y lie as the gate has them.
     return gates_columns(config) && (operations & operation::reads_vectors) == 0;
   }
