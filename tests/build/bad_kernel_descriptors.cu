@@ -8,8 +8,8 @@ __device__ void multiply(float (&d)[4], unsigned long long a, unsigned long long
       : "l"(a), "l"(b));
 }
 
-extern "C" __global__ void bad_kernel_descriptors(const unsigned long long* descriptors, float* sums,
-                                                  int blocks) {
+extern "C" __global__ void bad_kernel_descriptors(const unsigned long long* descriptors,
+                                                  float* sums, int blocks) {
   float d[4] = {};
   unsigned long long at = descriptors[threadIdx.x];
   for (int block = 0; block < blocks; ++block, at += descriptors[threadIdx.x + block]) {
