@@ -7,7 +7,7 @@ they do not depend on where the tree lies), OUTPUT.cubin and OUTPUT.fatbin (from
 without line information), OUTPUT.log (what ptxas said), OUTPUT.csv (one line: what the kernel uses)
 and OUTPUT.d (for ninja).
 With --also, the same PTX becomes images for further targets, whose outputs bear their names.
-The gate refuses kernels that ptxas compiled but not well: see complaints().
+The gate refuses kernels that ptxas compiled but not well: see complaints() and moves_descriptors().
 """
 
 import argparse
@@ -54,15 +54,19 @@ def moves_descriptors(image):
     """
     wgmma, move = 0x9f0, 0x2ca  # the lower 12 bits of HGMMA and R2UR
     near = 60  # instructions: further apart they are of different loops
-    wgmmas = moves = 0
     for name, _, _, _, _, code in kernel_images.sections(image):
         if not name.startswith(".text."):
             continue
         opcodes = [code[i] | (code[i + 1] & 15) << 8 for i in range(0, len(code), 16)]
-        at = [i for i, opcode in enumerate(opcodes) if opcode == wgmma]
-        wgmmas += len(at)
-        moves += sum(opcodes[i:j].count(move) for i, j in zip(at, at[1:]) if j - i < near)
-    return moves > wgmmas
+        loops = []
+        for at in (i for i, opcode in enumerate(opcodes) if opcode == wgmma):
+            if not loops or at - loops[-1][-1] >= near:
+                loops.append([])
+            loops[-1].append(at)
+        for loop in loops:
+            if opcodes[max(0, loop[0] - near):loop[-1]].count(move) > 2 * len(loop):
+                return True
+    return False
 
 
 def without_line_info(ptx):

@@ -25,6 +25,7 @@ using bwgemm::Family;
 using bwgemm::KernelConfig;
 using bwgemm::Load;
 using bwgemm::Major;
+using bwgemm::MmaKind;
 using bwgemm::Schedule;
 using bwgemm::Store;
 
@@ -36,6 +37,13 @@ std::string_view enumerator(Family family) {
     case Family::direct: return "direct";
     case Family::dot: return "dot";
     case Family::warp: return "warp";
+  }
+  return "?";
+}
+
+std::string_view enumerator(MmaKind kind) {
+  switch (kind) {
+    case MmaKind::b16: return "b16";
   }
   return "?";
 }
@@ -95,7 +103,7 @@ std::string source(const KernelConfig& config) {
        << "inline constexpr bwgemm::KernelConfig config{\n"
        << "    bwgemm::Arch::" << name(config.arch)
        << ", bwgemm::Family::" << enumerator(config.family)
-       << ", bwgemm::MmaKind::" << bwgemm::facts_of(config.mma).name
+       << ", bwgemm::MmaKind::" << enumerator(config.mma)
        << ", bwgemm::Major::" << enumerator(config.a) << ", bwgemm::Major::" << enumerator(config.b)
        << ",\n    {" << config.tile.m << ", " << config.tile.n << ", " << config.tile.k << "}, {"
        << config.cluster.m << ", " << config.cluster.n << "}, " << config.stages

@@ -3,9 +3,10 @@
 // operands and D. Each family computes its own layout from a config (families/<family>/layout.h).
 //
 // Operand tiles are 128-byte swizzled. A K-major tile is rows of 128 bytes along k; an MN-major
-// tile is chunks of 128 bytes along m or n, each chunk being one such row per k. A ring stage is as
-// deep as a row has elements, row_elements(). Both then take rows * 128 bytes. Output passes
-// through staging buffers of 128-byte rows: 64 columns of a 16-bit type or 32 of f32.
+// tile is chunks of 128 bytes along m or n, each chunk being one such row per k; of narrow tiles of
+// sm90 rows have 64 or 32 bytes, and the swizzle too. A ring stage is as deep as 128 bytes hold
+// elements, row_elements(). Both then take rows * 128 bytes. Output passes through staging buffers
+// of 128-byte rows: 64 columns of a 16-bit type or 32 of f32.
 #pragma once
 
 #include "core/element.h"

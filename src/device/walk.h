@@ -69,7 +69,8 @@ class Walk {
     return map_.at(params, number(params));
   }
 
-  // Parts of the walk. Those of its whole tiles.
+  // Parts of the walk, of which a copy walks. Not where a NextTile asks for each tile (launch
+  // control): a copy would take answers that the walk waits for. Its whole tiles:
   BWGEMM_DEVICE Walk whole_ones(const KernelParams& params) const {
     Walk whole = *this;
     whole.end_ = min(end_, params.whole_tiles);

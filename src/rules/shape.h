@@ -17,8 +17,8 @@ struct KernelShape {
   int tile_n;  // the config's, or the one chosen at launch
   int stages;
   int cluster_tile_m, cluster_tile_n;  // output covered by one cluster: the unit of the raster
-  // TMA families: dimensions of the maps; contiguous elements of one bulk load of an operand; its
-  // rows where they are those of a K-major operand.
+  // TMA families: dimensions of the maps; contiguous elements of one bulk load of a K-major
+  // operand, and its rows. What sm90 loads of others says OperandBox (families/sm90/layout.h).
   int map_rank;
   int operand_box_columns;
   int a_box_rows, b_box_rows;

@@ -149,6 +149,8 @@ TEST(Kernels, CooperativeClustersInTwoDirections) {
   run_cluster("bwgemm_sm90_b16_mk_128x160x64_4x2_s5_t_coop", Dtype::f16);
   run_cluster("bwgemm_sm90_b16_mn_128x128x64_2x2_s6_coop", Dtype::f16);
   run_cluster("bwgemm_sm90_b16_kk_64x64x64_2x2_s13_coop", Dtype::bf16);
+  run_cluster("bwgemm_sm90_b16_kk_64x96x64_4x1_s10_coop", Dtype::f16);
+  run_cluster("bwgemm_sm90_b16_kn_128x64x64_1x4_s8_coop", Dtype::bf16);
   // Parts of B that are rows of k of its only chunk, whose rows have 128, 64 and 32 bytes.
   run_cluster("bwgemm_sm90_b16_kn_64x64x64_4x1_s13_coop", Dtype::bf16);
   run_cluster("bwgemm_sm90_b16_kn_128x32x64_4x1_s10_coop", Dtype::f16);

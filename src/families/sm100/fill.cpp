@@ -27,7 +27,8 @@ void fill_operand_maps(const Filling& filling) {
       filling;
   constexpr std::uint32_t no_rest = 0;
   const auto box = [&](Major major, int k_major_rows) -> MapBox {
-    return {shape.operand_box_columns, major == Major::k ? k_major_rows : config.tile.k};
+    return {filling.shape.operand_box_columns,
+            major == Major::k ? k_major_rows : filling.config.tile.k};
   };
   if (!is_loaded_by_threads(config, problem.a, problem.batch))
     link_maps(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The 64-bit matrix descriptors through which wgmma finds its operands in shared memory. All
-// operands are 128-byte swizzled tiles as device/layout.h describes them.
+// operands are swizzled tiles as device/layout.h describes them, of rows of 128 bytes; of a narrow
+// chunk along n of 64 or 32.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +35,7 @@ inline constexpr int instruction_m = 64;
 
 // The stride steps to the next 8 rows: of m or n (K-major), of k (MN-major). The leading offset
 // steps to the next 64 of m or n where they are contiguous; K-major rows hold all of a block's k.
-// `chunk`: chunk_of() the operand.
+// `chunk`: chunk_of() the operand; a narrow one is alone, and the leading offset means nothing.
 constexpr std::uint64_t operand_descriptor(std::uint32_t address, Major major, int chunk = 64) {
   const int row_bytes = major == Major::k ? swizzle_row_bytes : chunk * 2;
   return MatrixDescriptor{.start_address = address,

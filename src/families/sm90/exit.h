@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// TileExit: how the sums of a tile leave a consumer warpgroup as D. There are four ways, of which
-// choose_exit() names the one that a launch takes. A plain product goes through the register
-// epilogue, which then has nothing to do.
+// TileExit: how the sums of a tile leave a consumer warpgroup as D. There are four ways. A kernel
+// has the last alone, or the others, of which choose_exit() names the one that a launch takes. A
+// plain product goes through the register epilogue, which then has nothing to do.
 #pragma once
 
 #include <type_traits>

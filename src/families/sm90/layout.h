@@ -86,8 +86,8 @@ constexpr bool can_store_lines(const KernelConfig& config) {
 }
 
 // An operand that lies along m or n is loaded in chunks, which are rows of so many elements, one
-// for each k, and swizzled over the width of a row. A narrow tile is one chunk: of wider ones TMA
-// would bring zeros, which take it longer than elements.
+// for each k, and swizzled over the width of a row. A narrow tile is one chunk of its own width:
+// TMA would fill a wider chunk with zeros, which take it longer than elements.
 constexpr int chunk_of(Major major, int extent) {
   return major == Major::mn && (extent == 16 || extent == 32) ? extent : 64;
 }
