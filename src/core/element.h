@@ -42,7 +42,7 @@ constexpr int size_bytes(Dtype type) {
 // says which of the kind's types A and B have.
 enum class MmaKind : std::uint8_t { b16 };
 
-// Of an element of A or B in shared memory.
+// Bits of an element of A or B in shared memory.
 constexpr int operand_bits(MmaKind kind) {
   switch (kind) {
     case MmaKind::b16: return 16;

@@ -44,7 +44,7 @@ struct ResidueParams : MappedParams {
   ResidueOperand residues_b;
 };
 
-// Of the argument of a kernel.
+// Bytes of a kernel's argument.
 constexpr std::size_t params_bytes(const KernelConfig& config) {
   if (is_unmapped(config)) return sizeof(KernelParams);
   return has_residues(config) ? sizeof(ResidueParams) : sizeof(MappedParams);

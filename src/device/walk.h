@@ -69,8 +69,8 @@ class Walk {
     return map_.at(params, number(params));
   }
 
-  // Parts of the walk, of which a copy walks. Not where a NextTile asks for each tile (launch
-  // control): a copy would take answers that the walk waits for. Its whole tiles:
+  // The whole tiles of the walk. This and the next two are not for launch control: a copy of the
+  // walk would take answers that the walk itself waits for.
   BWGEMM_DEVICE Walk whole_ones(const KernelParams& params) const {
     Walk whole = *this;
     whole.end_ = min(end_, params.whole_tiles);
@@ -82,12 +82,12 @@ class Walk {
     one.end_ = index_ + 1;
     return one;
   }
-  // To where such a part ends.
+  // Goes to where such a part ends.
   BWGEMM_DEVICE void advance_behind(const Walk& part) {
     while (index_ < part.end_) advance();
   }
 
-  // Of walks with a stride.
+  // The rest is for walks with a stride.
 
   // Where all tiles are split: to this one alone, if the grid has a cluster for each.
   BWGEMM_DEVICE void go_to_split(std::uint32_t tile, std::uint32_t split) {

@@ -90,7 +90,8 @@ std::string one_more_pending(const PtxLine& line) {
   return rebuilt(line, line.opcode, std::to_string(std::stoi(line.operands) + 1));
 }
 
-// Of waits for products. In the main loop those of the last block may be pending, behind it none.
+// Whether a wait for products is one of the main loop, where those of the last block may be
+// pending.
 bool is_in_main_loop(const PtxLine& line) {
   return line.operands.starts_with("1");
 }

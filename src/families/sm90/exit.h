@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// TileExit: how the sums of a tile leave a consumer warpgroup as D. There are four ways. A kernel
-// has the last alone, or the others, of which choose_exit() names the one that a launch takes. A
-// plain product goes through the register epilogue, which then has nothing to do.
+// TileExit: how the sums of a tile leave a consumer warpgroup as D. A kernel that stores by
+// elements has one way, Scatter. The others have three, of which choose_exit() names the one that a
+// launch takes. A plain product goes through the register epilogue, which then has nothing to do.
 #pragma once
 
 #include <type_traits>
@@ -19,14 +19,12 @@ enum class Exit : std::uint8_t {
   boxes,        // register epilogue, staging buffers, output role: by TMA or line by line
   fused_boxes,  // staging buffers and output role; the epilogue reads matrices part by part
   registers,    // register epilogue, then stores by the threads that hold the sums
-  elements,     // by threads, through shared memory, to any address: scatter.h
 };
 
 // `operations`: those of the launch.
 template <KernelConfig config>
 BWGEMM_DEVICE Exit choose_exit(bool has_output_role, std::uint32_t operations,
                                const Scaling& scaling) {
-  if (config.store == Store::elements) return Exit::elements;
   // Without matrices the register epilogue serves everything.
   if (takes_matrices(config) && !RegisterEpilogue<config>::serves(operations, scaling))
     return Exit::fused_boxes;
@@ -108,7 +106,7 @@ class TileExit {
   }
 
  private:
-  // Of the product, where the warpgroup's part of a tile begins.
+  // Where the warpgroup's part of a tile begins in the product.
   struct Origin {
     int row, column, batch;
   };

@@ -34,7 +34,7 @@ struct OperandTile {
   bool may_be_empty;  // perhaps none is loaded: a cluster may stick out of D
   OperandBox load = {64, 64, false};
 
-  // Of m or n, loaded by one CTA.
+  // Rows of m or n that one CTA loads.
   constexpr int part() const { return load.cuts_k ? rows : rows / sharers; }
   constexpr int box() const { return major == Major::k ? part() : load.mn; }
   // How many of the `most` rows of the tile from `first` on have to be loaded, where the operand
