@@ -99,7 +99,7 @@ Measurement measure(const Gpu& gpu, const Sensors& sensors, bwgemmHandle_t handl
     if (options.check && problem.epilogue.any())
       result.first_check = check_once(gpu, operands, call_of(0), Precision::of_others);
     result.algorithms = lt->algorithms();
-    result.best_algorithm = fastest(gpu, operands, *lt, call_of);
+    if (!options.only_first) result.best_algorithm = fastest(gpu, operands, *lt, call_of);
     first = make_series(gpu, operands, options.graph_ms, call_of(0));
     if (result.best_algorithm != 0)
       best = make_series(gpu, operands, options.graph_ms, call_of(result.best_algorithm));

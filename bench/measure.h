@@ -23,6 +23,7 @@ struct MeasureOptions {
   bool check = true;
   bool time = true;  // false where time means nothing: on a virtual GPU
   bool host_cost = true;
+  bool only_first = false;  // of cuBLASLt's algorithms, its best guess alone
 };
 
 struct Measurement : Paired {

@@ -77,6 +77,11 @@ Flags flags_of(Options& options) {
       {"--no-check", [&] { options.measure.check = false; }},
       {"--no-time", [&] { options.measure.time = false; }},
       {"--no-cublaslt", [&] { options.compare = false; }},
+      {"--only-first",
+       [&] {
+         options.measure.only_first = true;
+         options.measure.host_cost = false;
+       }},
       {"--explain", [&] { options.explain = true; }},
   };
 }
@@ -197,6 +202,7 @@ std::string usage() {
          "  --no-check          do not check results\n"
          "  --no-time           check results only\n"
          "  --no-cublaslt       time bwgemm alone\n"
+         "  --only-first        compare with cuBLASLt's first algorithm alone; time no host\n"
          "Exit status: 0 good, 1 a result was wrong or a call failed, 2 wrong arguments,\n"
          "3 the GPU is none that --ladder is for.\n";
 }
