@@ -15,6 +15,17 @@ constexpr int h200_groups[] = {18, 18, 16, 16, 16, 16, 16, 8, 2, 2, 2, 2};
 constexpr int b200_groups[] = {20, 20, 18, 18, 18, 18, 18, 18};
 
 constexpr DeviceModel models[] = {
+    {.key = "h100",
+     .name = "NVIDIA H100 80GB HBM3 (virtual)",
+     .cc_major = 9,
+     .cc_minor = 0,
+     .clock_khz = 1980000,
+     .memory_clock_khz = 2619000,
+     .memory_bus_bits = 5120,
+     .l2_bytes = 52428800,
+     .max_persisting_l2_bytes = 32768000,
+     .memory_bytes = 85014872064,
+     .cluster_groups = h200_groups},
     {.key = "h200",
      .name = "NVIDIA H200 (virtual)",
      .cc_major = 9,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The devices of this process, as data: BWGEMM_VGPU names them (h200, b200, b300; a comma list
-// makes several; h200 if unset).
+// The devices of this process, as data: BWGEMM_VGPU names them (h100, h200, b200, b300; a comma
+// list makes several; h200 if unset).
 #pragma once
 
 #include <cstddef>

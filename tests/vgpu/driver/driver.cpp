@@ -36,7 +36,8 @@ Settings Settings::of_environment() {
   if (auto models = models_named(names))
     settings.models = std::move(*models);
   else
-    std::fprintf(stderr, "vgpu: BWGEMM_VGPU=%s: known are h200, b200 and b300\n", names.data());
+    std::fprintf(stderr, "vgpu: BWGEMM_VGPU=%s: known are h100, h200, b200 and b300\n",
+                 names.data());
   settings.seed = std::strtoull(variable("BWGEMM_VGPU_SEED", "1").data(), nullptr, 0);
   const auto is_on = [](const char* name) { return variable(name, "1") != "0"; };
   settings.is_strict = settings.run.strict = is_on("BWGEMM_VGPU_STRICT");
