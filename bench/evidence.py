@@ -14,9 +14,9 @@ A measurement is a section of pages.csv.xz or history.csv.xz, or a sweep in a ta
 
     variant,KERNEL,TILE_M,TILE_N,TILE_K,SPLITS,SUMS,OPERANDS     the first has number 0, the next 1
     sweep,ID,DEVICE                                              what follows is of this sweep
-    problem,NAME,M,N,K,...                                       what follows is of this problem
-    variants,NUMBER,...                                          what was timed
-    us,TIME,...                                                  and its times, four digits
+    problem,NAME,M,N,K,...                                       one of its problems
+    variants,NUMBER,STEP,...                                     what was timed, for each problem in order
+    us,TIME,...                                                  and its times, four digits, likewise
 
 A section begins with a line `== ID`. In pages.csv.xz it is the whole file that a program wrote: pages and tests
 compute figures from it. In history.csv.xz it has of a result file what its entry in the log rests on: names,
@@ -27,6 +27,7 @@ import argparse
 import collections
 import csv
 import io
+import itertools
 import lzma
 import os
 import subprocess
@@ -57,7 +58,8 @@ def index():
 
 def read_table(path):
     """{id: (device, [(problem, [(variant, us)])])} of a table of a card."""
-    variants, sweeps, problems, numbers = [], {}, None, None
+    variants, sweeps, problems = [], {}, None
+    all_timed, all_numbers, all_us = [], [], []
     with lzma.open(path, "rt", encoding="utf-8", newline="") as file:
         for kind, *cells in csv.reader(file):
             if kind == "variant":
@@ -66,13 +68,16 @@ def read_table(path):
                 problems = []
                 sweeps[cells[0]] = (cells[1], problems)
             elif kind == "problem":
-                problems.append((tuple(cells), []))
+                all_timed.append([])
+                problems.append((tuple(cells), all_timed[-1]))
             elif kind == "variants":
-                numbers = [int(cell) for cell in cells]
+                all_numbers.append(itertools.accumulate(map(int, cells)))
             elif kind == "us":
-                problems[-1][1].extend(zip((variants[number] for number in numbers), cells))
+                all_us.append(cells)
             else:
                 raise SystemExit(f"evidence: {path}: no such line: {kind}")
+    for timed, numbers, us in zip(all_timed, all_numbers, all_us):
+        timed.extend(zip((variants[number] for number in numbers), us))
     return sweeps
 
 
@@ -89,13 +94,17 @@ def write_table(path, sweeps):
     text = io.StringIO()
     lines = csv.writer(text, lineterminator="\n")
     lines.writerows(("variant", *variant) for variant in known)
+    all_timed = []
     for name, (device, problems) in sorted(sweeps.items()):
         lines.writerow(("sweep", name, device))
         for problem, timed in problems:
-            timed = sorted(timed, key=lambda one: number[one[0]])
             lines.writerow(("problem", *problem))
-            lines.writerow(("variants", *(number[variant] for variant, _ in timed)))
-            lines.writerow(("us", *(f"{float(us):.4g}" for _, us in timed)))
+            all_timed.append(sorted(timed, key=lambda one: number[one[0]]))
+    for timed in all_timed:
+        numbers = [number[variant] for variant, _ in timed]
+        lines.writerow(("variants", *(one - before for one, before in zip(numbers, [0, *numbers]))))
+    for timed in all_timed:
+        lines.writerow(("us", *(f"{float(us):.4g}" for _, us in timed)))
     write_compressed(path, text.getvalue())
 
 
