@@ -33,9 +33,9 @@ void* open_cublas(const std::string& named) {
 
 // The library reads its variables at the first call.
 void* open_dropin(const std::string& path) {
-  for (const char* variable : {"BWGEMM_CUBLAS_POLICY", "BWGEMM_CUBLAS_CHOSEN", "BWGEMM_CUBLAS_LOG"})
-    unsetenv(variable);
+  for (const char* variable : {"BWGEMM_CUBLAS_CHOSEN", "BWGEMM_CUBLAS_LOG"}) unsetenv(variable);
   setenv("BWGEMM_CUBLAS", "serve", 1);
+  setenv("BWGEMM_CUBLAS_POLICY", "all", 1);
   setenv("BWGEMM_CUBLAS_DLSYM", "0", 1);
   return opened(path);
 }

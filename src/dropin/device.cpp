@@ -28,6 +28,7 @@ const Device* opened_driver() {
   find(from, "cuCtxGetId", found.ctx_get_id);
   find(from, "cuCtxGetDevice", found.ctx_get_device);
   find(from, "cuDeviceGetName", found.device_get_name);
+  find(from, "cuDeviceGetAttribute", found.device_get_attribute);
   find(from, "cuCtxPushCurrent_v2", found.ctx_push_current);
   find(from, "cuCtxPopCurrent_v2", found.ctx_pop_current);
   find(from, "cuMemAlloc_v2", found.mem_alloc);
@@ -42,6 +43,11 @@ const Device* opened_driver() {
   find(from, "cuThreadExchangeStreamCaptureMode", found.thread_exchange_stream_capture_mode);
   found.is_open = true;
   return made;
+}
+
+CUdevice current_device(const Device& driver) {
+  CUdevice number = 0;
+  return driver.ctx_get_device(&number) == CUDA_SUCCESS ? number : 0;
 }
 
 }  // namespace
@@ -72,13 +78,28 @@ ContextIdentity current_context() {
 
 std::string current_device_name() {
   const Device* const driver = device();
-  CUdevice number = 0;
   std::array<char, 256> name{};
   if (driver == nullptr || driver->ctx_get_device == nullptr || driver->device_get_name == nullptr)
     return "";
-  if (driver->ctx_get_device(&number) != CUDA_SUCCESS) number = 0;
+  const CUdevice number = current_device(*driver);
   const bool is_known = driver->device_get_name(name.data(), name.size(), number) == CUDA_SUCCESS;
   return is_known ? name.data() : "";
+}
+
+DeviceNumbers current_device_numbers() {
+  const Device* const driver = device();
+  if (driver == nullptr || driver->ctx_get_device == nullptr ||
+      driver->device_get_attribute == nullptr)
+    return {};
+  const CUdevice number = current_device(*driver);
+  const auto attribute = [&](CUdevice_attribute which) {
+    int value = 0;
+    return driver->device_get_attribute(&value, which, number) == CUDA_SUCCESS ? value : 0;
+  };
+  const double khz = attribute(CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE);
+  const double bits = attribute(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH);
+  return {attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
+          attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT), 2 * khz * 1e3 * bits / 8};
 }
 
 unsigned long long number_of(CUstream stream) {

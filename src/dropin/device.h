@@ -16,6 +16,7 @@ struct Device {
   CUresult (*ctx_get_id)(CUcontext, unsigned long long*);
   CUresult (*ctx_get_device)(CUdevice*);
   CUresult (*device_get_name)(char*, int, CUdevice);
+  CUresult (*device_get_attribute)(int*, CUdevice_attribute, CUdevice);
   CUresult (*ctx_push_current)(CUcontext);
   CUresult (*ctx_pop_current)(CUcontext*);
   CUresult (*mem_alloc)(CUdeviceptr*, std::size_t);
@@ -53,6 +54,13 @@ ContextIdentity current_context();
 // The name of that context's device. Without a context that of device 0, where bwgemm then makes
 // its handle. Empty if it is not known.
 std::string current_device_name();
+
+// Of the device that current_device_name() names. 0: not known.
+struct DeviceNumbers {
+  int capability_major = 0, multiprocessors = 0;
+  double memory_bytes_per_s = 0;
+};
+DeviceNumbers current_device_numbers();
 
 // A number that no other stream of the process has or had. 0 if the stream is one of the driver's
 // default ones, is being captured, which asking would end, or cannot be asked.

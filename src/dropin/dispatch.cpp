@@ -22,16 +22,35 @@ Reason why_handle(const Handle* handle) {
   return handle->product.handle != nullptr ? Reason::none : Reason::no_device;
 }
 
-bool policy_serves(Listed listed) {
-  return listed == Listed::to_serve || (listed == Listed::no && settings().policy == Policy::all);
+Listed listed(const Handle& handle, const Call& call) {
+  return chosen().find(call, handle.product.chosen_device);
+}
+
+// Whether file and policy leave the call to cuBLAS, as far as its settings do not matter.
+bool is_left(const Handle& handle, const Call& call) {
+  const Listed found = listed(handle, call);
+  const bool may_serve = settings().policy == Policy::all || handle.product.is_measured;
+  return found == Listed::to_forward || (found == Listed::no && !may_serve);
+}
+
+// Whether bwgemm is not predicted to be faster, and that decides. handle.mutex must be held.
+bool is_slower(Handle& handle, const Call& call, const CallSettings& settings) {
+  if (dropin::settings().policy == Policy::all || listed(handle, call) != Listed::no) return false;
+  if (handle.decisions == nullptr) handle.decisions = new (std::nothrow) Decisions;
+  return handle.decisions == nullptr || !handle.decisions->serves(handle, call, settings);
 }
 
 // Why bwgemm cannot serve the call, whatever the handle is set to. Needs no lock.
 Reason why_never(const Handle* handle, const Call& call) {
   if (const Reason reason = why_handle(handle); reason != Reason::none) return reason;
   if (const Reason reason = why_forwarded(call); reason != Reason::none) return reason;
-  return policy_serves(chosen().find(call, handle->product.chosen_device)) ? Reason::none
-                                                                           : Reason::policy;
+  return is_left(*handle, call) ? Reason::policy : Reason::none;
+}
+
+// Why bwgemm is not to serve a call under these settings. handle.mutex must be held.
+Reason why_now(Handle& handle, const Call& call, const CallSettings& settings) {
+  if (const Reason reason = why_forwarded(call, settings); reason != Reason::none) return reason;
+  return is_slower(handle, call, settings) ? Reason::slower : Reason::none;
 }
 
 cublasStatus_t forward(const Call& call, const CallSettings* settings, Reason reason,
@@ -98,7 +117,7 @@ Reason why_lt(Handle& handle, const LtArguments& arguments, LtCall& read) {
   if (found != Reason::none) return found;
   if (const Reason reason = why_never(&handle, read.call); reason != Reason::none) return reason;
   if (!is_in_context(handle, arguments.stream)) return Reason::other_context;
-  return why_forwarded(read.call, read.settings);
+  return why_now(handle, read.call, read.settings);
 }
 
 }  // namespace
@@ -113,7 +132,7 @@ cublasStatus_t dispatch(const Call& call, const void* caller, const RealCall& re
 
   std::unique_lock lock(handle->mutex);
   const std::optional<CallSettings> now = settings_of(*handle, call.handle);
-  const Reason reason = now ? why_forwarded(call, *now) : Reason::handle_state;
+  const Reason reason = now ? why_now(*handle, call, *now) : Reason::handle_state;
   if (reason != Reason::none) {
     lock.unlock();
     return forward(call, now ? &*now : nullptr, reason, *cublas, real);

@@ -2,6 +2,7 @@
 #include "dropin/handles.h"
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <new>
 #include <utility>
@@ -51,6 +52,14 @@ void never_measure(const Library& bwgemm, bwgemmHandle_t handle) {
     bwgemm.set_tune_mode(handle, BWGEMM_TUNE_FROZEN);
 }
 
+// Of a device of which neither the model nor a file has times.
+void say_who_computes() {
+  static std::atomic<bool> said{false};
+  if (settings().policy == Policy::all || said.exchange(true)) return;
+  say("calls go to cuBLAS, because nobody has measured which are faster on this device; "
+      "bwgemm-run --tune does, and BWGEMM_CUBLAS_POLICY=all serves them all");
+}
+
 // In the context that is current, as cuBLAS's own handle. None in mode off.
 Product new_product() {
   const Library* const bwgemm = settings().mode != Mode::off ? library() : nullptr;
@@ -66,6 +75,8 @@ Product new_product() {
   }
   never_measure(*bwgemm, made.handle);
   made.chosen_device = chosen_device();
+  made.is_measured = is_measured_device();
+  if (!made.is_measured && made.chosen_device < 0) say_who_computes();
   if (settings().batch_invariant)
     bwgemm->set_determinism(made.handle, BWGEMM_DETERMINISM_BATCH_INVARIANT);
   return made;
@@ -73,6 +84,8 @@ Product new_product() {
 
 void fill(Handle& place, cublasHandle_t handle, const Cublas* cublas, const Product& product) {
   new (&place.mutex) std::mutex;  // perhaps held by a thread that a fork left behind
+  Decisions* const decided = std::exchange(place.decisions, nullptr);
+  if (place.forks == fork_count()) delete decided;  // else half written, perhaps, by such a thread
   if (place.cublas != cublas) delete std::exchange(place.lt_cache, nullptr);
   place.cublas = cublas;
   place.forks = fork_count();

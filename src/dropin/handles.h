@@ -15,6 +15,7 @@
 #include "bwgemm/bwgemm.h"
 #include "dropin/cublas.h"
 #include "dropin/device.h"
+#include "dropin/faster.h"
 #include "dropin/lt_objects.h"
 
 namespace bwgemm::dropin {
@@ -27,6 +28,7 @@ struct Product {
   unsigned long long stream_number = 0;  // number_of() it at that time
   int pointer_mode = BWGEMM_POINTER_MODE_HOST, sm_count_target = 0;
   std::int64_t chosen_device = -1;  // see chosen.h
+  bool is_measured = false;         // of policy faster: see faster.h
 };
 
 struct Handle {
@@ -37,7 +39,8 @@ struct Handle {
   Product product;     // without a handle: there is none for the device
   void* workspace = nullptr;
   std::size_t workspace_size = 0;
-  LtCache* lt_cache = nullptr;  // of `cublas`; made by the first call of cuBLASLt, and kept
+  LtCache* lt_cache = nullptr;     // of `cublas`; made by the first call of cuBLASLt, and kept
+  Decisions* decisions = nullptr;  // of policy faster; made by the first call that asks, and kept
 };
 
 // Without a lock. Null if the handle was not made through this library.

@@ -29,6 +29,8 @@ bool is_complete(void* from, Library& found) {
          finds(from, "bwgemmSetTuneMode", found.set_tune_mode) &&
          finds(from, "bwgemmMatmul", found.matmul) &&
          finds(from, "bwgemmMatmulGetWorkspaceSize", found.get_workspace_size) &&
+         finds(from, "bwgemmMatmulGetAlgos", found.get_algos) &&
+         finds(from, "bwgemmKernelName", found.kernel_name) &&
          finds(from, "bwgemmGetLastErrorString", found.last_error);
 }
 

@@ -18,6 +18,8 @@ struct Library {
   decltype(&::bwgemmSetTuneMode) set_tune_mode;
   decltype(&::bwgemmMatmul) matmul;
   decltype(&::bwgemmMatmulGetWorkspaceSize) get_workspace_size;
+  decltype(&::bwgemmMatmulGetAlgos) get_algos;
+  decltype(&::bwgemmKernelName) kernel_name;
   decltype(&::bwgemmGetLastErrorString) last_error;
 };
 

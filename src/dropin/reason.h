@@ -29,6 +29,7 @@ enum class Reason : std::uint8_t {
   epilogue,        // not served, or lacks a pointer
   other_context,   // the stream is a default one, and not that of the handle's context
   policy,          // the file of chosen calls or the policy leaves the call to cuBLAS
+  slower,          // policy faster: bwgemm is not predicted to be faster
   refused,         // by bwgemm: an argument that is wrong or not supported, or no kernel
   captured,        // mode check, which must wait for the stream
   unchecked,       // mode check, which lacks memory or a function of the driver
@@ -39,8 +40,8 @@ constexpr const char* name(Reason reason) {
       "",          "unknown_handle", "forked",     "no_device",    "handle_state",
       "empty",     "null_scalar",    "types",      "compute_type", "algo",
       "math_mode", "half_on_device", "descriptor", "layout",       "pointer_mode",
-      "epilogue",  "other_context",  "policy",     "refused",      "captured",
-      "unchecked"};
+      "epilogue",  "other_context",  "policy",     "slower",       "refused",
+      "captured",  "unchecked"};
   return names[static_cast<std::size_t>(reason)];
 }
 

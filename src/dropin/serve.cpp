@@ -150,6 +150,20 @@ bwgemmStatus_t ask(Handle& handle, const Call& call, const CallSettings& setting
                                        const_cast<void*>(call.output().data), &size);
 }
 
+std::optional<bwgemmMatmulAlgo_t> first_algo(Handle& handle, const Call& call,
+                                             const CallSettings& settings) {
+  if (apply(handle.product, settings) != BWGEMM_STATUS_SUCCESS) return std::nullopt;
+  const bwgemmMatmulDesc_t desc = desc_of(call, settings);
+  const Scalars scalars(call);
+  bwgemmMatmulAlgo_t first{};
+  first.structSize = sizeof first;
+  std::size_t count = 0;
+  const bwgemmStatus_t status = library()->get_algos(
+      handle.product.handle, &desc, scalars.alpha, call.a.data, call.b.data, scalars.beta,
+      call.c.data, const_cast<void*>(call.output().data), &first, 1, &count);
+  return status == BWGEMM_STATUS_SUCCESS && count > 0 ? std::optional(first) : std::nullopt;
+}
+
 bool may_have_written(bwgemmStatus_t status, const CallSettings& settings) {
   const bool can_be_late = status == BWGEMM_STATUS_EXECUTION_FAILED ||
                            status == BWGEMM_STATUS_ALLOC_FAILED ||

@@ -21,6 +21,11 @@ bwgemmStatus_t multiply(Handle& handle, const Call& call, const CallSettings& se
 // What multiply() would say of the arguments. Launches nothing.
 bwgemmStatus_t ask(Handle& handle, const Call& call, const CallSettings& settings);
 
+// How multiply() would compute the call, had nothing been tuned. Nothing if it would not. Launches
+// nothing.
+std::optional<bwgemmMatmulAlgo_t> first_algo(Handle& handle, const Call& call,
+                                             const CallSettings& settings);
+
 // Whether parts of C may have been written. Only calls with workspace are divided, into parts of
 // which each may fail to load its kernel, to allocate or to launch. Arguments are judged before.
 bool may_have_written(bwgemmStatus_t status, const CallSettings& settings);

@@ -38,8 +38,8 @@ Mode mode_of(const std::string& text) {
 }
 
 Policy policy_of(const std::string& text) {
-  if (text.empty() || text == "all") return Policy::all;
-  if (text != "faster") {
+  if (text == "all") return Policy::all;
+  if (!text.empty() && text != "faster") {
     std::string line = "BWGEMM_CUBLAS_POLICY is ";
     say(line.append(text).append(", not all or faster: taken for faster"));
   }
@@ -97,6 +97,8 @@ Settings read_settings() {
   read.mode = mode_of(variable("BWGEMM_CUBLAS"));
   read.policy = policy_of(variable("BWGEMM_CUBLAS_POLICY"));
   read.batch_invariant = invariance_of(variable("BWGEMM_CUBLAS_BATCH_INVARIANT"));
+  // To choose by the number of rows who computes a row would be the opposite.
+  if (read.batch_invariant) read.policy = Policy::all;
   const std::string hook = variable("BWGEMM_CUBLAS_DLSYM");
   read.hooks_dlsym =
       read.mode != Mode::off && (hook.empty() || flag_of("BWGEMM_CUBLAS_DLSYM", hook, false));

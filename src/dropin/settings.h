@@ -15,15 +15,15 @@ enum class Mode : std::uint8_t {
   serve,  // what can be served is computed by bwgemm
 };
 
-// What happens to a call that the file of chosen calls does not list.
+// Which calls that the file of chosen calls does not list are served.
 enum class Policy : std::uint8_t {
-  all,     // is served, if it can be
-  faster,  // goes to cuBLAS
+  all,     // those that can be
+  faster,  // those that bwgemm is predicted to compute faster: see faster.h
 };
 
 struct Settings {
   Mode mode = Mode::serve;
-  Policy policy = Policy::all;
+  Policy policy = Policy::faster;
   bool batch_invariant = false;
   bool hooks_dlsym = true;  // lookups in cuBLAS's handles find this library; never in mode off
   std::string log_file;     // of the counts; empty: none, or standard error in mode log

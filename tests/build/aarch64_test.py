@@ -28,7 +28,8 @@ class Arm(unittest.TestCase):
 
     def test_in_front_of_cublas(self):
         doubles = arm.doubles()
-        preloaded = {"LD_PRELOAD": os.path.join(arm.LIB, "libbwgemm_cublas.so")}
+        preloaded = {"LD_PRELOAD": os.path.join(arm.LIB, "libbwgemm_cublas.so"),
+                     "BWGEMM_CUBLAS_POLICY": "all"}
         program = arm.compiled("program", ["dropin/program.c"], *doubles)
         self.assertEqual(arm.run(program), "0 0 0 0 0, 3 products\n")
         self.assertEqual(arm.run(program, **preloaded), "0 0 0 0 0, 1 products\n")

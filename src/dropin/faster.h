@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Policy `faster`: which calls that no file lists bwgemm serves. Those of which the model of cuBLAS
+// (peer.h) says that bwgemm is faster, on the kind of device that the model was fitted to.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+
+#include "dropin/call.h"
+
+namespace bwgemm::dropin {
+
+struct Handle;
+
+// Whether the model was fitted to the device of the thread's context, or to one that has the same
+// numbers.
+bool is_measured_device();
+
+// What was decided of the kinds of calls of one handle.
+class Decisions {
+ public:
+  // The same for equal calls, of which addresses count only as far as they are aligned. The first
+  // call of a kind asks bwgemm what it would do. handle.mutex must be held.
+  bool serves(Handle& handle, const Call& call, const CallSettings& settings);
+
+ private:
+  static constexpr std::size_t most = 4096;  // then all are forgotten
+  using Kind = std::array<std::int64_t, 16>;
+  struct Hash {
+    std::size_t operator()(const Kind& kind) const;
+  };
+  static Kind kind_of(const Call& call, const CallSettings& settings, bool reads_c);
+
+  std::unordered_map<Kind, bool, Hash> known_;
+};
+
+}  // namespace bwgemm::dropin

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dropin/peer.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+
+namespace bwgemm::dropin {
+namespace {
+
+// Each level of a tree asks one question, whatever the answers above it were. The answers, the
+// first one lowest, are the number of a leaf.
+constexpr std::size_t tree_levels = 5;
+struct Tree {
+  std::array<std::uint8_t, tree_levels> feature;
+  std::array<std::int32_t, tree_levels> above;  // the answer is yes if the feature is larger
+  std::array<std::int16_t, std::size_t{1} << tree_levels> leaf;
+};
+
+#include "dropin/peer_trees.inc"
+
+// The logarithm in steps, 64 for each factor of two. Of what lies between, it is a straight line.
+std::int32_t steps(double value) {
+  return static_cast<std::int32_t>(std::bit_cast<std::uint64_t>(value) >> 46) - 1023 * 64;
+}
+
+std::int32_t size(std::int64_t value) {
+  return static_cast<std::int32_t>(std::min<std::int64_t>(value, 1 << 30));
+}
+
+// In front of the first x between two digits. Of a tile that has none a GPU is full of one row.
+std::int64_t tile_rows(const char* kernel) {
+  std::int64_t rows = 0;
+  for (const char* at = kernel; *at != '\0'; ++at) {
+    const bool is_digit = *at >= '0' && *at <= '9';
+    if (*at == 'x' && rows > 0) return rows;
+    rows = is_digit ? 10 * rows + (*at - '0') : 0;
+  }
+  return 1;
+}
+
+// Tiles of the size times splits, beside the multiprocessors of an H100.
+struct Waves {
+  double count;
+
+  Waves(const PeerProblem& problem, std::int64_t tile_m, std::int64_t tile_n) {
+    const auto tiles = [](std::int64_t size, std::int64_t tile) {
+      return (size + tile - 1) / tile;
+    };
+    count = static_cast<double>(tiles(problem.m, tile_m) * tiles(problem.n, tile_n) *
+                                problem.batch * problem.splits) /
+            132;
+  }
+  // In percent, of the last wave and those before.
+  std::int32_t use() const { return static_cast<std::int32_t>(100 * count / std::ceil(count)); }
+};
+
+}  // namespace
+
+PeerFeatures features_of(const PeerProblem& problem) {
+  const auto number = [](auto value) { return static_cast<double>(value); };
+  const double m = number(problem.m), n = number(problem.n), k = number(problem.k);
+  const double batch = number(problem.batch);
+  const double flop = 2 * m * n * k * batch;
+  const double bytes = 2 * batch * (m + n) * k + (problem.stores_f32 ? 4 : 2) * batch * m * n;
+  const double us = problem.predicted_us;
+  const std::int64_t rows = tile_rows(problem.kernel);
+  const Waves upright(problem, rows, problem.tile_columns);
+  const Waves across(problem, problem.tile_columns, rows);
+  return {
+      size(problem.m),
+      size(problem.n),
+      size(problem.k),
+      size(problem.batch),
+      size(std::min(problem.m, problem.n)),
+      size(std::max(problem.m, problem.n)),
+      steps(m / n),
+      steps(m * n * batch),
+      steps(flop),
+      steps(bytes),
+      steps(flop / bytes),
+      steps(us),
+      steps(flop / us),
+      steps(bytes / us),
+      size(problem.a_alignment),
+      size(problem.b_alignment),
+      size(problem.d_alignment),
+      size(std::min(problem.a_alignment, problem.b_alignment)),
+      problem.transa,
+      problem.transb,
+      problem.is_f16,
+      problem.stores_f32,
+      problem.reads_c,
+      problem.adds_bias,
+      problem.has_activation,
+      problem.tile_columns,
+      problem.splits,
+      problem.copies_operands,
+      size(problem.m % 64),
+      size(problem.n % 64),
+      size(rows),
+      steps(upright.count),
+      upright.use(),
+      steps(across.count),
+      across.use(),
+      steps(m * n * batch / (number(rows) * problem.tile_columns)),
+  };
+}
+
+int lead_of(const PeerFeatures& features) {
+  int lead = 0;
+  for (const Tree& tree : trees) {
+    std::size_t leaf = 0;
+    for (std::size_t level = 0; level < tree_levels; ++level)
+      if (features[tree.feature[level]] > tree.above[level]) leaf |= std::size_t{1} << level;
+    lead += tree.leaf[leaf];
+  }
+  return lead;
+}
+
+bool is_faster(const PeerFeatures& features) {
+  return lead_of(features) >= least_lead;
+}
+
+}  // namespace bwgemm::dropin

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model of cuBLAS beside bwgemm: which of the two computes a product faster. Trees of decisions,
+// fitted to both libraries' times on an H100 (bench/fit/peer_trees.py). The model asks neither
+// library and depends on nothing but its arguments.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace bwgemm::dropin {
+
+// A product in column order, and what bwgemm says that it would do.
+struct PeerProblem {
+  std::int64_t m, n, k, batch;
+  bool transa, transb;
+  bool is_f16, stores_f32, reads_c;
+  bool adds_bias, has_activation;
+  // Bytes, up to 16, at multiples of which all rows or columns of a matrix begin.
+  std::int64_t a_alignment, b_alignment, d_alignment;
+  double predicted_us;
+  const char* kernel;  // its name, which has the rows of its tile
+  int tile_columns, splits;
+  bool copies_operands;
+};
+
+// What the trees ask for, in whole numbers: so each machine decides alike.
+inline constexpr int peer_features = 36;
+using PeerFeatures = std::array<std::int32_t, peer_features>;
+PeerFeatures features_of(const PeerProblem& problem);
+
+// The larger, the less likely bwgemm is more than 3 % slower.
+int lead_of(const PeerFeatures& features);
+
+// Whether bwgemm should compute it. Of 100 such problems that the trees were not fitted to, 2 were
+// more than 3 % slower.
+bool is_faster(const PeerFeatures& features);
+
+}  // namespace bwgemm::dropin
