@@ -7,7 +7,7 @@
 #include "api/validate.h"
 #include "call.h"
 #include "core/named.h"
-#include "families/cost.h"
+#include "families/registry.h"
 #include "families/variants.h"
 #include "launch/scratch.h"
 

@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 #include "core/tiling.h"
-#include "families/cost.h"
+#include "families/registry.h"
 #include "families/variants.h"
 #include "model_inputs.h"
 #include "select/candidate.h"

@@ -7,7 +7,7 @@
 
 #include "constants.h"
 #include "core/error.h"
-#include "families/cost.h"
+#include "families/registry.h"
 #include "model_inputs.h"
 #include "sweep_file.h"
 

@@ -11,7 +11,7 @@
 #include "core/kernel_config.h"
 #include "core/problem.h"
 #include "regret.h"
-#include "select/splits.h"
+#include "select/candidate.h"
 
 namespace bwgemm::bench {
 

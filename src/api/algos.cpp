@@ -5,7 +5,8 @@
 #include <cstring>
 #include <vector>
 
-#include "api/multiply.h"
+#include "api/handle.h"
+#include "api/program.h"
 #include "api/rules.h"
 #include "api/validate.h"
 #include "families/variants.h"

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "api/multiply.h"
+#include "api/program.h"
 #include "api/rules.h"
 #include "api/scratch_outputs.h"
 #include "api/tuner.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C functions that make handles or take a product as BLAS does. Each is a guard around steps
-// that are done elsewhere.
+// The C functions that make handles or take a product: as BLAS does, or by a bwgemmMatmulDesc_t.
+// Each is a guard around steps that are done elsewhere.
 #include "bwgemm/bwgemm.h"
 
 #include <memory>
@@ -8,13 +8,25 @@
 
 #include "api/guard.h"
 #include "api/handle.h"
-#include "api/multiply.h"
 #include "api/options.h"
+#include "api/preload.h"
+#include "api/program.h"
 #include "api/queries.h"
 #include "api/rules.h"
 
 namespace bwgemm {
 namespace {
+
+// One product, not a batch.
+[[gnu::always_inline]] inline GemmArguments single(
+    bwgemmOperation_t transa, bwgemmOperation_t transb, std::int64_t m, std::int64_t n,
+    std::int64_t k, const void* alpha, const void* a, bwgemmDataType_t a_type, std::int64_t lda,
+    const void* b, bwgemmDataType_t b_type, std::int64_t ldb, const void* beta, void* c,
+    bwgemmDataType_t c_type, std::int64_t ldc,
+    bwgemmComputeType_t compute_type = BWGEMM_COMPUTE_32F, int algo = -1) {
+  return {transa, transb, m,    n, k,      alpha, a, a_type, lda,          0,   b, b_type,
+          ldb,    0,      beta, c, c_type, ldc,   0, 1,      compute_type, algo};
+}
 
 [[gnu::always_inline]] inline bwgemmStatus_t gemm(const char* entry, bwgemmHandle_t handle,
                                                   const GemmArguments& given) {
@@ -24,11 +36,17 @@ namespace {
 }  // namespace
 }  // namespace bwgemm
 
+using bwgemm::arguments_of;
+using bwgemm::checked;
+using bwgemm::explain_to;
 using bwgemm::gemm;
 using bwgemm::GemmArguments;
 using bwgemm::guard;
 using bwgemm::Handle;
+using bwgemm::matmul_arguments;
 using bwgemm::require;
+using bwgemm::single;
+using bwgemm::workspace_wanted;
 
 const char* bwgemmGetLastErrorString(void) {
   return bwgemm::last_error_text();
@@ -54,8 +72,8 @@ bwgemmStatus_t bwgemmGemmEx(bwgemmHandle_t handle, bwgemmOperation_t transa,
                             void* C, bwgemmDataType_t Ctype, int64_t ldc,
                             bwgemmComputeType_t computeType, int algo) {
   return gemm(__func__, handle,
-              {transa, transb, m, n,    k, alpha, A,   Atype, lda, 0,           B,
-               Btype,  ldb,    0, beta, C, Ctype, ldc, 0,     1,   computeType, algo});
+              single(transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype, ldb, beta, C, Ctype,
+                     ldc, computeType, algo));
 }
 
 bwgemmStatus_t bwgemmGemmStridedBatchedEx(bwgemmHandle_t handle, bwgemmOperation_t transa,
@@ -112,10 +130,9 @@ bwgemmStatus_t bwgemmBf16(bwgemmHandle_t handle, bwgemmOperation_t transa, bwgem
                           int64_t lda, const void* B, int64_t ldb, const float* beta, void* C,
                           int64_t ldc) {
   constexpr bwgemmDataType_t type = BWGEMM_R_16BF;
-  return gemm(__func__, handle, {transa, transb, m,    n,   k,    alpha, A,
-                                 type,   lda,    0,    B,   type, ldb,   0,
-                                 beta,   C,      type, ldc, 0,    1,     BWGEMM_COMPUTE_32F,
-                                 -1});
+  return gemm(
+      __func__, handle,
+      single(transa, transb, m, n, k, alpha, A, type, lda, B, type, ldb, beta, C, type, ldc));
 }
 
 bwgemmStatus_t bwgemmF16(bwgemmHandle_t handle, bwgemmOperation_t transa, bwgemmOperation_t transb,
@@ -123,10 +140,9 @@ bwgemmStatus_t bwgemmF16(bwgemmHandle_t handle, bwgemmOperation_t transa, bwgemm
                          int64_t lda, const void* B, int64_t ldb, const float* beta, void* C,
                          int64_t ldc) {
   constexpr bwgemmDataType_t type = BWGEMM_R_16F;
-  return gemm(__func__, handle, {transa, transb, m,    n,   k,    alpha, A,
-                                 type,   lda,    0,    B,   type, ldb,   0,
-                                 beta,   C,      type, ldc, 0,    1,     BWGEMM_COMPUTE_32F,
-                                 -1});
+  return gemm(
+      __func__, handle,
+      single(transa, transb, m, n, k, alpha, A, type, lda, B, type, ldb, beta, C, type, ldc));
 }
 
 bwgemmStatus_t bwgemmGetWorkspaceSize(bwgemmHandle_t handle, bwgemmOperation_t transa,
@@ -137,9 +153,8 @@ bwgemmStatus_t bwgemmGetWorkspaceSize(bwgemmHandle_t handle, bwgemmOperation_t t
                                       bwgemmDataType_t Ctype, int64_t ldc,
                                       bwgemmComputeType_t computeType, int algo, size_t* size) {
   return guard(__func__, [&] {
-    const GemmArguments arguments{transa, transb, m, n,     k,           alpha, A,    Atype,
-                                  lda,    0,      B, Btype, ldb,         0,     beta, C,
-                                  Ctype,  ldc,    0, 1,     computeType, algo};
+    const GemmArguments arguments = single(transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype,
+                                           ldb, beta, C, Ctype, ldc, computeType, algo);
     const std::size_t wanted = workspace_wanted(handle, arguments_of(arguments));
     require(size != nullptr, "size is null but will be written");
     *size = wanted;
@@ -153,9 +168,45 @@ bwgemmStatus_t bwgemmExplain(bwgemmHandle_t handle, bwgemmOperation_t transa,
                              void* C, bwgemmDataType_t Ctype, int64_t ldc,
                              bwgemmComputeType_t computeType, int algo, char* text, size_t size) {
   return guard(__func__, [&] {
-    const GemmArguments arguments{transa, transb, m, n,     k,           alpha, A,    Atype,
-                                  lda,    0,      B, Btype, ldb,         0,     beta, C,
-                                  Ctype,  ldc,    0, 1,     computeType, algo};
+    const GemmArguments arguments = single(transa, transb, m, n, k, alpha, A, Atype, lda, B, Btype,
+                                           ldb, beta, C, Ctype, ldc, computeType, algo);
     explain_to(handle, arguments_of(arguments), text, size);
+  });
+}
+
+bwgemmStatus_t bwgemmMatmul(bwgemmHandle_t handle, const bwgemmMatmulDesc_t* desc,
+                            const void* alpha, const void* A, const void* B, const void* beta,
+                            const void* C, void* D) {
+  return guard(__func__,
+               [&] { multiply(checked(handle), matmul_arguments(desc, alpha, A, B, beta, C, D)); });
+}
+
+bwgemmStatus_t bwgemmMatmulGetWorkspaceSize(bwgemmHandle_t handle, const bwgemmMatmulDesc_t* desc,
+                                            const void* alpha, const void* A, const void* B,
+                                            const void* beta, const void* C, void* D,
+                                            size_t* size) {
+  return guard(__func__, [&] {
+    const std::size_t wanted =
+        workspace_wanted(handle, matmul_arguments(desc, alpha, A, B, beta, C, D));
+    require(size != nullptr, "size is null but will be written");
+    *size = wanted;
+  });
+}
+
+bwgemmStatus_t bwgemmMatmulExplain(bwgemmHandle_t handle, const bwgemmMatmulDesc_t* desc,
+                                   const void* alpha, const void* A, const void* B,
+                                   const void* beta, const void* C, void* D, char* text,
+                                   size_t size) {
+  return guard(__func__, [&] {
+    explain_to(handle, matmul_arguments(desc, alpha, A, B, beta, C, D), text, size);
+  });
+}
+
+bwgemmStatus_t bwgemmPreload(bwgemmHandle_t handle, const bwgemmMatmulDesc_t* desc) {
+  return guard(__func__, [&] {
+    if (desc == nullptr)
+      preload_all(checked(handle));
+    else
+      preload(checked(handle), *desc);
   });
 }

@@ -10,15 +10,15 @@
 #include <mutex>
 #include <string>
 
-#include "api/program_cache.h"
+#include "api/program.h"
 #include "api/tuning_cache.h"
 #include "bwgemm/bwgemm.h"
 #include "core/device_facts.h"
 #include "families/bias_gradient/step.h"
-#include "launch/context.h"
-#include "launch/library.h"
+#include "launch/driver.h"
+#include "launch/kernels.h"
 #include "launch/scratch.h"
-#include "program/tensor_map_cache.h"
+#include "program/tensor_map.h"
 #include "select/select.h"
 
 namespace bwgemm {

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/multiply.h"
-
 #include <new>
 #include <utility>
 
 #include "api/bench_command.h"
-#include "api/build.h"
+#include "api/handle.h"
 #include "api/log.h"
-#include "api/run.h"
+#include "api/program.h"
 #include "api/tune.h"
-#include "api/validate.h"
 
 namespace bwgemm {
 namespace {

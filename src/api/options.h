@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "bwgemm/bwgemm.h"
-#include "rules/recipe.h"
+#include "rules/choice.h"
 
 namespace bwgemm {
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "api/build.h"
-#include "api/multiply.h"
+#include "api/handle.h"
+#include "api/program.h"
 #include "api/rules.h"
 #include "families/variants.h"
 

@@ -5,9 +5,9 @@
 #include <cstring>
 #include <string>
 
-#include "api/build.h"
-#include "api/multiply.h"
+#include "api/handle.h"
 #include "api/options.h"
+#include "api/program.h"
 #include "api/rules.h"
 #include "families/variants.h"
 

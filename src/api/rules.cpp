@@ -2,24 +2,25 @@
 #include "api/rules.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <optional>
-
-#include "api/batch_overlap.h"
 
 namespace bwgemm {
 namespace {
 
-std::optional<Dtype> known_type(std::int32_t type) {
-  switch (type) {
-    case BWGEMM_R_32F: return Dtype::f32;
-    case BWGEMM_R_16F: return Dtype::f16;
-    case BWGEMM_R_16BF: return Dtype::bf16;
-    case BWGEMM_R_8F_E4M3: return Dtype::e4m3;
-    case BWGEMM_R_8F_E5M2: return Dtype::e5m2;
-    default: return std::nullopt;
-  }
-}
+__extension__ using Wide = __int128;
+
+struct TypeName {
+  bwgemmDataType_t value;
+  Dtype type;
+  const char* enumerator;
+};
+constexpr TypeName type_names[] = {{BWGEMM_R_32F, Dtype::f32, "BWGEMM_R_32F"},
+                                   {BWGEMM_R_16F, Dtype::f16, "BWGEMM_R_16F"},
+                                   {BWGEMM_R_16BF, Dtype::bf16, "BWGEMM_R_16BF"},
+                                   {BWGEMM_R_8F_E4M3, Dtype::e4m3, "BWGEMM_R_8F_E4M3"},
+                                   {BWGEMM_R_8F_E5M2, Dtype::e5m2, "BWGEMM_R_8F_E5M2"}};
 
 void check_address(const Operand& operand, Dtype type) {
   if (!operand.is_touched) return;
@@ -38,24 +39,61 @@ void check_address(const Operand& operand, Dtype type) {
 // Whether the last element lies beyond what 63 bits address. Cannot overflow: the factors are below
 // 2^63, so their products are below 2^126.
 bool spans_too_much(const Operand& operand, std::int64_t batch, Dtype type) {
-  __extension__ using Wide = __int128;
   if (operand.rows == 0 || operand.columns == 0) return false;
   const Wide in_front = operand.is_array ? Wide{0} : (Wide{batch} - 1) * operand.stride;
   const Wide elements = in_front + Wide{operand.lines() - 1} * operand.ld + operand.contiguous();
   return elements > std::numeric_limits<std::int64_t>::max() / size_bytes(type);
 }
 
+// The least x >= 0 with low <= step * x mod modulus <= high, for 0 <= low <= high < modulus and
+// 0 <= step < modulus. Each step of Euclid's algorithm turns the question into one about a smaller
+// modulus, whose answer says how often step * x wraps around this one.
+std::optional<Wide> first_within(Wide step, Wide modulus, Wide low, Wide high) {
+  if (low == 0) return Wide{0};
+  if (step == 0) return std::nullopt;
+  const Wide without_wrap = (low + step - 1) / step;
+  if (without_wrap * step <= high) return without_wrap;
+  // No multiple of step lies in [low, high]: then step * x = modulus * wraps + [low, high] for the
+  // least number of wraps that leaves a multiple of step in the range.
+  const Wide reduced_low = (step - high % step) % step;
+  const Wide reduced_high = (step - low % step) % step;
+  const auto wraps = first_within(modulus % step, step, reduced_low, reduced_high);
+  if (!wraps) return std::nullopt;
+  return (*wraps * modulus + low + step - 1) / step;
+}
+
+// Whether two matrices of a strided batch share an element: columns of `rows` elements, `ld` >=
+// rows apart; matrices `stride` >= 0 apart; all elements addressable by 63 bits. Batches may also
+// lie interleaved, such as side by side within one leading dimension.
+//
+// Matrices `apart` in the batch meet where apart * stride is less than `rows` away from a multiple
+// `columns_apart` of ld. The least such `apart` has the least `columns_apart` too.
+bool batches_overlap(std::int64_t rows, std::int64_t columns, std::int64_t ld, std::int64_t stride,
+                     std::int64_t batch) {
+  if (batch < 2) return false;
+  if (stride < rows) return true;                             // neighbours meet in column 0
+  if (stride >= Wide{columns - 1} * ld + rows) return false;  // one behind the other
+  if (Wide{batch - 1} * stride + rows <= ld) return false;    // all within one column
+  const Wide window = 2 * (Wide{rows} - 1);
+  if (window + 1 >= ld) return true;
+  // apart = x + 1: ask for (stride * (x + 1) + rows - 1) mod ld in [0, window], shifted so that the
+  // constant part moves into the bounds.
+  const Wide step = stride % ld;
+  const Wide start = (step + rows - 1) % ld;
+  if (start <= window) return true;
+  const auto more = first_within(step, ld, ld - start, ld - start + window);
+  if (!more) return false;
+  const Wide apart = *more + 1;
+  const Wide columns_apart = (apart * stride + rows - 1) / ld;
+  return apart < batch && columns_apart < columns;
+}
+
 }  // namespace
 
 const char* enumerator(Dtype type) {
-  switch (type) {
-    case Dtype::f32: return "BWGEMM_R_32F";
-    case Dtype::f16: return "BWGEMM_R_16F";
-    case Dtype::bf16: return "BWGEMM_R_16BF";
-    case Dtype::e4m3: return "BWGEMM_R_8F_E4M3";
-    case Dtype::e5m2: return "BWGEMM_R_8F_E5M2";
-  }
-  return "?";
+  return std::find_if(std::begin(type_names), std::end(type_names),
+                      [type](const TypeName& name) { return name.type == type; })
+      ->enumerator;
 }
 
 void check_not_negative(const char* name, std::int64_t value) {
@@ -68,9 +106,11 @@ void check_enumerator(const char* name, std::int32_t value, std::int32_t last, c
 }
 
 Dtype checked_type(const char* name, std::int32_t value) {
-  const auto type = known_type(value);
-  require(type.has_value(), name, " is ", value, " but must be a bwgemmDataType_t");
-  return *type;
+  const auto* const found =
+      std::find_if(std::begin(type_names), std::end(type_names),
+                   [value](const TypeName& one) { return one.value == value; });
+  require(found != std::end(type_names), name, " is ", value, " but must be a bwgemmDataType_t");
+  return found->type;
 }
 
 void check_struct_size(const char* name, std::uint32_t value,

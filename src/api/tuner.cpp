@@ -5,10 +5,9 @@
 #include <cstdint>
 #include <utility>
 
-#include "api/build.h"
 #include "api/log.h"
+#include "api/program.h"
 #include "api/rules.h"
-#include "api/run.h"
 #include "core/text.h"
 #include "families/variants.h"
 #include "launch/device_buffer.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // validated: the C arguments of a product -> Problem. The only judge of what callers pass in; what
-// is behind it is legal, canonical and supported by type. What is fused to the product is judged in
-// validate_epilogue.
+// is behind it is legal, canonical and supported by type.
 #pragma once
 
 #include "api/arguments.h"

@@ -2,10 +2,10 @@
 #include "launch/clusters.h"
 
 #include "device/layout.h"
-#include "families/kernels.h"
+#include "families/registry.h"
 #include "launch/archive.h"
-#include "launch/context.h"
-#include "launch/launch.h"
+#include "launch/driver.h"
+#include "launch/kernels.h"
 
 namespace bwgemm {
 namespace {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Driver: the entry points of libcuda.so.1 that the library uses, found at run time, so that the
 // library loads on machines without a driver. Members are named as in the driver's documentation.
-// When it is opened, and from which file, api/ decides.
+// When it is opened, and from which file, api/ decides. And what calls of it need around them: the
+// context of a handle (Context), current for the length of a call (ContextScope), and freedom from
+// what a stream capture would forbid (CaptureRelaxer).
 #pragma once
 
 #include <cuda.h>
@@ -157,5 +159,76 @@ struct Driver {
 const Driver& open_driver(const char* path);
 
 bwgemmStatus_t status_of(CUresult result);
+
+// Either the context that was current, which is borrowed, or the primary context of device 0, which
+// is retained.
+class Context {
+ public:
+  explicit Context(const Driver& driver);
+  ~Context();
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  const Driver& driver() const { return driver_; }
+  CUcontext get() const { return context_; }
+
+  // False once its owner destroyed or reset it. Addresses of contexts are reused, their ids are
+  // not.
+  bool is_alive() const;
+
+ private:
+  const Driver& driver_;
+  CUcontext context_ = nullptr;
+  CUdevice device_ = 0;
+  unsigned long long id_ = 0;
+  bool is_retained_ = false;
+};
+
+// Error(EXECUTION_FAILED) if the context is gone: the driver makes even that one current, and
+// crashes at the first launch (CUDA 13.0 on an H200).
+class ContextScope {
+ public:
+  explicit ContextScope(const Context& context) : driver_(context.driver()) {
+    if (!context.is_alive())
+      throw Error(BWGEMM_STATUS_EXECUTION_FAILED,
+                  "the CUDA context of the handle was destroyed or reset");
+    CUcontext current = nullptr;
+    if (driver_.cuCtxGetCurrent(&current) == CUDA_SUCCESS && current == context.get()) return;
+    driver_.call(driver_.cuCtxPushCurrent, context.get());
+    is_pushed_ = true;
+  }
+  ~ContextScope() {
+    CUcontext popped = nullptr;
+    // Cannot fail for a context that this thread pushed, short of the driver's own teardown, after
+    // which nothing is left to restore.
+    if (is_pushed_) static_cast<void>(driver_.cuCtxPopCurrent(&popped));
+  }
+  ContextScope(const ContextScope&) = delete;
+  ContextScope& operator=(const ContextScope&) = delete;
+
+ private:
+  const Driver& driver_;
+  bool is_pushed_ = false;
+};
+
+// While one lives, its thread may load modules and allocate though a capture is under way, and does
+// not invalidate it: nothing called under it concerns the work being captured. If the driver does
+// not comply, what is called under it says so.
+class CaptureRelaxer {
+ public:
+  explicit CaptureRelaxer(const Driver& driver)
+      : driver_(driver),
+        is_relaxed_(driver.cuThreadExchangeStreamCaptureMode(&mode_) == CUDA_SUCCESS) {}
+  ~CaptureRelaxer() {
+    if (is_relaxed_) static_cast<void>(driver_.cuThreadExchangeStreamCaptureMode(&mode_));
+  }
+  CaptureRelaxer(const CaptureRelaxer&) = delete;
+  CaptureRelaxer& operator=(const CaptureRelaxer&) = delete;
+
+ private:
+  const Driver& driver_;
+  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;  // after construction: the caller's
+  bool is_relaxed_;
+};
 
 }  // namespace bwgemm

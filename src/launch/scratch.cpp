@@ -8,7 +8,7 @@
 #include <csignal>
 #include <unistd.h>
 
-#include "launch/context.h"
+#include "launch/driver.h"
 
 namespace bwgemm {
 namespace {

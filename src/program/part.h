@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/problem.h"
-#include "program/tensor_map_cache.h"
+#include "program/tensor_map.h"
 
 namespace bwgemm {
 

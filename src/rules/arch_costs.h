@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ArchCosts: the constants of the cost model (families/cost.h) for each architecture, with where
+// ArchCosts: the constants of the cost model (rules/cost_terms.h) for each architecture, with where
 // they are from. Other chips of an architecture differ from these in their multiprocessors and
 // memory, which the device tells.
 #pragma once
@@ -160,97 +160,11 @@ inline constexpr ArchCosts h200_costs = {
     .copied_bytes_per_us = 5.0e6,
     .sm_copied_bytes_per_us = 60e3,  // predicted
 };
-
-// Nothing here was measured. What has no remark was fitted 2026-11-22 to times of 70 problems that the
-// virtual B200 predicts (tests/vgpu/timing, bench/log/2026-11-22.md): sums for what is within a third of the best
-// are 6 % off in the median. What is H200's was taken over.
-inline constexpr ArchCosts b200_costs = {
-    .launch_us = 1.98,
-    .cluster_us = 0.34,
-    .memory_bytes_per_us = 7.0e6,      // data sheet 7.67 TB/s, less what H200 loses of its own
-    .unhidden = 0.414,                 // sqrt(2) - 1: when fitted, the legs of a right angle
-    .fill_us = 0.6,
-    .partial_block = 0,                // not known
-    .sm_flop_per_us = 0,               // not used
-    .powered_flop_per_us = 0,          // unknown: in mma_clocks_per_us
-    .powered_bytes_per_us = 0,         // unknown
-    .mma_clocks_per_us = 1520,
-    .sm_bytes_per_us = 166e3,
-    .unused_parts_of_lines = 0,        // not used
-    .sm_straddling_sectors = 1.54,     // not told apart; H200's of 2026-11-22
-    .sm_straddling_lines = 1.54,
-    .l2_straddling_sectors = h200_costs.l2_straddling_lines,
-    .l2_straddling_lines = h200_costs.l2_straddling_lines,
-    .chip_bytes_per_us = 23e6,         // 21.3 fitted; more where rows straddle lines
-    .unshared_bytes_per_us = 1,        // not used
-    .distant_rows = 1,                 // not known, as the next
-    .drift_us = 0,                     // none
-    .line_request_us = 0,              // not used
-    .block_floor_us = 0.06,
-    .epilogue_bytes_per_us = 45e3,
-    .epilogue_box_us = 0,            // not told apart
-    .register_bytes_per_us = 1,        // not used, as the next four
-    .lines_per_us = 1,
-    .crowded_lines_per_us = 1,
-    .lines_of_columns = 1,
-    .odd_lines = 1,
-    .one_tile_ping_pong = 1,         // not used, as the next two
-    .wide_one_tile_ping_pong = 1,
-    .ping_pong_overlap = 1,
-    .later_ping_pong = 0,            // none are
-    .tight_fused_us = 0,               // not used
-    .exposed_epilogue = 0,             // not used: pairs hide theirs
-    .merge_us = 1.44,
-    .merge_split_us = 0.167,
-    .merge_bytes_per_us = 196e3,
-    .partials_bytes_per_us = 5.8e6,
-    .cluster_merge_us = 0,             // not used, as the next
-    .register_stores_us = 0,
-    .cluster_bytes_per_us = 1,         // not used
-    .direct_wide = h200_costs.direct_wide,
-    .direct_pairs = h200_costs.direct_pairs,
-    .direct_narrow = h200_costs.direct_narrow,
-    .direct_tile_us = h200_costs.direct_tile_us,
-    .direct_merge_us = h200_costs.direct_merge_us,
-    .warp_pairs = h200_costs.warp_pairs,
-    .warp_elements = h200_costs.warp_elements,
-    .warp_unit_us = h200_costs.warp_unit_us,
-    .warp_fused_us = h200_costs.warp_fused_us,
-    .unmapped_launch_us = 1.24,        // less than launch_us, as on H200
-    .dot_bytes_per_us = 7.0e6,         // as memory_bytes_per_us
-    .dot_cta_bytes_per_us = h200_costs.dot_cta_bytes_per_us,
-    .dot_output_us = h200_costs.dot_output_us,
-    .dot_staging_us = h200_costs.dot_staging_us,
-    .dot_lines_per_us = h200_costs.dot_lines_per_us,
-    .vector_launch_us = 0,             // not used, as all of vectors: no such kernel
-    .vector_spread_us = 0,
-    .vector_unit_us = 0,
-    .vector_column_us = 0,
-    .vector_cta_bytes_per_us = 1,
-    .loose_vectors = 1,
-    .vector_merge_us = 0,
-    .copying_launch_us = h200_costs.copying_launch_us,
-    .copied_bytes_per_us = 7.7e6,      // as much more than memory_bytes_per_us as on H200
-    .sm_copied_bytes_per_us = h200_costs.sm_copied_bytes_per_us,
-};
 // clang-format on
 
-// Clocks between two tcgen05.mma of a CTA pair with 256 rows and 16 of k: published measurements on
-// a GB300 at 64, 128 and 256 columns, joined by straight lines. Below 64 columns nothing is gained.
-constexpr double pair_mma_clocks(int tile_n) {
-  if (tile_n <= 64) return 52;
-  if (tile_n <= 128) return 52 + (70 - 52) * (tile_n - 64) / 64.0;
-  return 70 + (134 - 70) * (tile_n - 128) / 128.0;
-}
+extern const ArchCosts b200_costs;  // b200_costs.cpp
 
-// The same for one CTA with 128 rows.
-constexpr double single_mma_clocks(int tile_n) {
-  if (tile_n <= 64) return 56;
-  if (tile_n <= 128) return 56 + (79 - 56) * (tile_n - 64) / 64.0;
-  return 79 + (140 - 79) * (tile_n - 128) / 128.0;
-}
-
-constexpr const ArchCosts& costs_of(Arch arch) {
+inline const ArchCosts& costs_of(Arch arch) {
   return arch == Arch::sm90 ? h200_costs : b200_costs;
 }
 

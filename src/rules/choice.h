@@ -1,15 +1,89 @@
 // SPDX-License-Identifier: Apache-2.0
-// Choice: a recipe for one problem, with what the problem makes of it.
+// Choice: how one product is computed: a Recipe, which is the kernel and all that is chosen with
+// it, and what the problem makes of that. Copies of operands that TMA cannot load are part of it,
+// and the division of a product whose copies exceed the workspace.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string_view>
 
+#include "core/device_facts.h"
+#include "core/problem.h"
 #include "core/tiling.h"
-#include "rules/parts.h"
-#include "rules/recipe.h"
+#include "device/raster.h"
 
 namespace bwgemm {
 
+// Where the sums of a tile's splits are added.
+enum class SplitReduction : std::uint8_t {
+  workspace,  // by the last to have left its own in global memory
+  cluster,    // by the first CTA of the tile's cluster, to which the others send theirs
+};
+
+constexpr std::string_view name(SplitReduction reduction) {
+  return reduction == SplitReduction::workspace ? "memory" : "cluster";
+}
+
+// Whether a kernel finds the operands where the caller has them. Where TMA can load neither, one of
+// them may be copied and the other stay: all the workspace is the one's.
+enum class Operands : std::uint8_t { in_place, copied, copied_a, copied_b };
+
+inline constexpr std::initializer_list<Operands> all_operands{
+    Operands::in_place, Operands::copied, Operands::copied_a, Operands::copied_b};
+
+constexpr std::string_view name(Operands operands) {
+  switch (operands) {
+    case Operands::in_place: return "in_place";
+    case Operands::copied: return "copied";
+    case Operands::copied_a: return "copied_a";
+    case Operands::copied_b: return "copied_b";
+  }
+  return "";
+}
+
+// Selection chooses one, an algo value names one, the tuning cache keeps one.
+struct Recipe {
+  int variant = 0;  // index into the variants
+  int tile_n = 0;   // the config's, or the run-time value
+  int splits = 1;   // split-K: splits of k; 1: none
+  Raster raster = Raster::grouped;
+  Operands operands = Operands::in_place;
+  // Where the sums of splits are added. Open in what is picked or kept: the rest decides.
+  std::optional<SplitReduction> reduction = std::nullopt;
+
+  bool operator==(const Recipe&) const = default;
+};
+
+// What of a recipe somebody has decided, where a kernel can do it. "", 0 or nothing: is chosen.
+struct ForcedRecipe {
+  std::string_view kernel = {};
+  int splits = 0;
+  int tile_n = 0;  // where the config leaves it to the launch
+  std::optional<Raster> raster = std::nullopt;
+  std::optional<SplitReduction> reduction = std::nullopt;
+  std::optional<Operands> operands = std::nullopt;  // of a forced kernel else in place
+
+  bool operator==(const ForcedRecipe&) const = default;
+  bool any() const { return *this != ForcedRecipe{}; }
+  bool has_kernel() const { return !kernel.empty(); }
+  bool allows(SplitReduction one) const { return reduction.value_or(one) == one; }
+  bool allows(Operands one) const { return operands.value_or(one) == one; }
+};
+
+// A product whose copied operand does not fit the workspace, as products of some of its rows or
+// columns each, one after the other. What a part computes is not changed by where it begins.
+struct Division {
+  int parts = 1;
+  bool of_n = false;       // each part has some columns of D; else some rows
+  std::int64_t lines = 0;  // so many, but the last, which may have less; undivided: not looked at
+
+  bool operator==(const Division&) const = default;
+};
+
+// A recipe for one problem, with what the problem makes of it.
 struct Choice : Recipe {
   std::int64_t split_tiles = 0;  // how many tiles are cut along k: the last ones
   int raster_group = 0;          // see device/raster.h
@@ -32,5 +106,45 @@ inline bool is_short(const Choice& choice) {
 inline std::int64_t work_units(const TileCounts& tiles, const Choice& choice) {
   return tiles.total() + choice.split_tiles * (choice.splits - 1);
 }
+
+// One operand as it is copied. Lines are what lies together: rows or columns.
+struct CopiedLines {
+  std::int64_t elements, lines, batches;  // of each line; of each batch; 1 where they are one
+  std::int64_t pitch;                     // elements from line to line of the copy
+  std::size_t at, bytes;                  // of the workspace; both whole lines of L2
+};
+
+// Those in front of the product, where the call's workspace begins (the kernel: families/copies).
+struct Copies {
+  std::optional<CopiedLines> a, b;
+
+  bool any() const { return a || b; }
+  std::size_t bytes() const { return (a ? a->bytes : 0) + (b ? b->bytes : 0); }
+};
+
+// Copies of every operand that TMA cannot load, or of one of the two. None at all if one of those
+// operands cannot be copied or is not worth a copy: arrays of pointers, lines of less than 16
+// bytes, more than a launch can count.
+Copies copies_of(const Problem& problem, Operands operands = Operands::copied);
+
+// Where selection, which knows no addresses, takes the workspace to be.
+inline constexpr std::uintptr_t nominal_workspace = 256;
+
+// The problem with its copies where the workspace is.
+Problem with_copies(Problem problem, const Copies& copies,
+                    std::uintptr_t workspace = nominal_workspace);
+
+// Launch included. facts.sm_count is what the call may occupy.
+double copying_us(const Copies& copies, const DeviceFacts& facts);
+
+inline constexpr int most_parts = 64;
+
+// The fewest parts whose copies fit. Nothing if there are none; not divided are batches, gates,
+// sums beside the product, and two copied operands.
+std::optional<Division> division_of(const Problem& problem, Operands operands,
+                                    std::size_t workspace_bytes);
+
+// The index-th product; undivided the problem itself.
+Problem part_of(const Problem& problem, const Division& division, int index);
 
 }  // namespace bwgemm

@@ -1,5 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
-// Terms of the cost model that families share. See families/cost.h.
+// The predicted time of a kernel on a problem, in microseconds: the model, and its terms that
+// families share. Constants are a table per architecture (arch_costs.h), or stand where the
+// measured curve that they describe is. rejects() judges whether the kernel can serve at all.
+//
+//   time    = launch + cluster + the longer of compute and memory + what it does not hide of the
+//             shorter + merge
+//   cluster = a price of kernels whose clusters have more than one CTA
+//   memory  = all bytes of A, B, D (and C), each moved once, at the rate of device memory
+//   compute = waves * (k blocks of a split * block + fill) + epilogues that nothing hides. Waves
+//             are of tiles * splits; a smaller last wave has more power for each SM. A k that ends
+//             inside a block adds a part of a block. Ping-pong with several tiles a CTA: a wave
+//             takes at least a fixed share of products + epilogue, and waves after the first are
+//             slower on slow memory. Ping-pong with one tile a CTA: blocks are slower, most in
+//             narrow tiles. An epilogue costs the bytes of the tile and a price for each box.
+//             Columns that overlapping boxes store twice count twice. A fused epilogue with few
+//             free registers adds a price to each tile. Line stores (line_stores.h) cost the time
+//             of one warp for each consumer, more if rows of D begin inside a 4-byte word. With
+//             several tiles a CTA, a wave takes at least the time of its line stores alone
+//   merge   = where k is split: handing over, all partial sums through L2, and those of a tile,
+//             split by split, which the last CTA reads back, after all operands have arrived; in
+//             clusters of splits: their start, and all sums into the first CTA of each
+//   block   = slowdown of the tile's shape (families/sm90/variants.h) * max(time of the
+//             tensor cores, delivery, active SMs * energy of products and deliveries / power, a
+//             floor); CTAs that share an SM take turns
+//   delivery = max(SM, chip). SM: operand bytes of a CTA, and a part of the bytes by which an
+//             MN-major tile exceeds its operand. Chip: bytes that leave L2; what CTAs of a cluster
+//             share counts once. Rows that straddle two lines count more in both, less so if they
+//             are whole sectors; in SM, only rows that the CTA loads itself. L2 is slower for
+//             clusters of splits, whose neighbours share no lines. Kernels that move lines of
+//             operands take at least a measured time
+//
+// Families whose threads load operands say in their own files how such a kernel takes its time.
+//
+// Where operands exceed L2, CTAs drift apart: a share of what L2 delivers, which grows with time,
+// comes from memory again.
+//
+// Constants and slowdowns are fitted together, to the kernels that win more than to times
+// (bench/log/2026-11-26.md). Rates of device memory are those of the chip that was measured,
+// times what the device's memory is faster or slower by clock and width.
 #pragma once
 
 #include <algorithm>
@@ -14,6 +52,36 @@
 #include "rules/family.h"
 
 namespace bwgemm {
+
+// Rows of A and of B, 128 bytes each, in a k block of one CTA.
+struct OperandRows {
+  double a, b;
+};
+
+// The bytes of such rows as they weigh: more for rows that are pieces of lines, or that begin
+// inside of lines, all or many tiles'.
+class RowBytes {
+ public:
+  // `b_tile_rows`: columns of B in the tile of one CTA.
+  RowBytes(const Problem& problem, const ArchCosts& costs, const KernelConfig& config, Major a,
+           Major b, int b_tile_rows);
+
+  double plain(const OperandRows& rows) const { return depth_ * (rows.a + rows.b); }
+  // For an SM. What other CTAs of its cluster ask for arrives as whole rows, however the rows lie
+  // in memory: `own` are those that the CTA asks for.
+  double of_sm(const OperandRows& all, const OperandRows& own) const;
+  // For L2.
+  double of_l2(const OperandRows& rows) const;
+
+ private:
+  double depth_;         // bytes of a row
+  OperandRows sm_, l2_;  // what a row weighs
+};
+
+// One k block of every CTA at work; CTAs that share an SM take turns. `mma_us`: of one CTA, by the
+// tensor cores alone.
+double block_us(const ArchCosts& costs, const Block& block, double mma_us, double slowdown,
+                int sm_count, std::int64_t active_ctas, SplitReduction reduction);
 
 // For each element of the product.
 inline double output_bytes_per_element(const Problem& problem) {

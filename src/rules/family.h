@@ -6,20 +6,38 @@
 // All problems are as the kernel sees them (core/tiling.h).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
+#include "core/clusters.h"
 #include "core/device_facts.h"
 #include "core/kernel_config.h"
 #include "core/problem.h"
 #include "core/tiling.h"
 #include "device/residues.h"
 #include "program/part.h"
-#include "rules/block.h"
+#include "rules/choice.h"
 #include "rules/rejects.h"
 #include "rules/shape.h"
-#include "rules/splits.h"
 
 namespace bwgemm {
+
+// What one k block of one CTA asks for, of the families that load operands by TMA.
+struct Block {
+  double flop;
+  double bytes;        // of operands that arrive in shared memory, multicast ones included
+  double sm_bytes;     // the same by the time that it takes an SM
+  double l2_bytes;     // the same by L2's time; what CTAs of a cluster, or neighbours, share once
+  double l2_delivers;  // and as bytes
+  double line_requests = 0;  // for one line of L2, at about the same time, where that is many
+};
+
+// What predictions for a tile have in common, however many splits there are: a good part of the
+// work. Empty for kernels without tensor maps.
+struct WithoutSplits {
+  double slowdown = 0;
+  Block block = {};
+};
 
 // A kernel and what is chosen with it, whose time is to be predicted. facts.sm_count is what the
 // call may occupy.
@@ -77,6 +95,24 @@ inline TileCounts tiles_of_clusters(const Problem& problem, const KernelConfig& 
                                     int tile_n) {
   const ClusterTile tile = cluster_tile(config, tile_n);
   return tile_counts(problem, tile.m, tile.n);
+}
+
+// Clusters that compute at the same time. facts.sm_count is what the call may occupy.
+inline std::int64_t resident_clusters(const DeviceFacts& facts, const KernelConfig& config) {
+  const int ctas = std::min(config.ctas_per_sm, facts.ctas_per_sm), size = config.cluster.size();
+  const std::int64_t clusters =
+      ctas * (size > 1 ? clusters_that_fit(facts, size) : std::int64_t{facts.sm_count});
+  return std::max<std::int64_t>(1, clusters);
+}
+
+// How many of the tiles are cut into so many splits: all if the device has room for them, else
+// those of the last wave, which would leave it partly idle. 0: k is not split, or the kernel
+// cannot.
+inline std::int64_t split_tiles(std::int64_t tiles, std::int64_t resident, int splits,
+                                const SplitLimits& limits) {
+  if (splits == 1) return 0;
+  if (tiles <= resident) return tiles;
+  return limits.has_tails ? tiles % resident : 0;
 }
 
 }  // namespace bwgemm

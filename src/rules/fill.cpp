@@ -5,7 +5,7 @@
 
 #include "core/tiling.h"
 #include "device/layout.h"
-#include "rules/output_path.h"
+#include "rules/rejects.h"
 
 namespace bwgemm {
 namespace {

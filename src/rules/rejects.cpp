@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rules/rejects.h"
 
-#include "rules/output_path.h"
-
 namespace bwgemm {
 namespace {
 

@@ -26,6 +26,13 @@ struct KernelShape {
   int d_box_rows, d_box_columns;
 };
 
+// How a family lets k be split.
+struct SplitLimits {
+  bool can_split = true;
+  bool has_tails = false;  // the last tiles alone can be split
+  int least_steps = 4;     // of tile.k, in each split
+};
+
 struct FamilyFacts {
   std::string_view folder;  // of src/families, and the namespace
   // Null, or the rule that the config breaks.

@@ -1,26 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
-// Candidate: one variant judged against one problem. What select() compares and explain() prints.
+// Candidate: one variant judged against one problem. What select() compares and explain() prints,
+// and what the variants are judged by: operands in place or copied (Source), numbers of splits, and
+// a look that passes over most of the table (PreFilter).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
 
 #include "core/device_facts.h"
 #include "core/kernel_config.h"
 #include "core/problem.h"
 #include "core/tiling.h"
-#include "families/cost.h"
-#include "families/facts.h"
 #include "families/registry.h"
 #include "select/select.h"
-#include "select/splits.h"
 
 namespace bwgemm {
 
-struct Candidate : Recipe {
+// A choice that is not made yet: nothing of it depends on all tiles. `variant` is the caller's to
+// fill, who knows the table.
+struct Candidate : Choice {
   const char* rejected = nullptr;  // null: can serve, and the rest is filled
-  double predicted_us = 0;
-  Division division = {};
+
+  // The prediction as it counts against those of other sources. In place it counts less: a kernel
+  // and a place in the workspace more are not worth a little.
+  double weighed_us() const {
+    constexpr double needed_part_of_copies = 0.95;
+    return operands == Operands::in_place ? needed_part_of_copies * predicted_us : predicted_us;
+  }
 };
 
 // A call's problem with operands where they are, or copied; if it is divided, its first part.
@@ -97,5 +107,67 @@ void for_each_tile_n(const KernelConfig& config, const Problem& seen, const Body
 
 // The variant with the forced name. Throws INVALID_VALUE if there is none.
 int forced_variant(std::span<const KernelConfig> variants, std::string_view name);
+
+// Splits of k (split-K): all take the problem as the kernel sees it (core/tiling.h). facts.sm_count
+// is what the call may occupy. tile_n: of the config, or the run-time value.
+
+// Numbers of splits of k worth predicting for; without any k is not split.
+struct Splits {
+  static constexpr int capacity = 8;
+  int number[capacity] = {1};
+  int count = 1;
+  void add(int splits) {
+    if (std::find(number, number + count, splits) == number + count) number[count++] = splits;
+  }
+};
+
+// How many of the tiles are cut into so many splits: see rules/family.h.
+std::int64_t split_tiles(const Problem& problem, const DeviceFacts& facts,
+                         const KernelConfig& config, int tile_n, int splits);
+
+// 1, and some more for which split tiles * splits do not exceed the device, no split is empty or
+// very short, and the partial sums fit `workspace_bytes`. With `forced` > 0 the number nearest to
+// it. tile_n: the run-time value, where the config leaves it to the launch.
+Splits splits_to_try(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
+                     std::size_t workspace_bytes, int forced, int tile_n = 0);
+
+// Whether the splits of a tile can be the CTAs of a cluster, all of which run at the same time.
+// They need no workspace; what splits_to_try() asks for is for a device on which they do not all
+// fit.
+bool can_reduce_in_cluster(const Problem& problem, const DeviceFacts& facts,
+                           const KernelConfig& config, int tile_n, int splits);
+
+// What a look at the operands tells of a variant. Most of the table is for another device, for
+// other majors or for operands that TMA can load: selection passes over them without asking
+// rejects() why.
+class PreFilter {
+ public:
+  // Refers to the problem.
+  PreFilter(const Problem& given, const DeviceFacts& facts);
+
+  // False only where rejects() has a reason.
+  bool may_serve(const KernelConfig& config) const {
+    if (config.arch != arch_) return false;
+    const bool is_transposed = sees_transposed(config, given_);
+    const Operand& a = is_transposed ? b_ : a_;
+    const Operand& b = is_transposed ? a_ : b_;
+    return fits(config.a, a.major) && fits(config.b, b.major) &&
+           (!loads_by_maps(config) || (a.fits_map && b.fits_map));
+  }
+
+ private:
+  struct Operand {
+    Major major;
+    bool fits_map;
+  };
+
+  static bool fits(Major taken, Major major) { return taken == Major::any || taken == major; }
+  // Every operand, whatever it is.
+  static bool loads_by_maps(const KernelConfig& config) { return config.load == Load::tma; }
+
+  const Problem& given_;
+  Arch arch_;
+  Operand a_, b_;
+};
 
 }  // namespace bwgemm

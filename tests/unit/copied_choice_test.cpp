@@ -10,7 +10,7 @@
 #include <string>
 
 #include "core/error.h"
-#include "families/rejects.h"
+#include "families/registry.h"
 #include "families/variants.h"
 #include "problems.h"
 #include "rows.h"

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cost model moves the right way when the problem or the device does. Its accuracy is judged by
 // measurements, not here.
-#include "families/cost.h"
-
 #include <algorithm>
 #include <gtest/gtest.h>
 #include <string_view>
 
 #include "families/facts.h"
-#include "families/rejects.h"
+#include "families/registry.h"
 #include "families/variants.h"
 #include "problems.h"
 #include "rows.h"

@@ -5,12 +5,12 @@
 #include <string>
 
 #include "fake_driver.h"
-#include "families/rejects.h"
+#include "families/registry.h"
 #include "families/variants.h"
 #include "planned.h"
 #include "problems.h"
 #include "rows.h"
-#include "rules/output_path.h"
+#include "rules/rejects.h"
 
 namespace bwgemm {
 namespace {

@@ -195,17 +195,17 @@ TEST(IncludeRules, TellRightFromWrong) {
   EXPECT_FALSE(may_include("core/problem.h", "families/variants.h"));
   EXPECT_FALSE(may_include("device/ring.h", "families/sm90/cta.h"));
   EXPECT_FALSE(may_include("rules/fill.cpp", "families/facts.h"));
-  EXPECT_FALSE(may_include("families/sm90/fill.cpp", "families/sm100/functions.h"));
-  EXPECT_FALSE(may_include("families/sm90/fill.cpp", "families/registry.h"));
+  EXPECT_FALSE(may_include("families/sm90/cost.cpp", "families/sm100/functions.h"));
+  EXPECT_FALSE(may_include("families/sm90/cost.cpp", "families/registry.h"));
   EXPECT_FALSE(may_include("select/select.cpp", "families/sm90/layout.h"));
   EXPECT_FALSE(may_include("select/select.cpp", "program/part.h"));
-  EXPECT_FALSE(may_include("launch/launch.cpp", "api/handle.h"));
+  EXPECT_FALSE(may_include("launch/kernels.cpp", "api/handle.h"));
   EXPECT_FALSE(may_include("api/entry.cpp", "families/dot/layout.h"));
   EXPECT_FALSE(may_include("elsewhere/entry.cpp", "core/problem.h"));
   EXPECT_TRUE(may_include("families/sm90/gemm.cuh", "families/sm90/cta.h"));
   EXPECT_TRUE(may_include("families/registry.h", "families/sm90/facts.h"));
   EXPECT_TRUE(may_include("select/select.cpp", "families/registry.h"));
-  EXPECT_TRUE(may_include("api/build.cpp", "families/copies/step.h"));
+  EXPECT_TRUE(may_include("api/program.cpp", "families/copies/step.h"));
 }
 
 TEST(IncludeRules, TellRightFromWrongInTheVirtualGpu) {

@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "core/tiling.h"
 #include "fake_driver.h"
-#include "families/rejects.h"
+#include "families/registry.h"
 #include "families/variants.h"
 #include "planned.h"
 #include "problems.h"

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products in parts: what is divided and how, that parts are the whole, and what selection makes of
 // them.
-#include "rules/parts.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <optional>
@@ -11,6 +9,7 @@
 #include "core/error.h"
 #include "families/variants.h"
 #include "problems.h"
+#include "rules/choice.h"
 #include "select/algos.h"
 #include "select/candidate.h"
 #include "support/error_of.h"

@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "device/residues.h"
-#include "families/product.h"
-#include "program/tensor_map_cache.h"
+#include "families/registry.h"
+#include "program/tensor_map.h"
 #include "select/select.h"
 
 namespace bwgemm::test {

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the filter passes over has a reason to be: selection without it would choose the same.
-#include "select/pre_filter.h"
-
 #include <cstddef>
 #include <gtest/gtest.h>
 #include <utility>
 #include <vector>
 
-#include "families/rejects.h"
+#include "families/registry.h"
 #include "families/variants.h"
 #include "problems.h"
+#include "select/candidate.h"
 
 namespace bwgemm {
 namespace {

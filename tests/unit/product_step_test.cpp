@@ -10,7 +10,7 @@
 
 #include "core/error.h"
 #include "fake_driver.h"
-#include "families/product.h"
+#include "families/registry.h"
 #include "families/variants.h"
 #include "planned.h"
 #include "problems.h"

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a kernel cannot serve, and how it says so.
-#include "families/rejects.h"
-
 #include <functional>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <string>
 
+#include "families/registry.h"
 #include "families/variants.h"
 #include "problems.h"
 #include "rows.h"

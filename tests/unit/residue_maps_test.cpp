@@ -9,10 +9,10 @@
 #include <gtest/gtest.h>
 
 #include "fake_driver.h"
-#include "families/rejects.h"
+#include "families/registry.h"
 #include "families/variants.h"
 #include "problems.h"
-#include "program/tensor_map_cache.h"
+#include "program/tensor_map.h"
 
 namespace bwgemm {
 namespace {

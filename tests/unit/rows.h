@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "families/rejects.h"
+#include "families/registry.h"
 #include "families/variants.h"
 #include "select/candidate.h"
 

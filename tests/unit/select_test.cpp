@@ -12,7 +12,7 @@
 
 #include "core/error.h"
 #include "core/tiling.h"
-#include "families/rejects.h"
+#include "families/registry.h"
 #include "families/variants.h"
 #include "problems.h"
 #include "rows.h"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where k is cut, and where the sums of splits are added.
-#include "select/splits.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <string_view>
@@ -11,6 +9,7 @@
 #include "families/variants.h"
 #include "problems.h"
 #include "rows.h"
+#include "select/candidate.h"
 #include "select/select.h"
 
 namespace bwgemm {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cache of tensor maps: what it returns, what it forgets, what it costs.
-#include "program/tensor_map_cache.h"
-
 #include <algorithm>
 #include <cstring>
 #include <gtest/gtest.h>
@@ -12,6 +10,7 @@
 #include "core/hash.h"
 #include "fake_driver.h"
 #include "problems.h"
+#include "program/tensor_map.h"
 #include "support/quick.h"
 
 namespace bwgemm {

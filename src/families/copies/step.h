@@ -7,7 +7,6 @@
 #include "core/problem.h"
 #include "program/part.h"
 #include "rules/choice.h"
-#include "rules/copies.h"
 
 namespace bwgemm {
 

@@ -39,6 +39,8 @@ WorkStep direct_step(const Problem& problem, const ArchCosts& costs) {
   return {(a.latency_us + b.latency_us) / 2, (a.us + b.us) / 2};
 }
 
+// Launch, waves, output and merge of its own kind. A step of k goes at a rate that depends on
+// alignment alone.
 double predicted_us(const Prediction& of) {
   const auto& [problem, facts, config, tile_n, splits, reduction, known] = of;
   const ArchCosts& costs = costs_of(config.arch);

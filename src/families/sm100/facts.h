@@ -5,9 +5,8 @@
 
 #include "core/tiling.h"
 #include "families/sm100/layout.h"
-#include "rules/output_path.h"
+#include "rules/rejects.h"
 #include "rules/shape.h"
-#include "rules/splits.h"
 
 namespace bwgemm::sm100 {
 

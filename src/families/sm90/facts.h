@@ -5,7 +5,6 @@
 #include "core/problem.h"
 #include "families/sm90/valid.h"
 #include "rules/shape.h"
-#include "rules/splits.h"
 
 namespace bwgemm::sm90 {
 

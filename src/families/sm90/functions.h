@@ -1,19 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
-// What FamilyFunctions of the Hopper kernels name (rules/family.h), each in a file of its own.
+// FamilyFunctions of the Hopper kernels (rules/family.h) as their files share them, and how D
+// leaves such a kernel.
 #pragma once
 
+#include "core/tiling.h"
+#include "device/params.h"
+#include "families/sm90/layout.h"
 #include "rules/family.h"
+#include "rules/rejects.h"
 
 namespace bwgemm::sm90 {
 
-// rejects.cpp
-const char* rejects(const Problem& problem, const KernelConfig& config, const Texts& texts);
-
-// cost.cpp, and block.cpp what of it does not depend on splits
+// In cost.cpp.
 double predicted_us(const Prediction& of);
 WithoutSplits without_splits(const Problem& problem, const KernelConfig& config, int tile_n);
 
-// fill.cpp
-void fill(const Filling& filling);
+// All below: for a kernel that can serve the problem, which is as the kernel sees it.
+
+// Whether the output role stores D line by line: no map takes D, or lines of D end inside of the 16
+// bytes up to which TMA would write. The role then loads no C and knows no gate. A fused epilogue
+// that stores rows takes whole pairs of columns.
+inline bool stores_lines(const Problem& problem, const KernelConfig& config) {
+  if (!can_store_lines(config)) return false;
+  if (problem.reads_c() || problem.epilogue.gate != Gate::none) return false;
+  const bool in_columns = config.swaps_ab;
+  if (!in_columns && problem.epilogue.any() && problem.n % 2 != 0) return false;
+  const std::int64_t length = in_columns ? problem.m : problem.n;
+  return length * size_bytes(problem.d.type) % tma_alignment_bytes != 0 ||
+         !fits_map(problem.d, in_columns ? problem.n : problem.m, problem.batch);
+}
+
+// Whether consumers store D from their registers. Such consumers read no C and no aux, and know no
+// gate.
+inline bool stores_from_registers(const Problem& problem, const KernelConfig& config) {
+  return can_store_from_registers(config) && !problem.reads_c() &&
+         problem.epilogue.gate == Gate::none && problem.epilogue.aux.data == nullptr;
+}
+
+// How D leaves a kernel that does not store by elements.
+inline Stores stores_of(const Problem& problem, const KernelConfig& config) {
+  if (stores_from_registers(problem, config)) return Stores::from_registers;
+  return stores_lines(problem, config) ? Stores::by_lines : Stores::by_map;
+}
 
 }  // namespace bwgemm::sm90

@@ -7,7 +7,7 @@
 #include "rules/cost_terms.h"
 #include "rules/family.h"
 #include "rules/fill.h"
-#include "rules/output_path.h"
+#include "rules/rejects.h"
 
 namespace bwgemm::warp {
 namespace {
@@ -28,7 +28,8 @@ bool loads_pairs(const Problem& problem, const Matrix& matrix, Major major) {
   return major == Major::k && !problem.is_pointer_array && lies_in_pairs(problem, matrix);
 }
 
-// A warp waits for its loads and goes on; or all warps together take what a multiprocessor gives.
+// Warps wait for the loads of each step of k, the longer the fewer steps are ahead, or take what
+// their SM gives all.
 double predicted_us(const Prediction& of) {
   const auto& [problem, facts, config, tile_n, splits, reduction, known] = of;
   const ArchCosts& costs = costs_of(config.arch);

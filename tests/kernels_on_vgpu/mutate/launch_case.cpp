@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "core/error.h"
-#include "families/product.h"
+#include "families/registry.h"
 #include "families/variants.h"
 #include "gpu/fused_problems.h"
 #include "gpu/mixed_operands.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Narrowing to 32 bits is safe here: rejects() has refused what does not fit.
-#include "families/product.h"
+#include "families/registry.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <type_traits>
@@ -10,12 +10,45 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "core/tiling.h"
+#include "families/bias_gradient/params.h"
+#include "families/copies/params.h"
 #include "families/facts.h"
-#include "families/registry.h"
+#include "families/variants.h"
+#include "program/part.h"
+#include "rules/arch_costs.h"
+#include "rules/rejects.h"
 
 namespace bwgemm {
 namespace {
 
+// Launches may differ in what is chosen per launch; the function must allow the largest of them.
+KernelShape largest_shape(const KernelConfig& config) {
+  KernelShape largest{};
+  const auto consider = [&](int tile_n) {
+    for (const Dtype d_type : {Dtype::bf16, Dtype::f32})
+      for (const Major b : {Major::k, Major::mn})
+        if (const KernelShape shape = kernel_shape(config, tile_n, d_type, b);
+            largest.threads == 0 || shape.smem_bytes > largest.smem_bytes)
+          largest = shape;
+  };
+  if (config.tile.n != 0) {
+    consider(config.tile.n);
+  } else {
+    for (int tile_n = tile_n_step; tile_n <= widest_tile; tile_n += tile_n_step)
+      if (facts_of(config.family).tile_n_invalid_because(config, tile_n, Major::k) == nullptr)
+        consider(tile_n);
+  }
+  return largest;
+}
+
+// A kernel that is no variant.
+LaunchedKernel kernel_beside(KernelName name, int threads) {
+  KernelShape shape{};
+  shape.threads = threads;
+  return {name, shape, 1, false};
+}
+
+// Safe here: rejects() has refused what does not fit.
 std::int32_t narrow(std::int64_t value) {
   return static_cast<std::int32_t>(value);
 }
@@ -87,6 +120,50 @@ std::int64_t allowed_clusters(const KernelConfig& config, const ProductContext& 
 }
 
 }  // namespace
+
+const char* rejects(const Problem& given, const Problem& seen, const DeviceFacts& facts,
+                    const KernelConfig& config) {
+  if (const char* reason = device_rejects(facts, config)) return reason;
+  if (const char* reason = type_rejects(given, config)) return reason;
+  const Texts& texts = sees_transposed(config, given) ? exchanged : as_given;
+  if (!is_unmapped(config) && given.scale_only())
+    return "k or alpha is zero: A and B are not to be touched";
+  if (const char* reason = major_rejects(given, config, texts)) return reason;
+  return functions_of(config).rejects(seen, config, texts);
+}
+
+// A wave of R tiles that is g tiles high and R/g wide reads g * tile_m rows of A and R/g * tile_n
+// columns of B. Columns are shared by neighbours, who keep in step, rows by CTAs far apart, who do
+// not, and count w times: the sum is least for g = sqrt(R * tile_n / (w * tile_m)). Bands are then
+// made equally high.
+// Where a wave spans all of n, bands of one tile give it the same operands, and the CTAs that share
+// the rows of A, the longer operand, are neighbours: their loads leave memory once. Not so where n
+// has many tiles: neighbours would read the same rows of A but different columns of B, which takes
+// up to 1.5 times as long (bench/log/2026-11-27.md; an H100, and assumed of Blackwell).
+int raster_group(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
+                 int tile_n) {
+  const ClusterTile tile = cluster_tile(config, tile_n);
+  const TileCounts tiles = tile_counts(problem, tile.m, tile.n);
+  const std::int64_t wave = std::min(resident_clusters(facts, config), tiles.m * tiles.n);
+  const double rows_count = costs_of(config.arch).distant_rows;
+  const double best = std::sqrt(static_cast<double>(wave) * tile.n / (rows_count * tile.m));
+  constexpr int few_tiles = 7;
+  const bool is_narrow =
+      tiles.n <= few_tiles && static_cast<double>(tiles.n) * best <= static_cast<double>(wave);
+  if (problem.m > problem.n && is_narrow) return 1;
+  const std::int64_t rows = std::clamp<std::int64_t>(std::llround(best), 1, tiles.m);
+  const std::int64_t bands = ceil_div(tiles.m, rows);
+  return static_cast<int>(ceil_div(tiles.m, bands));
+}
+
+LaunchedKernel kernel_of(int kernel, Arch arch) {
+  if (kernel == copy_kernel) return kernel_beside(copies::kernel_name(arch), copies::threads);
+  if (kernel == bias_gradient_kernel)
+    return kernel_beside(bias_gradient::kernel_name(arch), bias_gradient::threads);
+  const KernelConfig& config = kernel_variants[static_cast<std::size_t>(kernel)];
+  const bool has_large_clusters = most_cluster_splits(config) > 1;
+  return {kernel_name(config), largest_shape(config), config.cluster.size(), has_large_clusters};
+}
 
 void add_product(const Problem& given, const Provenance& given_from, const Values& base,
                  const KernelConfig& config, const Choice& choice, const ProductContext& context,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rules/block_cost.h"
+#include "rules/cost_terms.h"
 
 #include <algorithm>
 

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/kernels.h"
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+
+#include "core/clusters.h"
+#include "launch/archive.h"
+#include "launch/driver.h"
+
+namespace bwgemm {
+namespace {
+
+int resident_clusters(const Driver& driver, const DeviceFacts& facts, CUfunction function,
+                      const KernelShape& shape, int cluster) {
+  int per_sm = 0;
+  driver.call(driver.cuOccupancyMaxActiveBlocksPerMultiprocessor, &per_sm, function, shape.threads,
+              static_cast<std::size_t>(shape.smem_bytes));
+  if (cluster == 1) return per_sm * facts.sm_count;
+  return per_sm < 1 ? 0 : static_cast<int>(clusters_that_fit(facts, cluster));
+}
+
+}  // namespace
+
+LoadedKernel LoadedKernels::loaded_from(CUlibrary library, const LaunchedKernel& launched) const {
+  const auto& [name, shape, cluster, has_large_clusters] = launched;
+  CUkernel kernel = nullptr;
+  driver_.call(driver_.cuLibraryGetKernel, &kernel, library, name.c_str());
+  LoadedKernel loaded;
+  loaded.name = name;
+  driver_.call(driver_.cuKernelGetFunction, &loaded.function, kernel);
+  if (shape.smem_bytes > 0)
+    driver_.call(driver_.cuFuncSetAttribute, loaded.function,
+                 CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shape.smem_bytes);
+  if (has_large_clusters)
+    driver_.call(driver_.cuFuncSetAttribute, loaded.function,
+                 CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);
+  loaded.resident_clusters = resident_clusters(driver_, facts_, loaded.function, shape, cluster);
+  if (loaded.resident_clusters < 1)
+    throw Error(BWGEMM_STATUS_NOT_SUPPORTED,
+                text("kernel ", name.view(), " does not fit into the ", facts_.sm_count,
+                     " multiprocessors of the context"));
+  return loaded;
+}
+
+void LoadedKernels::load(int kernel, Slot& slot) {
+  const std::lock_guard lock(loading_);
+  if (slot.is_loaded.load(std::memory_order_relaxed)) return;
+  const LaunchedKernel launched = kernel_of(kernel, facts_.arch());
+  const auto code = Archive::embedded().find(launched.name.view(), target_of(facts_));
+  const CaptureRelaxer relaxer(driver_);
+  CUlibrary library = nullptr;
+  driver_.call(driver_.cuLibraryLoadData, &library, code.data(), nullptr, nullptr, 0U, nullptr,
+               nullptr, 0U);
+  try {
+    slot.kernel = loaded_from(library, launched);
+  } catch (...) {
+    static_cast<void>(driver_.cuLibraryUnload(library));  // the first failure is the one to report
+    throw;
+  }
+  slot.library = library;
+  is_any_loaded_.store(true, std::memory_order_release);
+  slot.is_loaded.store(true, std::memory_order_release);
+}
+
+CUresult LoadedKernels::unload() {
+  CUresult first = CUDA_SUCCESS;
+  for (Slot& slot : slots_) {
+    if (!slot.is_loaded.exchange(false)) continue;
+    const CUresult result = driver_.cuLibraryUnload(slot.library);
+    if (first == CUDA_SUCCESS) first = result;
+  }
+  is_any_loaded_.store(false);
+  return first;
+}
+
+LaunchConfig::LaunchConfig(const Step& step, CUstream stream, bool overlaps) {
+  config_.gridDimX = static_cast<unsigned>(step.grid);
+  config_.gridDimY = config_.gridDimZ = 1;
+  config_.blockDimX = static_cast<unsigned>(step.threads);
+  config_.blockDimY = config_.blockDimZ = 1;
+  config_.sharedMemBytes = static_cast<unsigned>(step.smem_bytes);
+  config_.hStream = stream;
+  config_.attrs = attributes_.data();
+  if (step.cluster > 1) {
+    CUlaunchAttribute attribute{};
+    attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+    attribute.value.clusterDim.x = static_cast<unsigned>(step.cluster);
+    attribute.value.clusterDim.y = attribute.value.clusterDim.z = 1;
+    add(attribute);
+  }
+  if (overlaps) {
+    CUlaunchAttribute attribute{};
+    attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+    attribute.value.programmaticStreamSerializationAllowed = 1;
+    add(attribute);
+  }
+}
+
+void LaunchConfig::add(const CUlaunchAttribute& attribute) {
+  attributes_[config_.numAttrs++] = attribute;
+}
+
+// The driver copies the kernel's one argument before it returns, and does not write it.
+void launch(const Driver& driver, const LoadedKernel& kernel, const Step& step, const void* params,
+            CUstream stream, bool overlaps) {
+  const LaunchConfig config(step, stream, overlaps);
+  void* parameters[] = {const_cast<void*>(params)};
+  const CUresult result =
+      driver.cuLaunchKernelEx(config.get(), kernel.function, parameters, nullptr);
+  if (result == CUDA_SUCCESS) return;
+  throw Error(
+      BWGEMM_STATUS_EXECUTION_FAILED,
+      text(kernel.name.view(), " was not launched (grid ", step.grid, ", cluster ", step.cluster,
+           ", ", step.threads, " threads, ", step.smem_bytes,
+           " bytes of shared memory): ", driver.describe(driver.cuLaunchKernelEx.name(), result)));
+}
+
+// Those of scratch at some of all addresses. The mutex is held for looking at the list only.
+struct EnqueueOrder::Bucket {
+  std::mutex mutex;
+  EnqueueOrder* first = nullptr;
+  int waiting = 0;
+  std::atomic<int> ends{0};  // that were waited for, which is done without the mutex
+
+  bool has(const void* scratch) const {
+    const EnqueueOrder* one = first;
+    while (one != nullptr && one->scratch_ != scratch) one = one->next_;
+    return one != nullptr;
+  }
+};
+
+EnqueueOrder::Bucket& EnqueueOrder::bucket_of(const void* scratch) {
+  constexpr std::size_t alignment = 256;
+  static constinit std::array<Bucket, 61> buckets{};
+  return buckets[reinterpret_cast<std::uintptr_t>(scratch) / alignment % buckets.size()];
+}
+
+EnqueueOrder::EnqueueOrder(const void* scratch) : scratch_(scratch) {
+  if (scratch == nullptr) return;
+  Bucket& bucket = bucket_of(scratch);
+  std::unique_lock lock(bucket.mutex);
+  while (bucket.has(scratch)) {
+    const int seen = bucket.ends.load(std::memory_order_relaxed);
+    ++bucket.waiting;
+    lock.unlock();
+    bucket.ends.wait(seen, std::memory_order_relaxed);
+    lock.lock();
+    --bucket.waiting;
+  }
+  next_ = bucket.first;
+  bucket.first = this;
+}
+
+EnqueueOrder::~EnqueueOrder() {
+  if (scratch_ == nullptr) return;
+  Bucket& bucket = bucket_of(scratch_);
+  std::unique_lock lock(bucket.mutex);
+  EnqueueOrder** at = &bucket.first;
+  while (*at != this) at = &(*at)->next_;
+  *at = next_;
+  if (bucket.waiting == 0) return;
+  bucket.ends.fetch_add(1, std::memory_order_relaxed);
+  lock.unlock();
+  bucket.ends.notify_all();
+}
+
+}  // namespace bwgemm

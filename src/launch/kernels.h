@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a kernel's number to its launch. LoadedKernels: the kernels of one handle, each loaded into
+// its context when it is first needed. launch: a step + stream -> one cuLaunchKernelEx. And the
+// lock on scratch between a call's launches.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <mutex>
+
+#include "core/device_facts.h"
+#include "families/registry.h"
+#include "families/variants.h"
+#include "launch/driver.h"
+#include "program/part.h"
+
+namespace bwgemm {
+
+struct LoadedKernel {
+  CUfunction function = nullptr;
+  int resident_clusters = 0;  // that the context's SMs can hold at once
+  KernelName name{};
+};
+
+// Loading is thread-safe; asking for a loaded kernel takes one atomic load.
+class LoadedKernels {
+ public:
+  LoadedKernels(const Driver& driver, const DeviceFacts& facts) : driver_(driver), facts_(facts) {}
+  LoadedKernels(const LoadedKernels&) = delete;
+  LoadedKernels& operator=(const LoadedKernels&) = delete;
+
+  // The handle's context must be current.
+  const LoadedKernel& get(int kernel) {
+    Slot& slot = slots_[static_cast<std::size_t>(kernel - first_kernel)];
+    if (!slot.is_loaded.load(std::memory_order_acquire)) load(kernel, slot);
+    return slot.kernel;
+  }
+
+  bool any() const { return is_any_loaded_.load(std::memory_order_acquire); }
+
+  // Returns the first failure, and goes on after it. No kernel of these may be running.
+  CUresult unload();
+
+ private:
+  static constexpr int first_kernel = std::min(copy_kernel, bias_gradient_kernel);
+  static constexpr std::size_t kernels_beside = -first_kernel;
+
+  struct Slot {
+    std::atomic<bool> is_loaded{false};
+    LoadedKernel kernel;
+    CUlibrary library = nullptr;
+  };
+
+  void load(int kernel, Slot& slot);
+  LoadedKernel loaded_from(CUlibrary library, const LaunchedKernel& launched) const;
+
+  const Driver& driver_;
+  const DeviceFacts facts_;
+  std::mutex loading_;
+  std::atomic<bool> is_any_loaded_{false};
+  std::array<Slot, kernel_variants.size() + kernels_beside> slots_;
+};
+
+// The driver's launch description, of which occupancy queries take the same form.
+class LaunchConfig {
+ public:
+  // `overlaps`: the kernel may start during the tail of the one before it in the stream, for whose
+  // end its griddepcontrol.wait waits.
+  LaunchConfig(const Step& step, CUstream stream, bool overlaps);
+  LaunchConfig(const LaunchConfig&) = delete;
+  LaunchConfig& operator=(const LaunchConfig&) = delete;
+
+  const CUlaunchConfig* get() const { return &config_; }
+
+ private:
+  void add(const CUlaunchAttribute& attribute);
+
+  std::array<CUlaunchAttribute, 2> attributes_{};
+  CUlaunchConfig config_{};
+};
+
+// Asynchronous; allocates nothing. `params`: of the step. The context of the kernel must be
+// current. Error(EXECUTION_FAILED) names kernel and grid.
+void launch(const Driver& driver, const LoadedKernel& kernel, const Step& step, const void* params,
+            CUstream stream, bool overlaps);
+
+// A lock on scratch, held from a call's first launch to its last. Calls with the same
+// scratch, from any thread or handle, cannot enqueue between them. Calls with other scratch never
+// wait for it, because a launch may block until the stream moves on, and that may need a call of
+// another thread. Allocates nothing.
+class EnqueueOrder {
+ public:
+  explicit EnqueueOrder(const void* scratch);  // null: none
+  ~EnqueueOrder();
+  EnqueueOrder(const EnqueueOrder&) = delete;
+  EnqueueOrder& operator=(const EnqueueOrder&) = delete;
+
+ private:
+  struct Bucket;
+  static Bucket& bucket_of(const void* scratch);
+
+  const void* scratch_;
+  EnqueueOrder* next_ = nullptr;  // in the list of those that live
+};
+
+}  // namespace bwgemm
