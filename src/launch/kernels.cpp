@@ -77,31 +77,30 @@ CUresult LoadedKernels::unload() {
   return first;
 }
 
-LaunchConfig::LaunchConfig(const Step& step, CUstream stream, bool overlaps) {
-  config_.gridDimX = static_cast<unsigned>(step.grid);
-  config_.gridDimY = config_.gridDimZ = 1;
-  config_.blockDimX = static_cast<unsigned>(step.threads);
-  config_.blockDimY = config_.blockDimZ = 1;
-  config_.sharedMemBytes = static_cast<unsigned>(step.smem_bytes);
-  config_.hStream = stream;
-  config_.attrs = attributes_.data();
-  if (step.cluster > 1) {
-    CUlaunchAttribute attribute{};
-    attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
-    attribute.value.clusterDim.x = static_cast<unsigned>(step.cluster);
-    attribute.value.clusterDim.y = attribute.value.clusterDim.z = 1;
-    add(attribute);
-  }
-  if (overlaps) {
-    CUlaunchAttribute attribute{};
-    attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
-    attribute.value.programmaticStreamSerializationAllowed = 1;
-    add(attribute);
-  }
+// Every member is written once and in its place: a copy would have to wait for what it copies.
+LaunchConfig::LaunchConfig(const Step& step, CUstream stream, bool overlaps)
+    : config_{.gridDimX = static_cast<unsigned>(step.grid),
+              .gridDimY = 1,
+              .gridDimZ = 1,
+              .blockDimX = static_cast<unsigned>(step.threads),
+              .blockDimY = 1,
+              .blockDimZ = 1,
+              .sharedMemBytes = static_cast<unsigned>(step.smem_bytes),
+              .hStream = stream,
+              .attrs = attributes_.data(),
+              .numAttrs = 0} {
+  if (step.cluster > 1)
+    add(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION).clusterDim = {static_cast<unsigned>(step.cluster), 1,
+                                                             1};
+  if (overlaps)
+    add(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
+        .programmaticStreamSerializationAllowed = 1;
 }
 
-void LaunchConfig::add(const CUlaunchAttribute& attribute) {
-  attributes_[config_.numAttrs++] = attribute;
+CUlaunchAttributeValue& LaunchConfig::add(CUlaunchAttributeID id) {
+  CUlaunchAttribute& attribute = attributes_[config_.numAttrs++];
+  attribute.id = id;
+  return attribute.value;
 }
 
 // The driver copies the kernel's one argument before it returns, and does not write it.

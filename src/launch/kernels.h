@@ -74,10 +74,10 @@ class LaunchConfig {
   const CUlaunchConfig* get() const { return &config_; }
 
  private:
-  void add(const CUlaunchAttribute& attribute);
+  CUlaunchAttributeValue& add(CUlaunchAttributeID id);
 
-  std::array<CUlaunchAttribute, 2> attributes_{};
-  CUlaunchConfig config_{};
+  std::array<CUlaunchAttribute, 2> attributes_;  // only what was added is written
+  CUlaunchConfig config_;
 };
 
 // Asynchronous; allocates nothing. `params`: of the step. The context of the kernel must be
