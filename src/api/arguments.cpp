@@ -149,6 +149,7 @@ void take(const bwgemmMatmulDesc_t& desc, Arguments& arguments) {
   arguments.key.count = 1;
   arguments.groups = 0;
   arguments.algo = -1;
+  arguments.is_nothing = desc.m <= 0 || desc.n <= 0 || desc.batchCount <= 0;
   add(desc, product, arguments.key);
   constexpr std::array adders = {add_epilogue, add_settings, add_gradient, add_clamp};
   for (std::size_t i = 0; i < groups.size(); ++i) {
@@ -156,6 +157,28 @@ void take(const bwgemmMatmulDesc_t& desc, Arguments& arguments) {
     arguments.groups |= groups[i].bit;
     adders[i](desc, arguments);
   }
+}
+
+// The struct of a key in short form, but its algo.
+bwgemmMatmulDesc_t gemm_desc(const CallKey& key) {
+  bwgemmMatmulDesc_t desc = defaults;
+  const std::uint64_t* from = key.words.data() + 1;
+  const auto take = [&](auto&... members) {
+    ((members = static_cast<std::int64_t>(*from++)), ...);
+  };
+  const auto take_pair = [&](std::int32_t& first, std::int32_t& second) {
+    first = static_cast<std::int32_t>(*from), second = static_cast<std::int32_t>(*from++ >> 32);
+  };
+  take_pair(desc.computeType, desc.transa);
+  take_pair(desc.transb, desc.Atype);
+  take_pair(desc.Btype, desc.Ctype);
+  take(desc.m, desc.n, desc.k, desc.lda, desc.ldb, desc.ldc);
+  if (key.count == CallKey::batched_gemm_words) {
+    take(desc.strideA, desc.strideB, desc.strideC, desc.batchCount);
+    desc.batchMode = static_cast<std::int32_t>(*from);
+  }
+  desc.Dtype = desc.Ctype, desc.ldd = desc.ldc, desc.strideD = desc.strideC;
+  return desc;
 }
 
 // A member that is an address, given back to it.
@@ -172,9 +195,14 @@ CallKey& CallKey::operator=(const CallKey& other) {
   return *this;
 }
 
+// The compiler unrolls what is constant.
 std::uint64_t CallKey::hash() const {
-  constexpr std::size_t usual = 1 + product.end;  // which the compiler unrolls
-  return hash_of_sum(mixed(words.data(), 0, usual) + mixed(words.data(), usual, count));
+  constexpr std::size_t of_product = 1 + product.end;
+  static_assert(gemm_words % 2 == 0 && batched_gemm_words < of_product);
+  const std::uint64_t* const all = words.data();
+  if (count == gemm_words) return hash_of_sum(mixed(all, 0, gemm_words));
+  if (count == batched_gemm_words) return hash_of_sum(mixed(all, 0, batched_gemm_words));
+  return hash_of_sum(mixed(all, 0, of_product) + mixed(all, of_product, count));
 }
 
 bool CallKey::operator==(const CallKey& other) const {
@@ -197,7 +225,10 @@ Arguments matmul_arguments(const bwgemmMatmulDesc_t* desc, const void* alpha, co
 }
 
 bwgemmMatmulDesc_t desc_of(const Arguments& arguments) {
-  bwgemmMatmulDesc_t desc = defaults;
+  const bool is_short = arguments.key.count <= CallKey::batched_gemm_words;
+  bwgemmMatmulDesc_t desc = is_short ? gemm_desc(arguments.key) : defaults;
+  desc.algo = arguments.algo;
+  if (is_short) return desc;
   const std::uint64_t* words = arguments.key.words.data() + 1;
   const auto restore_group = [&](const Group& group) {
     std::memcpy(reinterpret_cast<std::byte*>(&desc) + group.begin * word_bytes, words,
@@ -215,18 +246,11 @@ bwgemmMatmulDesc_t desc_of(const Arguments& arguments) {
   }
   if (arguments.has(group::settings)) desc.workspace = arguments.workspace;
   if (arguments.has(group::gradient)) restore(desc.biasGradient, arguments.bias_gradient);
-  desc.algo = arguments.algo;
   return desc;
 }
 
 bool keyed(Arguments& arguments, bwgemmPointerMode_t pointer_mode) {
-  const auto is_positive = [&](std::size_t member) {
-    return static_cast<std::int64_t>(arguments.key.words[1 + member / word_bytes]) > 0;
-  };
-  if (!is_positive(offsetof(bwgemmMatmulDesc_t, m)) ||
-      !is_positive(offsetof(bwgemmMatmulDesc_t, n)) ||
-      !is_positive(offsetof(bwgemmMatmulDesc_t, batchCount)))
-    return false;
+  if (arguments.is_nothing) return false;
   const auto alpha = scalar_traits(arguments.alpha, pointer_mode);
   // In bwgemmMatmul null is a zero in either mode.
   const auto beta = arguments.beta != nullptr || arguments.is_gemm

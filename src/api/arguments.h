@@ -21,12 +21,14 @@ inline constexpr unsigned gradient = 4;  // biasGradientOf to strideBiasGradient
 inline constexpr unsigned clamp = 8;     // clampLow, clampHigh
 }  // namespace group
 
-// The words of bwgemmMatmulDesc_t but those of absent groups, behind a word that says which these
-// are. Of pointers a key has whether they are null and their alignment, up to 256 bytes or to an
-// element of a vector, of unaligned A and B their place in 16 bytes, and whether D is C; of scalars
-// whether they are on the device or known zeros.
+// Behind a word that says which they are: the words of bwgemmMatmulDesc_t but those of absent
+// groups; or the parameters of an entry that cuBLAS has, in fewer words, those of a batch only
+// where there is one. Of pointers a key has whether they are null and their alignment, up to 256
+// bytes or to an element of a vector, of unaligned A and B their place in 16 bytes, and whether D
+// is C; of scalars whether they are on the device or known zeros.
 struct CallKey {
   static constexpr std::size_t most_words = sizeof(bwgemmMatmulDesc_t) / sizeof(std::uint64_t) + 1;
+  static constexpr std::size_t gemm_words = 10, batched_gemm_words = 15;
 
   std::size_t count;
   std::array<std::uint64_t, most_words> words;  // so many of them are filled
@@ -49,7 +51,8 @@ struct Arguments {
   std::uint64_t workspace_size;
   std::int64_t algo;  // of absent settings: -1, or cuBLAS's
   unsigned groups;
-  bool is_gemm;  // of an entry that cuBLAS has: C is D, beta is not null
+  bool is_gemm;     // of an entry that cuBLAS has: C is D, beta is not null
+  bool is_nothing;  // D has no element, or the call is not legal
 
   bool has(unsigned wanted) const { return (groups & wanted) != 0; }
 };
@@ -76,10 +79,9 @@ struct GemmArguments {
   bwgemmBatchMode_t batch_mode = BWGEMM_BATCH_MODE_STRIDED;
 };
 
-// Inline, so that each parameter is written to its place and nowhere else, in whole words, as the
-// key is read.
+// In the short form of the key. Inline, so that each parameter is written to its place and nowhere
+// else, in whole words, as the key is read.
 [[gnu::always_inline]] inline Arguments arguments_of(const GemmArguments& given) {
-  static_assert(BWGEMM_ORDER_COL == 0 && BWGEMM_ACTIVATION_NONE == 0);
   const auto word = [](std::int64_t value) { return static_cast<std::uint64_t>(value); };
   const auto pair = [](auto first, auto second) {
     return std::uint64_t{static_cast<std::uint32_t>(first)} |
@@ -87,19 +89,20 @@ struct GemmArguments {
   };
   Arguments arguments;
   std::uint64_t* to = arguments.key.words.data() + 1;
-  *to++ = pair(sizeof(bwgemmMatmulDesc_t), given.compute_type);
-  *to++ = pair(given.transa, given.transb);
+  *to++ = pair(given.compute_type, given.transa);
+  *to++ = pair(given.transb, given.a_type);
+  *to++ = pair(given.b_type, given.c_type);
   *to++ = word(given.m), *to++ = word(given.n), *to++ = word(given.k);
-  *to++ = pair(given.a_type, given.b_type);
-  *to++ = pair(given.c_type, given.c_type);
-  *to++ = 0, *to++ = 0;  // column order
-  *to++ = word(given.lda), *to++ = word(given.ldb);
-  *to++ = word(given.ldc), *to++ = word(given.ldc);
-  *to++ = word(given.batch_count);
-  *to++ = word(given.stride_a), *to++ = word(given.stride_b);
-  *to++ = word(given.stride_c), *to++ = word(given.stride_c);
-  *to++ = pair(given.batch_mode, BWGEMM_ACTIVATION_NONE);
-  arguments.key.count = static_cast<std::size_t>(to - arguments.key.words.data());
+  *to++ = word(given.lda), *to++ = word(given.ldb), *to++ = word(given.ldc);
+  const bool is_batched = given.batch_count != 1 || given.batch_mode != BWGEMM_BATCH_MODE_STRIDED ||
+                          (given.stride_a | given.stride_b | given.stride_c) != 0;
+  if (is_batched) {
+    *to++ = word(given.stride_a), *to++ = word(given.stride_b), *to++ = word(given.stride_c);
+    *to++ = word(given.batch_count);
+    *to++ = pair(given.batch_mode, 0);
+  }
+  arguments.key.count = is_batched ? CallKey::batched_gemm_words : CallKey::gemm_words;
+  arguments.is_nothing = given.m <= 0 || given.n <= 0 || given.batch_count <= 0;
   arguments.alpha = given.alpha, arguments.beta = given.beta;
   arguments.a = given.a, arguments.b = given.b, arguments.c = given.c, arguments.d = given.c;
   arguments.algo = given.algo, arguments.groups = 0, arguments.is_gemm = true;

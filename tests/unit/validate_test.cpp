@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -398,6 +399,73 @@ TEST(CallKeys, OfPlainProductsAreShort) {
     const bwgemmMatmulDesc_t desc = desc_of(arguments_of(call));
     EXPECT_EQ(std::memcmp(&desc, &call.desc, sizeof desc), 0);
   }
+}
+
+// Nothing of such a call is lost in the short form, and each parameter has a place of its own.
+TEST(CallKeys, OfCallsThatCublasHasTooAreShorter) {
+  const MatmulCall call;
+  const GemmArguments one{BWGEMM_OP_T,
+                          BWGEMM_OP_N,
+                          96,
+                          64,
+                          32,
+                          call.alpha,
+                          call.a,
+                          BWGEMM_R_16BF,
+                          100,
+                          0,
+                          call.b,
+                          BWGEMM_R_16F,
+                          101,
+                          0,
+                          &MatmulCall::one,
+                          call.d,
+                          BWGEMM_R_32F,
+                          102,
+                          0,
+                          1,
+                          BWGEMM_COMPUTE_32F,
+                          -1};
+  std::set<Key> seen;
+  const auto expect_new = [&](std::size_t words, const auto& change) {
+    GemmArguments gemm = one;
+    change(gemm);
+    Arguments arguments = bwgemm::arguments_of(gemm);
+    EXPECT_TRUE(keyed(arguments, BWGEMM_POINTER_MODE_HOST));
+    const auto begin = arguments.key.words.begin();
+    EXPECT_EQ(arguments.key.count, words);
+    EXPECT_TRUE(seen.insert({begin, begin + static_cast<std::ptrdiff_t>(words)}).second);
+    const bwgemmMatmulDesc_t desc = desc_of(arguments);
+    EXPECT_EQ(std::tie(desc.transa, desc.transb, desc.Atype, desc.Btype, desc.computeType),
+              std::tie(gemm.transa, gemm.transb, gemm.a_type, gemm.b_type, gemm.compute_type));
+    EXPECT_EQ(
+        std::tie(desc.m, desc.n, desc.k, desc.lda, desc.ldb, desc.batchCount, desc.batchMode),
+        std::tie(gemm.m, gemm.n, gemm.k, gemm.lda, gemm.ldb, gemm.batch_count, gemm.batch_mode));
+    for (const auto& [type, ld, stride] : {std::tie(desc.Ctype, desc.ldc, desc.strideC),
+                                           std::tie(desc.Dtype, desc.ldd, desc.strideD)})
+      EXPECT_EQ(std::tie(type, ld, stride), std::tie(gemm.c_type, gemm.ldc, gemm.stride_c));
+    EXPECT_EQ(std::tie(desc.strideA, desc.strideB, desc.algo),
+              std::make_tuple(gemm.stride_a, gemm.stride_b, std::int64_t{gemm.algo}));
+  };
+  expect_new(10, [](auto&) {});
+  expect_new(10, [](auto& g) { g.transa = BWGEMM_OP_C; });
+  expect_new(10, [](auto& g) { g.transb = BWGEMM_OP_T; });
+  expect_new(10, [](auto& g) { ++g.m; });
+  expect_new(10, [](auto& g) { ++g.n; });
+  expect_new(10, [](auto& g) { ++g.k; });
+  expect_new(10, [](auto& g) { g.a_type = BWGEMM_R_8F_E4M3; });
+  expect_new(10, [](auto& g) { g.b_type = BWGEMM_R_8F_E4M3; });
+  expect_new(10, [](auto& g) { g.c_type = BWGEMM_R_8F_E4M3; });
+  expect_new(10, [](auto& g) { ++g.lda; });
+  expect_new(10, [](auto& g) { ++g.ldb; });
+  expect_new(10, [](auto& g) { ++g.ldc; });
+  expect_new(10, [](auto& g) { g.compute_type = static_cast<bwgemmComputeType_t>(64); });
+  expect_new(10, [](auto& g) { g.algo = 99; });
+  expect_new(15, [](auto& g) { g.stride_a = 1; });
+  expect_new(15, [](auto& g) { g.stride_b = 1; });
+  expect_new(15, [](auto& g) { g.stride_c = 1; });
+  expect_new(15, [](auto& g) { g.batch_count = 2; });
+  expect_new(15, [](auto& g) { g.batch_mode = BWGEMM_BATCH_MODE_POINTER_ARRAY; });
 }
 
 // Maps of unaligned operands depend on where in 16 bytes they start.
