@@ -7,7 +7,6 @@
 
 #include "api/handle.h"
 #include "api/program.h"
-#include "api/rules.h"
 #include "api/validate.h"
 #include "families/variants.h"
 #include "select/algos.h"

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <optional>
 
-#include "api/rules.h"
+#include "api/validate.h"
 #include "core/hash.h"
 #include "core/problem.h"
 
@@ -83,24 +83,19 @@ std::uint64_t operand_traits(const void* pointer) {
   return behind == 0 ? traits(pointer) : 16 + behind;
 }
 
-// 0: a number, 1: zero, 2: on the device; nothing if it is neither.
-std::optional<std::uint64_t> scalar_traits(const void* scalar, bwgemmPointerMode_t mode) {
+// Sets the value. 0: a number, 1: zero, 2: on the device; nothing if it is neither.
+std::optional<std::uint64_t> take_scalar(const void* scalar, bwgemmPointerMode_t mode,
+                                         std::uint64_t& value) {
   if (scalar == nullptr) return std::nullopt;
   if (mode == BWGEMM_POINTER_MODE_DEVICE) {
-    if (reinterpret_cast<std::uintptr_t>(scalar) % alignof(float) != 0) return std::nullopt;
+    value = reinterpret_cast<std::uintptr_t>(scalar);
+    if (value % alignof(float) != 0) return std::nullopt;
     return 2;
   }
-  float value = 0;
-  std::memcpy(&value, scalar, sizeof value);
-  return is_zero(value) ? 1 : 0;
-}
-
-void set_scalar(Values& values, Argument argument, const void* scalar, bwgemmPointerMode_t mode) {
-  if (scalar == nullptr) return;  // a zero
-  if (mode == BWGEMM_POINTER_MODE_DEVICE) return values.set(argument, scalar);
-  float value = 0;
-  std::memcpy(&value, scalar, sizeof value);
-  values.set(argument, value);
+  float number = 0;
+  std::memcpy(&number, scalar, sizeof number);
+  value = std::bit_cast<std::uint32_t>(number);
+  return is_zero(number) ? 1 : 0;
 }
 
 // The group's words, of whose addresses the key has only traits.
@@ -113,16 +108,17 @@ std::uint64_t* add(const bwgemmMatmulDesc_t& desc, const Group& group, CallKey& 
 
 void add_epilogue(const bwgemmMatmulDesc_t& desc, Arguments& arguments) {
   std::uint64_t* const words = add(desc, groups[0], arguments.key);
-  const auto take = [&](std::size_t member, const void* from, std::uintptr_t most) {
+  const auto take = [&](std::size_t member, Argument argument, const void* from,
+                        std::uintptr_t most) {
     words[member / word_bytes] = traits(from, most);
-    return from;
+    arguments.values.set(argument, from);
   };
   constexpr std::uintptr_t element = alignof(float);  // kernels read vectors by elements
-  arguments.bias = take(offsetof(bwgemmMatmulDesc_t, bias), desc.bias, element);
-  arguments.row_scale = take(offsetof(bwgemmMatmulDesc_t, rowScale), desc.rowScale, element);
-  arguments.column_scale =
-      take(offsetof(bwgemmMatmulDesc_t, columnScale), desc.columnScale, element);
-  arguments.aux = take(offsetof(bwgemmMatmulDesc_t, aux), desc.aux, 256);
+  take(offsetof(bwgemmMatmulDesc_t, bias), Argument::bias, desc.bias, element);
+  take(offsetof(bwgemmMatmulDesc_t, rowScale), Argument::row_scale, desc.rowScale, element);
+  take(offsetof(bwgemmMatmulDesc_t, columnScale), Argument::column_scale, desc.columnScale,
+       element);
+  take(offsetof(bwgemmMatmulDesc_t, aux), Argument::aux, desc.aux, 256);
 }
 
 void add_settings(const bwgemmMatmulDesc_t& desc, Arguments& arguments) {
@@ -137,7 +133,7 @@ void add_gradient(const bwgemmMatmulDesc_t& desc, Arguments& arguments) {
   std::uint64_t* const words = add(desc, groups[2], arguments.key);
   words[offsetof(bwgemmMatmulDesc_t, biasGradient) / word_bytes] =
       traits(desc.biasGradient, alignof(float));
-  arguments.bias_gradient = desc.biasGradient;
+  arguments.values.set(Argument::bias_gradient, desc.biasGradient);
 }
 
 // Numbers: the key has them as they are.
@@ -183,8 +179,8 @@ bwgemmMatmulDesc_t gemm_desc(const CallKey& key) {
 
 // A member that is an address, given back to it.
 template <class Pointer>
-void restore(Pointer& member, const void* address) {
-  member = static_cast<Pointer>(const_cast<void*>(address));
+void restore(Pointer& member, const Values& values, Argument argument) {
+  member = static_cast<Pointer>(const_cast<void*>(values.address(argument)));
 }
 
 }  // namespace
@@ -219,7 +215,10 @@ Arguments matmul_arguments(const bwgemmMatmulDesc_t* desc, const void* alpha, co
   else
     take(known_desc(*desc), arguments);
   arguments.alpha = alpha, arguments.beta = beta;
-  arguments.a = a, arguments.b = b, arguments.c = c, arguments.d = d;
+  arguments.values.set(Argument::a, a);
+  arguments.values.set(Argument::b, b);
+  arguments.values.set(Argument::c, c);
+  arguments.values.set(Argument::d, d);
   arguments.is_gemm = false;
   return arguments;
 }
@@ -239,50 +238,35 @@ bwgemmMatmulDesc_t desc_of(const Arguments& arguments) {
   for (const Group& group : groups)
     if (arguments.has(group.bit)) restore_group(group);
   if (arguments.has(group::epilogue)) {
-    restore(desc.bias, arguments.bias);
-    restore(desc.rowScale, arguments.row_scale);
-    restore(desc.columnScale, arguments.column_scale);
-    restore(desc.aux, arguments.aux);
+    restore(desc.bias, arguments.values, Argument::bias);
+    restore(desc.rowScale, arguments.values, Argument::row_scale);
+    restore(desc.columnScale, arguments.values, Argument::column_scale);
+    restore(desc.aux, arguments.values, Argument::aux);
   }
   if (arguments.has(group::settings)) desc.workspace = arguments.workspace;
-  if (arguments.has(group::gradient)) restore(desc.biasGradient, arguments.bias_gradient);
+  if (arguments.has(group::gradient))
+    restore(desc.biasGradient, arguments.values, Argument::bias_gradient);
   return desc;
 }
 
 bool keyed(Arguments& arguments, bwgemmPointerMode_t pointer_mode) {
   if (arguments.is_nothing) return false;
-  const auto alpha = scalar_traits(arguments.alpha, pointer_mode);
+  Values& values = arguments.values;
+  const auto alpha = take_scalar(arguments.alpha, pointer_mode, values[Argument::alpha]);
   // In bwgemmMatmul null is a zero in either mode.
   const auto beta = arguments.beta != nullptr || arguments.is_gemm
-                        ? scalar_traits(arguments.beta, pointer_mode)
+                        ? take_scalar(arguments.beta, pointer_mode, values[Argument::beta])
                         : std::optional<std::uint64_t>(1);
   if (!alpha || !beta) return false;
   const std::uint64_t algo =
       arguments.is_gemm ? static_cast<std::uint32_t>(arguments.algo) : std::uint64_t{0};
-  arguments.key.words[0] = operand_traits(arguments.a) | operand_traits(arguments.b) << 5 |
-                           traits(arguments.c) << 10 | traits(arguments.d) << 15 | *alpha << 20 |
-                           *beta << 22 | std::uint64_t{arguments.c == arguments.d} << 24 |
-                           std::uint64_t{arguments.is_gemm} << 25 |
+  const void *c = values.address(Argument::c), *d = values.address(Argument::d);
+  arguments.key.words[0] = operand_traits(values.address(Argument::a)) |
+                           operand_traits(values.address(Argument::b)) << 5 | traits(c) << 10 |
+                           traits(d) << 15 | *alpha << 20 | *beta << 22 |
+                           std::uint64_t{c == d} << 24 | std::uint64_t{arguments.is_gemm} << 25 |
                            std::uint64_t{arguments.groups} << 26 | algo << 32;
   return true;
-}
-
-Values values_of(const Arguments& arguments, bwgemmPointerMode_t pointer_mode) {
-  Values values;
-  set_scalar(values, Argument::alpha, arguments.alpha, pointer_mode);
-  set_scalar(values, Argument::beta, arguments.beta, pointer_mode);
-  values.set(Argument::a, arguments.a);
-  values.set(Argument::b, arguments.b);
-  values.set(Argument::c, arguments.c);
-  values.set(Argument::d, arguments.d);
-  if (arguments.has(group::epilogue)) {
-    values.set(Argument::bias, arguments.bias);
-    values.set(Argument::row_scale, arguments.row_scale);
-    values.set(Argument::column_scale, arguments.column_scale);
-    values.set(Argument::aux, arguments.aux);
-  }
-  if (arguments.has(group::gradient)) values.set(Argument::bias_gradient, arguments.bias_gradient);
-  return values;
 }
 
 }  // namespace bwgemm

@@ -42,11 +42,10 @@ struct CallKey {
 };
 
 struct Arguments {
-  CallKey key;  // without the first word: see keyed()
-  const void *alpha, *a, *b, *beta, *c;
-  void* d;
+  CallKey key;    // without the first word: see keyed()
+  Values values;  // what the call's program is moved to; of present groups, and without scalars
+  const void *alpha, *beta;
   // Members of present groups.
-  const void *bias, *row_scale, *column_scale, *aux, *bias_gradient;
   void* workspace;
   std::uint64_t workspace_size;
   std::int64_t algo;  // of absent settings: -1, or cuBLAS's
@@ -104,7 +103,10 @@ struct GemmArguments {
   arguments.key.count = is_batched ? CallKey::batched_gemm_words : CallKey::gemm_words;
   arguments.is_nothing = given.m <= 0 || given.n <= 0 || given.batch_count <= 0;
   arguments.alpha = given.alpha, arguments.beta = given.beta;
-  arguments.a = given.a, arguments.b = given.b, arguments.c = given.c, arguments.d = given.c;
+  arguments.values.set(Argument::a, given.a);
+  arguments.values.set(Argument::b, given.b);
+  arguments.values.set(Argument::c, given.c);
+  arguments.values.set(Argument::d, given.c);
   arguments.algo = given.algo, arguments.groups = 0, arguments.is_gemm = true;
   return arguments;
 }
@@ -116,10 +118,8 @@ Arguments matmul_arguments(const bwgemmMatmulDesc_t* desc, const void* alpha, co
 // As bwgemmMatmul takes it, in the form of this version.
 bwgemmMatmulDesc_t desc_of(const Arguments& arguments);
 
-// Fills the first word of the key. False for calls that launch nothing or lack a scalar.
+// Fills the first word of the key, and the scalars in the values; workspace and counters are left
+// 0. False for calls that launch nothing or lack a scalar.
 bool keyed(Arguments& arguments, bwgemmPointerMode_t pointer_mode);
-
-// What the call's program is moved to; workspace and counters are left 0.
-Values values_of(const Arguments& arguments, bwgemmPointerMode_t pointer_mode);
 
 }  // namespace bwgemm

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "api/program.h"
-#include "api/rules.h"
 #include "api/scratch_outputs.h"
 #include "api/tuner.h"
 #include "api/validate.h"

@@ -12,7 +12,7 @@
 #include "api/preload.h"
 #include "api/program.h"
 #include "api/queries.h"
-#include "api/rules.h"
+#include "api/validate.h"
 
 namespace bwgemm {
 namespace {
@@ -99,30 +99,10 @@ bwgemmStatus_t bwgemmGemmBatchedEx(bwgemmHandle_t handle, bwgemmOperation_t tran
                                    int64_t batchCount, bwgemmComputeType_t computeType, int algo) {
   // The array is read, the matrices are written.
   void* const c = const_cast<void**>(Carray);
-  return gemm(__func__, handle,
-              {transa,
-               transb,
-               m,
-               n,
-               k,
-               alpha,
-               Aarray,
-               Atype,
-               lda,
-               0,
-               Barray,
-               Btype,
-               ldb,
-               0,
-               beta,
-               c,
-               Ctype,
-               ldc,
-               0,
-               batchCount,
-               computeType,
-               algo,
-               BWGEMM_BATCH_MODE_POINTER_ARRAY});
+  GemmArguments given = single(transa, transb, m, n, k, alpha, Aarray, Atype, lda, Barray, Btype,
+                               ldb, beta, c, Ctype, ldc, computeType, algo);
+  given.batch_count = batchCount, given.batch_mode = BWGEMM_BATCH_MODE_POINTER_ARRAY;
+  return gemm(__func__, handle, given);
 }
 
 bwgemmStatus_t bwgemmBf16(bwgemmHandle_t handle, bwgemmOperation_t transa, bwgemmOperation_t transb,

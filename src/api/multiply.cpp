@@ -21,32 +21,31 @@ void remember(Handle& handle, const CallKey& key, Program program, std::uint64_t
 }
 
 // A choice that a measurement may change is not remembered.
-void multiply_unknown(Handle& handle, const Arguments& arguments, bool has_key,
-                      std::uint64_t generation) {
+void multiply_unknown(Handle& handle, Arguments& arguments, std::uint64_t generation) {
   const ValidProblem problem = validated(arguments, handle.pointer_mode);
   if (problem.empty()) return;
   const CallSettings call = call_settings(handle, arguments);
   const ContextScope scope(handle.context);
   const bool is_final = tune(handle, problem, call);
   Program program = built(handle, problem, handle.choose(problem, call), call);
-  run(handle, program, values_of(arguments, handle.pointer_mode), call.workspace.data);
-  if (is_final && has_key) remember(handle, arguments.key, std::move(program), generation);
+  run(handle, program, std::move(arguments.values), call.workspace.data);
+  if (is_final) remember(handle, arguments.key, std::move(program), generation);
 }
 
 }  // namespace
 
+// A call without a key is not legal, or launches nothing.
 void multiply(Handle& handle, Arguments arguments) {
   log(Level::info, [&] { return bench_command(validated(arguments, handle.pointer_mode)); });
   const std::uint64_t generation = handle.programs.generation();
-  const bool has_key = keyed(arguments, handle.pointer_mode);
-  if (has_key) {
+  if (keyed(arguments, handle.pointer_mode)) {
     if (auto found = handle.programs.find(arguments.key); found.program != nullptr) {
       const ContextScope scope(handle.context);
-      return run(handle, found, values_of(arguments, handle.pointer_mode),
+      return run(handle, found, std::move(arguments.values),
                  call_settings(handle, arguments).workspace.data);
     }
   }
-  multiply_unknown(handle, arguments, has_key, generation);
+  multiply_unknown(handle, arguments, generation);
 }
 
 CallSettings call_settings(const Handle& handle, const Arguments& arguments) {

@@ -5,7 +5,7 @@
 
 #include "api/handle.h"
 #include "api/program.h"
-#include "api/rules.h"
+#include "api/validate.h"
 #include "families/variants.h"
 
 namespace bwgemm {

@@ -8,7 +8,7 @@
 #include "api/handle.h"
 #include "api/options.h"
 #include "api/program.h"
-#include "api/rules.h"
+#include "api/validate.h"
 #include "families/variants.h"
 
 namespace bwgemm {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "api/rules.h"
-
 #include <algorithm>
 #include <iterator>
 #include <limits>
 #include <optional>
+
+#include "api/validate.h"
 
 namespace bwgemm {
 namespace {

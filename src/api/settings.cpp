@@ -3,7 +3,7 @@
 #include "api/guard.h"
 #include "api/handle.h"
 #include "api/options.h"
-#include "api/rules.h"
+#include "api/validate.h"
 
 namespace bwgemm {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "api/log.h"
 #include "api/program.h"
-#include "api/rules.h"
+#include "api/validate.h"
 #include "core/text.h"
 #include "families/variants.h"
 #include "launch/device_buffer.h"

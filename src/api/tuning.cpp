@@ -3,7 +3,7 @@
 #include "api/algos.h"
 #include "api/autotune.h"
 #include "api/guard.h"
-#include "api/rules.h"
+#include "api/validate.h"
 
 using bwgemm::autotune;
 using bwgemm::checked;

@@ -8,7 +8,6 @@
 #include <cstring>
 #include <limits>
 
-#include "api/rules.h"
 #include "core/canonical_vectors.h"
 #include "select/algos.h"
 
@@ -228,17 +227,18 @@ Matrices operands_of(const Arguments& arguments, const bwgemmMatmulDesc_t& desc,
                            std::int64_t ld, std::int64_t stride) {
     return Operand{names, "read", data, type, order, rows, columns, ld, stride, false, is_array};
   };
-  return {.a = operand(named(a_names, "Aarray", is_gemm_of_arrays), arguments.a, desc.Atype,
-                       desc.Aorder, plain_a ? desc.m : desc.k, plain_a ? desc.k : desc.m, desc.lda,
-                       desc.strideA),
-          .b = operand(named(b_names, "Barray", is_gemm_of_arrays), arguments.b, desc.Btype,
-                       desc.Border, plain_b ? desc.k : desc.n, plain_b ? desc.n : desc.k, desc.ldb,
-                       desc.strideB),
-          .c = operand(c_names, arguments.c, desc.Ctype, desc.Corder, desc.m, desc.n, desc.ldc,
-                       desc.strideC),
-          .d = operand(arguments.is_gemm ? named(c_names, "Carray", is_gemm_of_arrays) : d_names,
-                       arguments.d, desc.Dtype, desc.Dorder, size.rows, size.columns, desc.ldd,
-                       desc.strideD)};
+  return {
+      .a = operand(named(a_names, "Aarray", is_gemm_of_arrays),
+                   arguments.values.address(Argument::a), desc.Atype, desc.Aorder,
+                   plain_a ? desc.m : desc.k, plain_a ? desc.k : desc.m, desc.lda, desc.strideA),
+      .b = operand(named(b_names, "Barray", is_gemm_of_arrays),
+                   arguments.values.address(Argument::b), desc.Btype, desc.Border,
+                   plain_b ? desc.k : desc.n, plain_b ? desc.n : desc.k, desc.ldb, desc.strideB),
+      .c = operand(c_names, arguments.values.address(Argument::c), desc.Ctype, desc.Corder, desc.m,
+                   desc.n, desc.ldc, desc.strideC),
+      .d = operand(arguments.is_gemm ? named(c_names, "Carray", is_gemm_of_arrays) : d_names,
+                   arguments.values.address(Argument::d), desc.Dtype, desc.Dorder, size.rows,
+                   size.columns, desc.ldd, desc.strideD)};
 }
 
 // D may be C, but not be read and written in different forms.

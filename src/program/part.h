@@ -42,6 +42,9 @@ class Values {
   void set(Argument argument, const void* address) {
     (*this)[argument] = reinterpret_cast<std::uintptr_t>(address);
   }
+  const void* address(Argument argument) const {
+    return reinterpret_cast<const void*>((*this)[argument]);
+  }
   void set(Argument argument, float value) {
     (*this)[argument] = std::bit_cast<std::uint32_t>(value);
   }
