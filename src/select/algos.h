@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "select/select.h"
+#include "select/candidate.h"
 
 namespace bwgemm {
 
@@ -33,5 +33,9 @@ std::optional<Recipe> unpacked(std::int64_t algo);
 // then narrow tiles, then few splits.
 std::vector<Algo> algos(const Problem& problem, const DeviceFacts& facts,
                         std::span<const KernelConfig> variants, const SelectOptions& options);
+
+// options.pick, judged: its variant is in `variants`.
+Candidate picked(const Problem& problem, const DeviceFacts& usable,
+                 std::span<const KernelConfig> variants, const SelectOptions& options);
 
 }  // namespace bwgemm

@@ -15,29 +15,6 @@
 namespace bwgemm {
 namespace {
 
-// Nothing if operands cannot be copied so.
-std::optional<Source> source_of(const Problem& problem, Operands operands,
-                                const DeviceFacts& usable, const SelectOptions& options) {
-  if (operands == Operands::in_place)
-    return Source{operands, problem, transposed(problem), options.workspace_bytes};
-  const auto division = division_of(problem, operands, options.workspace_bytes);
-  if (!division) return std::nullopt;
-  const Problem part = part_of(problem, *division, 0);
-  const Copies copies = copies_of(part, operands);
-  const Problem copied = with_copies(part, copies);
-  Source source{operands,
-                copied,
-                transposed(copied),
-                options.workspace_bytes - copies.bytes(),
-                copying_us(copies, usable),
-                *division};
-  if (division->parts > 1) {
-    const Problem last = part_of(problem, *division, division->parts - 1);
-    source.last = with_copies(last, copies_of(last, operands));
-  }
-  return source;
-}
-
 // Variants that only show a technique.
 const char* only_when_forced(const KernelConfig& config, const SelectOptions& options) {
   if (!shows_technique(config) || options.forced.has_kernel() || options.pick) return nullptr;
@@ -169,6 +146,28 @@ Candidate with_sums(const Problem& seen, const DeviceFacts& usable, const Kernel
   return is_slower && options.forced.allows(SplitReduction::workspace) ? in_memory : in_cluster;
 }
 
+std::optional<Source> source_of(const Problem& problem, Operands operands,
+                                const DeviceFacts& usable, const SelectOptions& options) {
+  if (operands == Operands::in_place)
+    return Source{operands, problem, transposed(problem), options.workspace_bytes};
+  const auto division = division_of(problem, operands, options.workspace_bytes);
+  if (!division) return std::nullopt;
+  const Problem part = part_of(problem, *division, 0);
+  const Copies copies = copies_of(part, operands);
+  const Problem copied = with_copies(part, copies);
+  Source source{operands,
+                copied,
+                transposed(copied),
+                options.workspace_bytes - copies.bytes(),
+                copying_us(copies, usable),
+                *division};
+  if (division->parts > 1) {
+    const Problem last = part_of(problem, *division, division->parts - 1);
+    source.last = with_copies(last, copies_of(last, operands));
+  }
+  return source;
+}
+
 Sources::Sources(const Problem& problem, const DeviceFacts& usable, const SelectOptions& options) {
   const bool may_copy = !options.forced.has_kernel() || options.forced.operands;
   for (const Operands operands : all_operands) {
@@ -235,52 +234,6 @@ Candidate judged(const Problem& problem, const DeviceFacts& usable, const Kernel
     if (!best || best->rejected != nullptr || is_better) best = candidate;
   }
   return *best;
-}
-
-Candidate picked(const Problem& given, const DeviceFacts& usable,
-                 std::span<const KernelConfig> variants, const SelectOptions& options) {
-  const Recipe& pick = *options.pick;
-  const KernelConfig& config = variants[static_cast<std::size_t>(pick.variant)];
-  Candidate candidate;
-  candidate.variant = pick.variant;
-  candidate.tile_n = pick.tile_n, candidate.splits = pick.splits;
-  const auto source = source_of(given, pick.operands, usable, options);
-  if (!source) {
-    candidate.rejected =
-        copies_of(given, pick.operands).any()
-            ? "its copies of operands need more workspace than the call may use"
-            : "it copies operands, but none that kernels could not load can be copied";
-    return candidate;
-  }
-  candidate.rejected = row_rejects(*source, usable, config, options);
-  if (candidate.rejected != nullptr) return candidate;
-  const Problem& problem = source->seen_by(config);
-  bool is_tile = false;
-  for_each_tile_n(config, problem, [&](int tile_n) { is_tile |= pick.tile_n == tile_n; });
-  const auto can_split = [&](std::size_t bytes) {
-    return splits_to_try(problem, usable, config, bytes, pick.splits, pick.tile_n).number[0] ==
-           pick.splits;
-  };
-  if (!is_tile)
-    candidate.rejected = "its tile_n is not one that the kernel can take";
-  else if (pick.raster != Raster::grouped && !has_rasters(config))
-    candidate.rejected = "the kernel has but one order of tiles";
-  else if (pick.splits != 1 && options.batch_invariant)
-    candidate.rejected = "k is split, which is not batch-invariant";
-  else if (pick.splits != 1 && source->division.parts > 1)
-    candidate.rejected = "k is split, and the product is divided";
-  else if (!can_split(SIZE_MAX))
-    candidate.rejected = "k cannot be split so: splits would be short, or too many for the device";
-  else if (!can_split(source->workspace_bytes))
-    candidate.rejected = "its splits of k need more workspace than the call may use";
-  else
-    candidate = with_sums(problem, usable, config, options, pick.tile_n, pick.splits,
-                          without_splits(problem, config, pick.tile_n));
-  candidate.variant = pick.variant;
-  candidate.operands = source->operands;
-  candidate.division = source->division;
-  candidate.predicted_us = source->whole_us(candidate.predicted_us);
-  return candidate;
 }
 
 int forced_variant(std::span<const KernelConfig> variants, std::string_view name) {

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -51,6 +52,10 @@ struct Source {
   double whole_us(double part_us) const { return division.parts * (copying_us + part_us); }
 };
 
+// Nothing if operands cannot be copied so.
+std::optional<Source> source_of(const Problem& problem, Operands operands,
+                                const DeviceFacts& usable, const SelectOptions& options);
+
 // Divided products have nothing but copies in the workspace.
 inline int allowed_splits(const Source& source, const SelectOptions& options) {
   return options.batch_invariant || source.division.parts > 1 ? 1 : options.forced.splits;
@@ -80,10 +85,6 @@ Candidate judged(const Source& source, const DeviceFacts& usable, const KernelCo
 // And of the sources.
 Candidate judged(const Problem& problem, const DeviceFacts& usable, const KernelConfig& config,
                  const SelectOptions& options);
-
-// options.pick, judged: its variant is in `variants`.
-Candidate picked(const Problem& problem, const DeviceFacts& usable,
-                 std::span<const KernelConfig> variants, const SelectOptions& options);
 
 // Null, or why the variant is no candidate of the call, or of one of its parts; its tiles and
 // splits are not looked at.

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/text.h"
+#include "select/algos.h"
 #include "select/candidate.h"
 
 namespace bwgemm {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The maps of operands that start anywhere: which elements each class's map covers, that no address
 // behind or in front of the operand's 16-byte units is in one, and what selection refuses.
-#include "families/sm90/residue_maps.h"
-
 #include <cstdint>
 #include <cstring>
 #include <gmock/gmock.h>
@@ -10,6 +8,7 @@
 
 #include "fake_driver.h"
 #include "families/registry.h"
+#include "families/sm90/residue_operands.h"
 #include "families/variants.h"
 #include "problems.h"
 #include "program/tensor_map.h"

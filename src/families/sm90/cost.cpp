@@ -6,7 +6,7 @@
 #include "core/tiling.h"
 #include "families/sm90/facts.h"
 #include "families/sm90/functions.h"
-#include "families/sm90/residue_maps.h"
+#include "families/sm90/residue_operands.h"
 #include "families/sm90/variants.h"
 #include "rules/arch_costs.h"
 #include "rules/cost_terms.h"
@@ -69,44 +69,6 @@ Block block_of(const Problem& problem, const ArchCosts& costs, const KernelConfi
           .line_requests = std::max(requests_for_a_line(problem.a, config.a, tiles.n),
                                     requests_for_a_line(problem.b, config.b, tiles.m))};
 }
-
-// One k block of a kernel that moves the lines of operands that TMA cannot place, in us: fitted to
-// 464 times of an H200 (bench/log/2026-11-24.md). The longer of products and moves, which depend
-// on how many lines they move, and whether in another order of k, as a moved MN-major operand asks.
-double moving_block_us(const Problem& problem, const KernelConfig& config) {
-  constexpr double lines_at_once = 128;
-  const double columns = config.tile.n / lines_at_once;
-  const double products = 0.07 + 0.37 * columns;
-  const bool by_class = takes_k_by_class(problem, config);
-  double moves = 0;
-  const auto add = [&](const Matrix& matrix, Major major, double lines) {
-    const bool is_in_place = is_wide(matrix);
-    if (major == Major::k)
-      moves += by_class ? 0.39 * lines : is_in_place ? 0 : 0.23 * lines;
-    else
-      moves += is_in_place ? 0 : 0.30 * lines;
-  };
-  add(problem.a, config.a, config.tile.m / lines_at_once);
-  add(problem.b, config.b, columns);
-  if (moves == 0) return products;
-  const bool loads_all_by_class = config.a == Major::mn && config.b == Major::mn;
-  if (loads_all_by_class) moves += 0.09 + 0.15 * columns;
-  return std::max(products + 0.16, 0.64 + moves);
-}
-
-// Elements of D by ordinary stores; fitted as moving_block_us() was. They leave in segments of 64
-// columns (scatter.h), those that D has.
-constexpr double stored_elements_per_us = 2.8e3;
-
-double scattered_us(const Problem& problem, const KernelConfig& config) {
-  constexpr int segment = 64;
-  const std::int64_t columns =
-      std::min<std::int64_t>(config.tile.n, ceil_div(problem.n, segment) * segment);
-  return static_cast<double>(config.tile.m * columns) / stored_elements_per_us;
-}
-
-// Time until the first lines are moved: threads load their heads, and each class has its own map.
-constexpr double first_moves_us = 2.5;
 
 // Whether rows of D begin inside of words: each line then has elements that are stored alone.
 bool has_odd_rows(const Matrix& d) {
@@ -254,11 +216,6 @@ class Wave {
   double epilogue_ = 0, exposed_ = 0, slowdown_ = 0, moving_ = 0, partial_block_ = 0, fused_ = 0;
 };
 
-// Where TMA can place both operands, a kernel that could move lines moves none.
-bool moves_lines(const Prediction& of) {
-  return has_residues(of.config) && !(is_wide(of.problem.a) && is_wide(of.problem.b));
-}
-
 double compute_us(const Prediction& of, const ArchCosts& costs, const Walk& walk) {
   const bool ping_pong = of.config.ping_pong;
   const Wave wave(of, costs, walk);
@@ -268,7 +225,8 @@ double compute_us(const Prediction& of, const ArchCosts& costs, const Walk& walk
   const double whole_waves = full_waves == 0 ? 0 : 1 + static_cast<double>(full_waves - 1) * later;
   const double us = whole_waves * wave.us(walk.resident, walk.steps) +
                     later * wave.us(left, walk.steps) + wave.us(splits, walk.split_steps) +
-                    (ping_pong ? wave.epilogue() : 0) + (moves_lines(of) ? first_moves_us : 0);
+                    (ping_pong ? wave.epilogue() : 0) +
+                    (has_residues(of.config) ? first_moves_us(of.problem) : 0);
   const double delivered_bytes =
       static_cast<double>(walk.whole * walk.steps + splits * walk.split_steps) *
       of.config.cluster.size() * of.known.block.l2_delivers;

@@ -4,7 +4,7 @@
 
 #include "device/residues.h"
 #include "families/sm90/facts.h"
-#include "families/sm90/residue_maps.h"
+#include "families/sm90/residue_operands.h"
 #include "program/tensor_map.h"
 #include "rules/fill.h"
 #include "rules/rejects.h"
@@ -33,29 +33,6 @@ const char* gate_rejects(const Problem& problem, const KernelConfig& config) {
   const std::int64_t limit = tma_stride_limit_bytes / size_bytes(operand.type);
   return operand.ld > limit / contiguous_extent(problem) ? "B is too large for the map of a gate"
                                                          : nullptr;
-}
-
-// A tensor map for each class of lines that start equally far from 16 bytes, in all batches.
-const char* residues_reject(const Matrix& matrix, Major major, std::int64_t lines,
-                            std::int64_t batch, const MatrixTexts& texts) {
-  const std::int64_t limit = tma_stride_limit_bytes / size_bytes(matrix.type);
-  if (matrix.ld >= limit / residue_classes) return texts.ld_limit;
-  if (batch == 1 || matrix.batch_stride == 0) return nullptr;
-  if (matrix.batch_stride >= limit) return texts.batch_stride_limit;
-  if (matrix.batch_stride % unit_elements != 0) {
-    const std::int64_t apart = lines_between_batches(matrix, major, batch);
-    return apart != 0 && apart <= (index_limit - lines - residue_classes) / batch
-               ? nullptr
-               : texts.batch_stride;
-  }
-  return matrix.batch_stride * size_bytes(matrix.type) < lines ? texts.batch_overlap : nullptr;
-}
-
-const char* residues_reject(const Problem& problem, const Texts& texts) {
-  if (const char* reason =
-          residues_reject(problem.a, a_major(problem), lines_of_a(problem), problem.batch, texts.a))
-    return reason;
-  return residues_reject(problem.b, b_major(problem), lines_of_b(problem), problem.batch, texts.b);
 }
 
 const char* rejects(const Problem& problem, const KernelConfig& config, const Texts& texts) {

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // A map starts at the 16-byte boundary at or before its class's first element. If the element is
 // not at the boundary, TMA loads from the next one on.
-#include "families/sm90/residue_maps.h"
+#include "families/sm90/residue_operands.h"
 
 #include <algorithm>
 #include <cstring>
 
 #include "core/tiling.h"
 #include "device/layout.h"
+#include "families/sm90/layout.h"
 #include "program/tensor_map.h"
+#include "rules/cost_terms.h"
 
 namespace bwgemm::sm90 {
 namespace {
@@ -71,6 +73,25 @@ void fill_operand(const Matrix& matrix, Major major, std::int64_t mn, const Prob
              tensor_map_key(matrix, {lines.length, lines.count, problem.batch}, box), argument);
 }
 
+// A tensor map for each class of lines that start equally far from 16 bytes, in all batches.
+const char* residues_reject(const Matrix& matrix, Major major, std::int64_t lines,
+                            std::int64_t batch, const MatrixTexts& texts) {
+  const std::int64_t limit = tma_stride_limit_bytes / size_bytes(matrix.type);
+  if (matrix.ld >= limit / residue_classes) return texts.ld_limit;
+  if (batch == 1 || matrix.batch_stride == 0) return nullptr;
+  if (matrix.batch_stride >= limit) return texts.batch_stride_limit;
+  if (matrix.batch_stride % unit_elements != 0) {
+    const std::int64_t apart = lines_between_batches(matrix, major, batch);
+    return apart != 0 && apart <= (index_limit - lines - residue_classes) / batch
+               ? nullptr
+               : texts.batch_stride;
+  }
+  return matrix.batch_stride * size_bytes(matrix.type) < lines ? texts.batch_overlap : nullptr;
+}
+
+// Elements of D by ordinary stores; fitted as moving_block_us() was.
+constexpr double stored_elements_per_us = 2.8e3;
+
 }  // namespace
 
 std::int64_t lines_between_batches(const Matrix& matrix, Major major, std::int64_t batch) {
@@ -96,6 +117,46 @@ void fill_residues(const Problem& problem, const KernelConfig& config, const Pro
                params.residues_b, linker);
   if (params.residues_a.batch_lines != 0) params.a_batch_step = 0;
   if (params.residues_b.batch_lines != 0) params.b_batch_step = 0;
+}
+
+const char* residues_reject(const Problem& problem, const Texts& texts) {
+  if (const char* reason =
+          residues_reject(problem.a, a_major(problem), lines_of_a(problem), problem.batch, texts.a))
+    return reason;
+  return residues_reject(problem.b, b_major(problem), lines_of_b(problem), problem.batch, texts.b);
+}
+
+double moving_block_us(const Problem& problem, const KernelConfig& config) {
+  constexpr double lines_at_once = 128;
+  const double columns = config.tile.n / lines_at_once;
+  const double products = 0.07 + 0.37 * columns;
+  const bool by_class = takes_k_by_class(problem, config);
+  double moves = 0;
+  const auto add = [&](const Matrix& matrix, Major major, double lines) {
+    const bool is_in_place = is_wide(matrix);
+    if (major == Major::k)
+      moves += by_class ? 0.39 * lines : is_in_place ? 0 : 0.23 * lines;
+    else
+      moves += is_in_place ? 0 : 0.30 * lines;
+  };
+  add(problem.a, config.a, config.tile.m / lines_at_once);
+  add(problem.b, config.b, columns);
+  if (moves == 0) return products;
+  const bool loads_all_by_class = config.a == Major::mn && config.b == Major::mn;
+  if (loads_all_by_class) moves += 0.09 + 0.15 * columns;
+  return std::max(products + 0.16, 0.64 + moves);
+}
+
+double scattered_us(const Problem& problem, const KernelConfig& config) {
+  constexpr int segment = 64;
+  const std::int64_t columns =
+      std::min<std::int64_t>(config.tile.n, ceil_div(problem.n, segment) * segment);
+  return static_cast<double>(config.tile.m * columns) / stored_elements_per_us;
+}
+
+// Threads load their heads, and each class has its own map.
+double first_moves_us(const Problem& problem) {
+  return is_wide(problem.a) && is_wide(problem.b) ? 0 : 2.5;
 }
 
 }  // namespace bwgemm::sm90
