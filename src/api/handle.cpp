@@ -74,13 +74,13 @@ Handle::Handle(const Driver& driver)
       tuning(device_class(name_of(driver, context), facts)),
       kernels(driver, facts),
       maps(driver.cuTensorMapEncodeTiled.get()),
-      scratch_(driver) {
+      scratch(driver) {
   tuning.open(option_value(Option::tuning_cache));
   const ContextScope scope(context);
   try {
-    scratch_.open();  // last: nothing else is to be given back
+    scratch.open();  // last: nothing else is to be given back
   } catch (...) {
-    static_cast<void>(scratch_.release());  // the first failure is the one to report
+    static_cast<void>(scratch.release());  // the first failure is the one to report
     throw;
   }
 }
@@ -107,7 +107,7 @@ void Handle::close() {
     const ContextScope scope(context);
     const CaptureRelaxer relaxer(driver);
     if (kernels.any()) steps[0] = {driver.cuCtxSynchronize.name(), driver.cuCtxSynchronize()};
-    steps[1] = {driver.cuMemFree.name(), scratch_.release()};
+    steps[1] = {driver.cuMemFree.name(), scratch.release()};
     steps[2] = {driver.cuLibraryUnload.name(), kernels.unload()};
   } else {
     static_cast<void>(kernels.unload());
@@ -115,10 +115,6 @@ void Handle::close() {
   for (const Step& step : steps)
     if (step.result != CUDA_SUCCESS)
       throw Error(status_of(step.result), driver.describe(step.call, step.result));
-}
-
-SelectOptions Handle::select_options(const Problem& problem, const CallSettings& call) const {
-  return select_options(problem, call, call.workspace.usable());
 }
 
 SelectOptions Handle::select_options(std::size_t workspace_bytes) const {
@@ -129,8 +125,8 @@ SelectOptions Handle::select_options(std::size_t workspace_bytes) const {
 }
 
 SelectOptions Handle::select_options(const Problem& problem, const CallSettings& call,
-                                     std::size_t workspace_bytes) const {
-  SelectOptions options = select_options(workspace_bytes);
+                                     std::optional<std::size_t> workspace_bytes) const {
+  SelectOptions options = select_options(workspace_bytes.value_or(call.workspace.usable()));
   if (call.algo != -1) {
     options.pick = unpacked(call.algo);
   } else if (tuning.any() && !forced.any()) {
@@ -147,22 +143,6 @@ Choice Handle::choose(const Problem& problem, const CallSettings& call) const {
   const SelectOptions options = select_options(problem, call);
   log(Level::debug, [&] { return explain(problem, facts, kernel_variants, options); });
   return select(problem, facts, kernel_variants, options);
-}
-
-Scratch Handle::scratch(const ScratchNeed& need, void* memory) {
-  return scratch_.acquire(stream, need, memory);
-}
-
-void Handle::reserve(const ScratchNeed& need, void* memory) {
-  scratch_.reserve(
-      stream, {memory == nullptr ? need.partials_bytes : 0, need.partials_limit, need.arrivals});
-}
-
-void Handle::reserve_all() {
-  const std::size_t limit = workspace.data == nullptr ? workspace.usable() : 0;
-  const auto resident =
-      static_cast<std::size_t>(facts.sm_count) * static_cast<std::size_t>(facts.ctas_per_sm);
-  scratch_.reserve_all(stream, {limit, limit, resident / 2});
 }
 
 bwgemmHandle_t publish(std::unique_ptr<Handle> handle) {

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "api/program.h"
@@ -53,18 +54,11 @@ class Handle {
 
   // What the settings and the environment say.
   SelectOptions select_options(std::size_t workspace_bytes) const;
-  // And with what the call or earlier tuning say is to be chosen.
-  SelectOptions select_options(const Problem& problem, const CallSettings& call) const;
+  // And with what the call or earlier tuning say is to be chosen. Without a size: in the workspace
+  // that the call has.
   SelectOptions select_options(const Problem& problem, const CallSettings& call,
-                               std::size_t workspace_bytes) const;
+                               std::optional<std::size_t> workspace_bytes = std::nullopt) const;
   Choice choose(const Problem& problem, const CallSettings& call) const;
-  // What a program needs, for the next launches on the stream; `memory` is the caller's workspace.
-  // The handle's context must be current, as for the functions below.
-  Scratch scratch(const ScratchNeed& need, void* memory);
-  // Allocates what a launch on the stream needs, and what a captured one does.
-  void reserve(const ScratchNeed& need, void* memory);
-  // What any launch may need.
-  void reserve_all();
 
   const Driver& driver;
   const Context context;
@@ -89,9 +83,9 @@ class Handle {
   std::mutex measuring;  // held by a call while it measures for BWGEMM_TUNE_ON
   LoadedKernels kernels;
   TensorMapCache maps;
+  ScratchPool scratch;
 
  private:
-  ScratchPool scratch_;
   bool is_closed_ = false;
 };
 

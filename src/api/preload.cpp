@@ -52,7 +52,9 @@ void preload(Handle& handle, const bwgemmMatmulDesc_t& given) {
   if (desc.ldc != 0 && desc.gate == BWGEMM_GATE_NONE)
     need = larger(need, loaded(handle, matmul_arguments(&desc, scalar, a, b, scalar,
                                                         may_be_d(desc) ? d : c, d)));
-  handle.reserve(need, call_settings(handle, arguments).workspace.data);
+  // A workspace of the caller's has room for all but the counters.
+  if (call_settings(handle, arguments).workspace.data != nullptr) need.partials_bytes = 0;
+  handle.scratch.reserve(handle.stream, need);
 }
 
 void preload_all(Handle& handle) {
@@ -68,7 +70,10 @@ void preload_all(Handle& handle) {
       if (error.status() != BWGEMM_STATUS_NOT_SUPPORTED) throw;
     }
   }
-  handle.reserve_all();
+  const std::size_t limit = handle.workspace.data == nullptr ? handle.workspace.usable() : 0;
+  const auto resident = static_cast<std::size_t>(handle.facts.sm_count) *
+                        static_cast<std::size_t>(handle.facts.ctas_per_sm);
+  handle.scratch.reserve_all(handle.stream, {limit, limit, resident / 2});
 }
 
 }  // namespace bwgemm

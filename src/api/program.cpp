@@ -127,7 +127,7 @@ void launch_all(Handle& handle, const Launches& launches, const Scratch& scratch
 }
 
 Scratch scratch_for(Handle& handle, const Program& program, void* memory, Values& values) {
-  const Scratch scratch = handle.scratch(program.need, memory);
+  const Scratch scratch = handle.scratch.acquire(handle.stream, program.need, memory);
   values.set(Argument::workspace, scratch.partials);
   values.set(Argument::counters, scratch.arrivals);
   return scratch;
