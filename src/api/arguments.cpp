@@ -40,6 +40,23 @@ constexpr std::array groups = {
     group_from(group::gradient, first_desc_size, second_desc_size),
     group_from(group::clamp, second_desc_size, sizeof(bwgemmMatmulDesc_t))};
 
+// Members of groups that are addresses, of which the key has traits, up to that of `most`.
+struct Address {
+  std::size_t word;
+  Argument argument;
+  std::uintptr_t most;
+};
+constexpr std::uintptr_t element = alignof(float);  // kernels read vectors by elements
+constexpr std::array addresses = {
+    Address{offsetof(bwgemmMatmulDesc_t, bias) / word_bytes, Argument::bias, element},
+    Address{offsetof(bwgemmMatmulDesc_t, rowScale) / word_bytes, Argument::row_scale, element},
+    Address{offsetof(bwgemmMatmulDesc_t, columnScale) / word_bytes, Argument::column_scale,
+            element},
+    Address{offsetof(bwgemmMatmulDesc_t, aux) / word_bytes, Argument::aux, 256},
+    Address{offsetof(bwgemmMatmulDesc_t, workspace) / word_bytes, Argument::workspace, 256},
+    Address{offsetof(bwgemmMatmulDesc_t, biasGradient) / word_bytes, Argument::bias_gradient,
+            element}};
+
 const std::byte* at_word(const bwgemmMatmulDesc_t& desc, std::size_t word) {
   return reinterpret_cast<const std::byte*>(&desc) + word * word_bytes;
 }
@@ -98,47 +115,18 @@ std::optional<std::uint64_t> take_scalar(const void* scalar, bwgemmPointerMode_t
   return is_zero(number) ? 1 : 0;
 }
 
-// The group's words, of whose addresses the key has only traits.
-std::uint64_t* add(const bwgemmMatmulDesc_t& desc, const Group& group, CallKey& key) {
+void add(const bwgemmMatmulDesc_t& desc, const Group& group, Arguments& arguments) {
+  CallKey& key = arguments.key;
   std::uint64_t* const words = &key.words[key.count];
   std::memcpy(words, at_word(desc, group.begin), group.size() * word_bytes);
   key.count += group.size();
-  return words - group.begin;  // of which the struct's k-th word is the k-th
-}
-
-void add_epilogue(const bwgemmMatmulDesc_t& desc, Arguments& arguments) {
-  std::uint64_t* const words = add(desc, groups[0], arguments.key);
-  const auto take = [&](std::size_t member, Argument argument, const void* from,
-                        std::uintptr_t most) {
-    words[member / word_bytes] = traits(from, most);
-    arguments.values.set(argument, from);
-  };
-  constexpr std::uintptr_t element = alignof(float);  // kernels read vectors by elements
-  take(offsetof(bwgemmMatmulDesc_t, bias), Argument::bias, desc.bias, element);
-  take(offsetof(bwgemmMatmulDesc_t, rowScale), Argument::row_scale, desc.rowScale, element);
-  take(offsetof(bwgemmMatmulDesc_t, columnScale), Argument::column_scale, desc.columnScale,
-       element);
-  take(offsetof(bwgemmMatmulDesc_t, aux), Argument::aux, desc.aux, 256);
-}
-
-void add_settings(const bwgemmMatmulDesc_t& desc, Arguments& arguments) {
-  std::uint64_t* const words = add(desc, groups[1], arguments.key);
-  words[offsetof(bwgemmMatmulDesc_t, workspace) / word_bytes] = traits(desc.workspace);
-  arguments.workspace = desc.workspace;
-  arguments.workspace_size = desc.workspaceSize;
-  arguments.algo = desc.algo;
-}
-
-void add_gradient(const bwgemmMatmulDesc_t& desc, Arguments& arguments) {
-  std::uint64_t* const words = add(desc, groups[2], arguments.key);
-  words[offsetof(bwgemmMatmulDesc_t, biasGradient) / word_bytes] =
-      traits(desc.biasGradient, alignof(float));
-  arguments.values.set(Argument::bias_gradient, desc.biasGradient);
-}
-
-// Numbers: the key has them as they are.
-void add_clamp(const bwgemmMatmulDesc_t& desc, Arguments& arguments) {
-  add(desc, groups[3], arguments.key);
+  for (const Address& address : addresses) {
+    if (address.word < group.begin || address.word >= group.end) continue;
+    const void* given = nullptr;
+    std::memcpy(&given, at_word(desc, address.word), sizeof given);
+    words[address.word - group.begin] = traits(given, address.most);
+    arguments.values.set(address.argument, given);
+  }
 }
 
 void take(const bwgemmMatmulDesc_t& desc, Arguments& arguments) {
@@ -146,13 +134,15 @@ void take(const bwgemmMatmulDesc_t& desc, Arguments& arguments) {
   arguments.groups = 0;
   arguments.algo = -1;
   arguments.is_nothing = desc.m <= 0 || desc.n <= 0 || desc.batchCount <= 0;
-  add(desc, product, arguments.key);
-  constexpr std::array adders = {add_epilogue, add_settings, add_gradient, add_clamp};
-  for (std::size_t i = 0; i < groups.size(); ++i) {
-    if (is_default(desc, groups[i])) continue;
-    arguments.groups |= groups[i].bit;
-    adders[i](desc, arguments);
+  add(desc, product, arguments);
+  for (const Group& group : groups) {
+    if (is_default(desc, group)) continue;
+    arguments.groups |= group.bit;
+    add(desc, group, arguments);
   }
+  if (!arguments.has(group::settings)) return;
+  arguments.workspace_size = desc.workspaceSize;
+  arguments.algo = desc.algo;
 }
 
 // The struct of a key in short form, but its algo.
@@ -175,12 +165,6 @@ bwgemmMatmulDesc_t gemm_desc(const CallKey& key) {
   }
   desc.Dtype = desc.Ctype, desc.ldd = desc.ldc, desc.strideD = desc.strideC;
   return desc;
-}
-
-// A member that is an address, given back to it.
-template <class Pointer>
-void restore(Pointer& member, const Values& values, Argument argument) {
-  member = static_cast<Pointer>(const_cast<void*>(values.address(argument)));
 }
 
 }  // namespace
@@ -237,15 +221,11 @@ bwgemmMatmulDesc_t desc_of(const Arguments& arguments) {
   restore_group(product);
   for (const Group& group : groups)
     if (arguments.has(group.bit)) restore_group(group);
-  if (arguments.has(group::epilogue)) {
-    restore(desc.bias, arguments.values, Argument::bias);
-    restore(desc.rowScale, arguments.values, Argument::row_scale);
-    restore(desc.columnScale, arguments.values, Argument::column_scale);
-    restore(desc.aux, arguments.values, Argument::aux);
+  for (const Address& address : addresses) {
+    const void* const given = arguments.values.address(address.argument);
+    std::memcpy(reinterpret_cast<std::byte*>(&desc) + address.word * word_bytes, &given,
+                sizeof given);
   }
-  if (arguments.has(group::settings)) desc.workspace = arguments.workspace;
-  if (arguments.has(group::gradient))
-    restore(desc.biasGradient, arguments.values, Argument::bias_gradient);
   return desc;
 }
 

@@ -43,12 +43,10 @@ struct CallKey {
 
 struct Arguments {
   CallKey key;    // without the first word: see keyed()
-  Values values;  // what the call's program is moved to; of present groups, and without scalars
+  Values values;  // what the call's program is moved to; without scalars
   const void *alpha, *beta;
-  // Members of present groups.
-  void* workspace;
-  std::uint64_t workspace_size;
-  std::int64_t algo;  // of absent settings: -1, or cuBLAS's
+  std::uint64_t workspace_size;  // of present settings, whose workspace is in the values
+  std::int64_t algo;             // of absent settings: -1, or cuBLAS's
   unsigned groups;
   bool is_gemm;     // of an entry that cuBLAS has: C is D, beta is not null
   bool is_nothing;  // D has no element, or the call is not legal
@@ -118,8 +116,8 @@ Arguments matmul_arguments(const bwgemmMatmulDesc_t* desc, const void* alpha, co
 // As bwgemmMatmul takes it, in the form of this version.
 bwgemmMatmulDesc_t desc_of(const Arguments& arguments);
 
-// Fills the first word of the key, and the scalars in the values; workspace and counters are left
-// 0. False for calls that launch nothing or lack a scalar.
+// Fills the first word of the key, and the scalars in the values. False for calls that launch
+// nothing or lack a scalar.
 bool keyed(Arguments& arguments, bwgemmPointerMode_t pointer_mode);
 
 }  // namespace bwgemm

@@ -28,7 +28,7 @@ void multiply_unknown(Handle& handle, Arguments& arguments, std::uint64_t genera
   const ContextScope scope(handle.context);
   const bool is_final = tune(handle, problem, call);
   Program program = built(handle, problem, handle.choose(problem, call), call);
-  run(handle, program, std::move(arguments.values), call.workspace.data);
+  run(handle, program, arguments.values, call.workspace.data);
   if (is_final) remember(handle, arguments.key, std::move(program), generation);
 }
 
@@ -41,8 +41,7 @@ void multiply(Handle& handle, Arguments arguments) {
   if (keyed(arguments, handle.pointer_mode)) {
     if (auto found = handle.programs.find(arguments.key); found.program != nullptr) {
       const ContextScope scope(handle.context);
-      return run(handle, found, std::move(arguments.values),
-                 call_settings(handle, arguments).workspace.data);
+      return run(handle, found, arguments.values, call_settings(handle, arguments).workspace.data);
     }
   }
   multiply_unknown(handle, arguments, generation);
@@ -50,7 +49,8 @@ void multiply(Handle& handle, Arguments arguments) {
 
 CallSettings call_settings(const Handle& handle, const Arguments& arguments) {
   if (!arguments.has(group::settings)) return {handle.workspace, -1};
-  const Workspace own{arguments.workspace, arguments.workspace_size};
+  void* const data = const_cast<void*>(arguments.values.address(Argument::workspace));
+  const Workspace own{data, arguments.workspace_size};
   return {own.data != nullptr || own.size != 0 ? own : handle.workspace, arguments.algo};
 }
 

@@ -232,7 +232,7 @@ ScratchNeed need_of(const Problem& problem, const Choice& choice,
   return need;
 }
 
-void run(Handle& handle, ProgramCache::Found& found, Values&& values, void* memory) {
+void run(Handle& handle, ProgramCache::Found& found, Values& values, void* memory) {
   Program& program = **found.program;
   const std::size_t count = program.parts.size();
   // The program may be replaced while the lock is not held.
@@ -254,7 +254,7 @@ void run(Handle& handle, ProgramCache::Found& found, Values&& values, void* memo
   }
 }
 
-void run(Handle& handle, Program& program, Values&& values, void* memory) {
+void run(Handle& handle, Program& program, Values& values, void* memory) {
   const Scratch scratch =
       program.uses_scratch ? scratch_for(handle, program, memory, values) : Scratch{};
   for (Part& part : program.parts) part.move_to(values, handle.maps);

@@ -104,11 +104,12 @@ ScratchNeed need_of(const Problem& problem, const Choice& choice,
 BiasGradientLaunch bias_gradient_of(const Handle& handle, const Problem& problem,
                                     const CallSettings& call);
 
-// Moves a program to a call's arguments and launches it. `memory`: the caller's workspace, or null.
+// Moves a program to a call's arguments, with the scratch that it needs, and launches it. `memory`:
+// the caller's workspace, or null.
 // The lock of a program that others may move is held when this begins, and whenever the program is
 // looked at.
-void run(Handle& handle, ProgramCache::Found& found, Values&& values, void* memory);
+void run(Handle& handle, ProgramCache::Found& found, Values& values, void* memory);
 // A program that nobody else has. All parts are moved before the first is launched.
-void run(Handle& handle, Program& program, Values&& values, void* memory);
+void run(Handle& handle, Program& program, Values& values, void* memory);
 
 }  // namespace bwgemm

@@ -179,7 +179,8 @@ void Tuner::time(std::vector<TimedRecipe>& candidates, int repetitions, double b
 }
 
 void Tuner::launch(TimedRecipe& candidate) const {
-  run(handle_, candidate.program, values_of(problem_, false), call_.workspace.data);
+  Values values = values_of(problem_, false);
+  run(handle_, candidate.program, values, call_.workspace.data);
 }
 
 Program Tuner::program_of(const Recipe& pick) const {

@@ -19,35 +19,33 @@ static_assert(static_cast<int>(Gate::none) == BWGEMM_GATE_NONE &&
               static_cast<int>(Gate::interleaved) == BWGEMM_GATE_INTERLEAVED &&
               static_cast<int>(Gate::stacked) == BWGEMM_GATE_STACKED);
 
-// A matrix of one column, of which every legal leading dimension will do.
-Operand vector_operand(const OperandNames& names, const void* data, std::int32_t type,
-                       std::int64_t count, std::int64_t stride) {
-  return {.names = names,
-          .access = "read",
-          .data = data,
-          .type = type,
-          .order = BWGEMM_ORDER_COL,
-          .rows = count,
-          .columns = 1,
-          .ld = std::max<std::int64_t>(1, count),
-          .stride = stride,
-          .is_touched = false,
-          .is_array = false};
+Matrix checked_matrix(Operand operand, bool is_written, const Problem& problem, Order order) {
+  operand.access = is_written ? "written" : "read";
+  const Dtype type = check_operand(operand, problem.batch);
+  if (is_written) check_batches_apart(operand, problem.batch);
+  return matrix_of(operand, type, order, problem.batch);
 }
 
-// One element for each of `count` rows or columns.
+// One element for each of `count` rows or columns: a matrix of one column, of which every legal
+// leading dimension will do. None if it may be missing, and is.
 Vector checked_vector(const OperandNames& names, const void* data, std::int32_t type,
-                      std::int64_t count, std::int64_t stride, const Problem& problem) {
-  Operand operand = vector_operand(names, data, type, count, stride);
-  operand.is_touched = data != nullptr && !problem.empty();
-  const Dtype checked = check_operand(operand, problem.batch);
-  const Matrix matrix = matrix_of(operand, checked, Order::column, problem.batch);
+                      std::int64_t count, std::int64_t stride, bool is_written,
+                      const Problem& problem) {
+  const Operand operand{.names = names,
+                        .data = data,
+                        .type = type,
+                        .order = BWGEMM_ORDER_COL,
+                        .rows = count,
+                        .columns = 1,
+                        .ld = std::max<std::int64_t>(1, count),
+                        .stride = stride,
+                        .is_touched = (data != nullptr || is_written) && !problem.empty()};
+  const Matrix matrix = checked_matrix(operand, is_written, problem, Order::column);
   if (matrix.data == nullptr) return {};
-  return {matrix.data, checked, matrix.batch_stride};
+  return {matrix.data, matrix.type, matrix.batch_stride};
 }
 
 Matrix checked_aux(const bwgemmMatmulDesc_t& desc, const Problem& problem) {
-  const bool is_written = desc.auxMode == BWGEMM_AUX_STORE;
   if (desc.auxMode == BWGEMM_AUX_NONE) {
     require(desc.aux == nullptr, "aux is address ", reinterpret_cast<std::uintptr_t>(desc.aux),
             " but must be null with auxMode BWGEMM_AUX_NONE (0)");
@@ -55,7 +53,6 @@ Matrix checked_aux(const bwgemmMatmulDesc_t& desc, const Problem& problem) {
     return {};
   }
   const Operand operand{.names = {"aux", "auxType", "ldaux", "strideAux"},
-                        .access = is_written ? "written" : "read",
                         .data = desc.aux,
                         .type = desc.auxType,
                         .order = desc.Dorder,
@@ -63,12 +60,10 @@ Matrix checked_aux(const bwgemmMatmulDesc_t& desc, const Problem& problem) {
                         .columns = problem.n,
                         .ld = desc.ldaux,
                         .stride = desc.strideAux,
-                        .is_touched = !problem.empty(),
-                        .is_array = false};
-  const Dtype type = check_operand(operand, problem.batch);
-  if (is_written) check_batches_apart(operand, problem.batch);
-  if (!operand.is_touched) return {};
-  return matrix_of(operand, type, problem.d.order, problem.batch);
+                        .is_touched = !problem.empty()};
+  const Matrix aux =
+      checked_matrix(operand, desc.auxMode == BWGEMM_AUX_STORE, problem, problem.d.order);
+  return operand.is_touched ? aux : Matrix{};
 }
 
 Bounds checked_bounds(const bwgemmMatmulDesc_t& desc) {
@@ -83,10 +78,10 @@ Bounds checked_bounds(const bwgemmMatmulDesc_t& desc) {
   return {desc.clampLow, desc.clampHigh};
 }
 
-void check_supported_type(const char* name, const void* data, Dtype type, const Problem& problem) {
-  if (data != nullptr && type != problem.a.type && type != Dtype::f32)
-    unsupported(name, " is ", enumerator(type), "; supported are Atype, ",
-                enumerator(problem.a.type), ", and BWGEMM_R_32F");
+void check_supported_type(const char* name, Dtype type, Dtype a) {
+  if (type != a && type != Dtype::f32)
+    unsupported(name, " is ", enumerator(type), "; supported are Atype, ", enumerator(a),
+                ", and BWGEMM_R_32F");
 }
 
 // The size of D along the dimension that is contiguous in memory, and the other.
@@ -129,16 +124,10 @@ BiasGradient validated_bias_gradient(const bwgemmMatmulDesc_t& desc, const Probl
     case BWGEMM_BIAS_GRADIENT_D_ROWS: bias_gradient = {Summed::d, true, {}}, count = d.rows; break;
     default: bias_gradient = {Summed::d, false, {}}, count = d.columns; break;
   }
-  Operand operand =
-      vector_operand({"biasGradient", "biasGradientType", "biasGradient", "strideBiasGradient"},
-                     desc.biasGradient, desc.biasGradientType, count, desc.strideBiasGradient);
-  operand.access = "written";
-  operand.is_touched = !problem.empty();
-  const Dtype type = check_operand(operand, problem.batch);
-  check_batches_apart(operand, problem.batch);
-  if (!operand.is_touched) return {};
-  bias_gradient.to = {desc.biasGradient, type, problem.batch > 1 ? desc.strideBiasGradient : 0};
-  return bias_gradient;
+  bias_gradient.to = checked_vector(
+      {"biasGradient", "biasGradientType", "biasGradient", "strideBiasGradient"}, desc.biasGradient,
+      desc.biasGradientType, count, desc.strideBiasGradient, true, problem);
+  return problem.empty() ? BiasGradient{} : bias_gradient;
 }
 
 Epilogue validated_epilogue(const bwgemmMatmulDesc_t& desc, const Problem& problem) {
@@ -154,13 +143,13 @@ Epilogue validated_epilogue(const bwgemmMatmulDesc_t& desc, const Problem& probl
   const bool is_along_m = desc.biasDim == BWGEMM_DIM_M;
   (is_along_m ? epilogue.row_bias : epilogue.column_bias) =
       checked_vector({"bias", "biasType", "bias", "strideBias"}, desc.bias, desc.biasType,
-                     is_along_m ? problem.m : problem.n, desc.strideBias, problem);
+                     is_along_m ? problem.m : problem.n, desc.strideBias, false, problem);
   epilogue.row_scale =
       checked_vector({"rowScale", "rowScale", "rowScale", "strideRowScale"}, desc.rowScale,
-                     BWGEMM_R_32F, problem.m, desc.strideRowScale, problem);
-  epilogue.column_scale =
-      checked_vector({"columnScale", "columnScale", "columnScale", "strideColumnScale"},
-                     desc.columnScale, BWGEMM_R_32F, problem.n, desc.strideColumnScale, problem);
+                     BWGEMM_R_32F, problem.m, desc.strideRowScale, false, problem);
+  epilogue.column_scale = checked_vector(
+      {"columnScale", "columnScale", "columnScale", "strideColumnScale"}, desc.columnScale,
+      BWGEMM_R_32F, problem.n, desc.strideColumnScale, false, problem);
   epilogue.aux = checked_aux(desc, problem);
   require(
       !epilogue.differentiates || epilogue.activation != Activation::none,
@@ -172,10 +161,12 @@ Epilogue validated_epilogue(const bwgemmMatmulDesc_t& desc, const Problem& probl
 // NOT_SUPPORTED for what is legal but served by no kernel.
 void check_epilogue_supported(const bwgemmMatmulDesc_t& desc, const Problem& problem,
                               const Epilogue& epilogue) {
-  check_supported_type("biasType", desc.bias, checked_type("biasType", desc.biasType), problem);
-  check_supported_type("auxType", desc.aux, checked_type("auxType", desc.auxType), problem);
-  check_supported_type("biasGradientType", desc.biasGradient,
-                       checked_type("biasGradientType", desc.biasGradientType), problem);
+  const auto check = [&](const char* name, const void* data, std::int32_t type) {
+    if (data != nullptr) check_supported_type(name, checked_type(name, type), problem.a.type);
+  };
+  check("biasType", desc.bias, desc.biasType);
+  check("auxType", desc.aux, desc.auxType);
+  check("biasGradientType", desc.biasGradient, desc.biasGradientType);
   if (epilogue.gate == Gate::none) return;
   if (epilogue.differentiates)
     unsupported("auxMode is BWGEMM_AUX_DERIVATIVE (2); with a gate, ", desc.gate,
@@ -207,38 +198,31 @@ struct Matrices {
   Operand a, b, c, d;
 };
 
-constexpr OperandNames a_names{"A", "Atype", "lda", "strideA"};
-constexpr OperandNames b_names{"B", "Btype", "ldb", "strideB"};
-constexpr OperandNames c_names{"C", "Ctype", "ldc", "strideC"};
-constexpr OperandNames d_names{"D", "Dtype", "ldd", "strideD"};
-
-OperandNames named(OperandNames names, const char* array, bool is_gemm_of_arrays) {
-  if (is_gemm_of_arrays) names.data = array;
-  return names;
-}
-
 // What is touched is decided where alpha and beta are known.
 Matrices operands_of(const Arguments& arguments, const bwgemmMatmulDesc_t& desc, OutputSize size) {
   const bool plain_a = desc.transa == BWGEMM_OP_N, plain_b = desc.transb == BWGEMM_OP_N;
   const bool is_array = desc.batchMode == BWGEMM_BATCH_MODE_POINTER_ARRAY;
-  const bool is_gemm_of_arrays = arguments.is_gemm && is_array;
-  const auto operand = [&](OperandNames names, const void* data, std::int32_t type,
+  const bool is_gemm = arguments.is_gemm, is_gemm_of_arrays = is_gemm && is_array;
+  const auto operand = [&](Argument argument, const OperandNames& names, std::int32_t type,
                            std::int32_t order, std::int64_t rows, std::int64_t columns,
                            std::int64_t ld, std::int64_t stride) {
-    return Operand{names, "read", data, type, order, rows, columns, ld, stride, false, is_array};
+    return Operand{
+        names, "read",  arguments.values.address(argument), type, order, rows, columns, ld, stride,
+        false, is_array};
   };
-  return {
-      .a = operand(named(a_names, "Aarray", is_gemm_of_arrays),
-                   arguments.values.address(Argument::a), desc.Atype, desc.Aorder,
-                   plain_a ? desc.m : desc.k, plain_a ? desc.k : desc.m, desc.lda, desc.strideA),
-      .b = operand(named(b_names, "Barray", is_gemm_of_arrays),
-                   arguments.values.address(Argument::b), desc.Btype, desc.Border,
-                   plain_b ? desc.k : desc.n, plain_b ? desc.n : desc.k, desc.ldb, desc.strideB),
-      .c = operand(c_names, arguments.values.address(Argument::c), desc.Ctype, desc.Corder, desc.m,
-                   desc.n, desc.ldc, desc.strideC),
-      .d = operand(arguments.is_gemm ? named(c_names, "Carray", is_gemm_of_arrays) : d_names,
-                   arguments.values.address(Argument::d), desc.Dtype, desc.Dorder, size.rows,
-                   size.columns, desc.ldd, desc.strideD)};
+  const OperandNames c_names{"C", "Ctype", "ldc", "strideC"};
+  const OperandNames c_written{is_gemm_of_arrays ? "Carray" : "C", "Ctype", "ldc", "strideC"};
+  const OperandNames d_names{"D", "Dtype", "ldd", "strideD"};
+  return {.a = operand(Argument::a, {is_gemm_of_arrays ? "Aarray" : "A", "Atype", "lda", "strideA"},
+                       desc.Atype, desc.Aorder, plain_a ? desc.m : desc.k,
+                       plain_a ? desc.k : desc.m, desc.lda, desc.strideA),
+          .b = operand(Argument::b, {is_gemm_of_arrays ? "Barray" : "B", "Btype", "ldb", "strideB"},
+                       desc.Btype, desc.Border, plain_b ? desc.k : desc.n,
+                       plain_b ? desc.n : desc.k, desc.ldb, desc.strideB),
+          .c = operand(Argument::c, c_names, desc.Ctype, desc.Corder, desc.m, desc.n, desc.ldc,
+                       desc.strideC),
+          .d = operand(Argument::d, is_gemm ? c_written : d_names, desc.Dtype, desc.Dorder,
+                       size.rows, size.columns, desc.ldd, desc.strideD)};
 }
 
 // D may be C, but not be read and written in different forms.
@@ -283,13 +267,8 @@ void check_supported(const Problem& problem, Dtype c_type, const bwgemmMatmulDes
   if (problem.b.type != a)
     unsupported("Btype is ", enumerator(problem.b.type), "; supported is the same as Atype, ",
                 enumerator(a));
-  const auto check_output = [&](const char* name, Dtype type) {
-    if (type != a && type != Dtype::f32)
-      unsupported(name, " is ", enumerator(type), "; supported are Atype, ", enumerator(a),
-                  ", and BWGEMM_R_32F");
-  };
-  check_output("Ctype", c_type);
-  check_output(is_gemm ? "Ctype" : "Dtype", problem.d.type);
+  check_supported_type("Ctype", c_type, a);
+  check_supported_type(is_gemm ? "Ctype" : "Dtype", problem.d.type, a);
   if (desc.computeType != BWGEMM_COMPUTE_32F)
     unsupported("computeType is ", desc.computeType, "; supported is BWGEMM_COMPUTE_32F (68)");
   if (problem.batch > std::numeric_limits<std::int32_t>::max())

@@ -44,12 +44,13 @@ struct OperandNames {
 // One matrix of the arguments, as stored.
 struct Operand {
   OperandNames names;
-  const char* access;  // "written"
+  const char* access = "read";  // or "written"
   const void* data;
   std::int32_t type, order;    // bwgemmDataType_t, bwgemmOrder_t
   std::int64_t rows, columns;  // before op()
   std::int64_t ld, stride;
-  bool is_touched, is_array;  // is_array: of pointers; the stride means nothing
+  bool is_touched = false;
+  bool is_array = false;  // of pointers; the stride means nothing
 
   bool is_column_order() const { return order == BWGEMM_ORDER_COL; }
   std::int64_t contiguous() const { return is_column_order() ? rows : columns; }
