@@ -85,8 +85,14 @@ TensorMapKey tensor_map_key(const Matrix& matrix, const MapExtent& extent, const
   return key;
 }
 
+// The address was just written: a wider load would have to wait for that store.
 std::uint64_t hash(const TensorMapKey& key) {
-  return hash_of(std::bit_cast<std::array<std::uint64_t, sizeof key / sizeof(std::uint64_t)>>(key));
+  static_assert(offsetof(TensorMapKey, address) == 0);
+  std::array<std::uint64_t, sizeof key / sizeof(std::uint64_t)> words;
+  words[0] = key.address;
+  std::memcpy(&words[1], reinterpret_cast<const std::byte*>(&key) + sizeof key.address,
+              sizeof key - sizeof key.address);
+  return hash_of(words);
 }
 
 TensorMap encoded(EncodeTiled encode, const TensorMapKey& key) {
