@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Program: all that a call launches. How a product comes from its arguments to the launch:
-// validated
-// -> choose -> built -> run, or only the last for a call like one before it, whose program is in
-// the ProgramCache of its handle.
+// Program: all that a call launches. A product comes from its arguments to the launch in four
+// steps, validated -> choose -> built -> run, or by the last alone where the ProgramCache of the
+// handle has the program of a call like it.
 #pragma once
 
 #include <array>
@@ -105,9 +104,8 @@ BiasGradientLaunch bias_gradient_of(const Handle& handle, const Problem& problem
                                     const CallSettings& call);
 
 // Moves a program to a call's arguments, with the scratch that it needs, and launches it. `memory`:
-// the caller's workspace, or null.
-// The lock of a program that others may move is held when this begins, and whenever the program is
-// looked at.
+// the caller's workspace, or null. The lock of a program that others may move is held when this
+// begins, and whenever the program is looked at.
 void run(Handle& handle, ProgramCache::Found& found, Values& values, void* memory);
 // A program that nobody else has. All parts are moved before the first is launched.
 void run(Handle& handle, Program& program, Values& values, void* memory);

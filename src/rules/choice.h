@@ -114,7 +114,8 @@ struct CopiedLines {
   std::size_t at, bytes;                  // of the workspace; both whole lines of L2
 };
 
-// Those in front of the product, where the call's workspace begins (the kernel: families/copies).
+// Operands that TMA cannot load, because their lines start anywhere, copied in front of the product
+// to where it can: into the beginning of the call's workspace, by the kernel of families/copies.
 struct Copies {
   std::optional<CopiedLines> a, b;
 

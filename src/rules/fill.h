@@ -27,7 +27,7 @@ void fill_fused(const Filling& filling, bool has_rest = false);
 // The activation of the epilogue.
 void fill_curve(const Epilogue& epilogue, FusedParams& fused);
 
-// Of families without tensor maps: both of the above.
+// Both of the above, for families without tensor maps.
 void fill_unmapped(const Filling& filling);
 
 // Which columns of the product a gate pairs.

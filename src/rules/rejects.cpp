@@ -119,20 +119,6 @@ const char* size_rejects(const Problem& problem, const KernelConfig& config, int
   return nullptr;
 }
 
-const char* tma_rejects(const Matrix& matrix, std::int64_t outer, std::int64_t batch,
-                        const MatrixTexts& texts) {
-  const std::int64_t element_bytes = size_bytes(matrix.type);
-  const std::int64_t limit = tma_stride_limit_bytes / element_bytes;
-  if (reinterpret_cast<std::uintptr_t>(matrix.data) % tma_alignment_bytes != 0) return texts.base;
-  if (matrix.ld >= limit) return texts.ld_limit;
-  if (matrix.ld * element_bytes % tma_alignment_bytes != 0) return texts.ld;
-  if (batch == 1 || matrix.batch_stride == 0) return nullptr;
-  if (matrix.batch_stride >= limit) return texts.batch_stride_limit;
-  const std::int64_t batch_bytes = matrix.batch_stride * element_bytes;
-  if (batch_bytes % tma_alignment_bytes != 0) return texts.batch_stride;
-  return batch_bytes < outer ? texts.batch_overlap : nullptr;
-}
-
 const char* order_rejects(const Problem& problem, const KernelConfig& config) {
   return problem.d.order == output_extent(problem, config).order ? nullptr
                                                                  : "D is not in row order";

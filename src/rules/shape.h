@@ -47,7 +47,7 @@ struct FamilyFacts {
   int (*most_cluster_splits)(const KernelConfig&) = [](const KernelConfig&) { return 1; };
   // Counters with which the CTAs of one split tile find out who is the last.
   int (*arrivals_per_tile)(const KernelConfig&) = [](const KernelConfig&) { return 1; };
-  // Of kernels that leave the width of a tile to the launch: null, or why no tile is so wide.
+  // Null, or why no tile is so wide, of kernels that leave the width of a tile to the launch.
   const char* (*tile_n_invalid_because)(const KernelConfig&, int tile_n, Major b) =
       [](const KernelConfig&, int, Major) -> const char* { return nullptr; };
   // Whether the config is there to show a technique, not to be chosen.

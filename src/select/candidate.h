@@ -153,7 +153,7 @@ class PreFilter {
     const Operand& a = is_transposed ? b_ : a_;
     const Operand& b = is_transposed ? a_ : b_;
     return fits(config.a, a.major) && fits(config.b, b.major) &&
-           (!loads_by_maps(config) || (a.fits_map && b.fits_map));
+           (config.load != Load::tma || (a.fits_map && b.fits_map));
   }
 
  private:
@@ -163,8 +163,6 @@ class PreFilter {
   };
 
   static bool fits(Major taken, Major major) { return taken == Major::any || taken == major; }
-  // Every operand, whatever it is.
-  static bool loads_by_maps(const KernelConfig& config) { return config.load == Load::tma; }
 
   const Problem& given_;
   Arch arch_;
