@@ -38,7 +38,7 @@ enum class Load : std::uint8_t {
 // How D leaves the kernel.
 enum class Store : std::uint8_t {
   tma,       // by TMA; on sm90 line by line where TMA cannot and C is not read
-             // (rules/output_path.h)
+             // (families/sm90/functions.h)
   elements,  // by ordinary stores: D may start and step at any element
 };
 
