@@ -7,16 +7,14 @@
 #include <cerrno>
 #include <csignal>
 #include <unistd.h>
-#include <utility>
 
 #include "launch/driver.h"
 
 namespace bwgemm {
 namespace {
 
-// No id of a created stream, and no address, is that large. `nobody`: of a launch alone.
+// No id of a created stream, and no address, is that large.
 constexpr StreamKey special = StreamKey{1} << 63, by_id = StreamKey{1} << 62;
-constexpr StreamKey nobody = ~StreamKey{0};
 
 // Distinct for every thread that ever ran. With initial-exec storage the library does not need the
 // dynamic linker by name; a few bytes of it are there for libraries that are opened late.
@@ -75,6 +73,19 @@ bool has_ended(pid_t thread) {
   return is_gone;
 }
 
+// The smallest of the spares that has as many; none if there is none.
+template <class Spare, class Size>
+std::optional<Spare> taken(std::vector<Spare>& spares, Size Spare::*size, std::size_t least) {
+  auto best = spares.end();
+  for (auto spare = spares.begin(); spare != spares.end(); ++spare)
+    if ((*spare).*size >= least && (best == spares.end() || (*spare).*size < (*best).*size))
+      best = spare;
+  if (best == spares.end()) return std::nullopt;
+  const Spare found = *best;
+  spares.erase(best);
+  return found;
+}
+
 }  // namespace
 
 StreamIdentity::StreamIdentity(const Driver& driver, CUstream stream) : stream_(stream) {
@@ -113,23 +124,29 @@ Scratch ScratchPool::acquire(const StreamIdentity& stream, const ScratchNeed& ne
                              void* workspace) {
   const std::optional<StreamCapture> capture = capture_of(driver_, stream.stream());
   const std::lock_guard lock(mutex_);
-  if (workspace == nullptr) return filled(slot_of(stream, capture, need), need);
-  const ScratchNeed counters{.arrivals = need.arrivals};
-  Scratch scratch;
-  if (!capture)
-    scratch = filled(slot_of(stream, capture, counters), counters);
-  else if (need.arrivals > 0)
-    scratch = filled(new_slot(record_of(*capture), nobody, counters), counters);
-  scratch.partials = static_cast<float*>(workspace);
+  const auto counters = [](CUdeviceptr memory) { return reinterpret_cast<std::uint32_t*>(memory); };
+  Scratch scratch{static_cast<float*>(workspace), nullptr};
+  if (capture && workspace != nullptr) {
+    if (need.arrivals == 0) return scratch;
+    std::vector<Counters>& all = record_of(*capture).arrivals;
+    all.reserve(all.size() + 1);  // first, so that none can go unrecorded
+    all.push_back(take_arrivals(need.arrivals));
+    scratch.arrivals = counters(all.back().memory);
+    return scratch;
+  }
+  Slot& slot = slot_of(stream, capture);
+  if (workspace == nullptr && need.partials_bytes > 0)
+    scratch.partials = reinterpret_cast<float*>(partials_of(slot, need));
+  if (need.arrivals > 0) scratch.arrivals = counters(arrivals_of(slot, need.arrivals));
+  scratch.last_use = slot.last_use;
   return scratch;
 }
 
 void ScratchPool::reserve(const StreamIdentity& stream, const ScratchNeed& need) {
   const std::optional<StreamCapture> capture = capture_of(driver_, stream.stream());
   const std::lock_guard lock(mutex_);
-  filled(slot_of(stream, capture, need), need);
-  if (spares_.empty()) spares_.emplace_back();
-  filled(*spare_for(need), need);
+  fill(slot_of(stream, capture), need);
+  keep_spares(need);
   keep_free_counters(need.arrivals);
 }
 
@@ -139,17 +156,18 @@ void ScratchPool::reserve_all(const StreamIdentity& stream, const ScratchNeed& m
 }
 
 ScratchPool::Slot& ScratchPool::slot_of(const StreamIdentity& stream,
-                                        const std::optional<StreamCapture>& capture,
-                                        const ScratchNeed& need) {
-  Capture* const record = capture ? &record_of(*capture) : nullptr;
-  std::vector<Slot>& slots = record != nullptr ? record->slots : slots_;
-  const StreamKey key = record != nullptr ? stream.key_in_capture() : stream.key(driver_);
-  const auto found = std::find_if(slots.begin(), slots.end(),
+                                        const std::optional<StreamCapture>& capture) {
+  return capture ? slot_in_capture(stream, record_of(*capture)) : slot_outside_captures(stream);
+}
+
+ScratchPool::Slot& ScratchPool::slot_outside_captures(const StreamIdentity& stream) {
+  const StreamKey key = stream.key(driver_);
+  const auto found = std::find_if(slots_.begin(), slots_.end(),
                                   [&](const Slot& slot) { return slot.stream == key; });
-  if (found != slots.end()) return *found;
-  if (record != nullptr) return new_slot(*record, key, need);
+  if (found != slots_.end()) return *found;
   if (stream.is_per_thread()) return slot_of_thread(key);
-  return slots_.emplace_back(Slot{.stream = key});
+  slots_.push_back({.stream = key});
+  return slots_.back();
 }
 
 // That of a thread which is gone, if there is one. Its stream cannot be waited for: the slot's
@@ -172,27 +190,13 @@ ScratchPool::Slot& ScratchPool::slot_of_thread(StreamKey stream) {
   return slots_.back();
 }
 
-// A spare one, if there is one.
-ScratchPool::Slot& ScratchPool::new_slot(Capture& capture, StreamKey stream,
-                                         const ScratchNeed& need) {
-  Slot& slot = capture.slots.emplace_back();
-  if (const auto spare = spare_for(need); spare != spares_.end()) {
-    slot = *spare;
-    spares_.erase(spare);
-  }
-  slot.stream = stream;
-  return slot;
-}
-
-// The one with the most memory, to which reserve() adds; or with the least for a launch that needs
-// none but counters.
-std::vector<ScratchPool::Slot>::iterator ScratchPool::spare_for(const ScratchNeed& need) {
-  const auto is_less = [](const Slot& one, const Slot& other) {
-    return std::pair(one.partials_bytes(), one.arrivals.size) <
-           std::pair(other.partials_bytes(), other.arrivals.size);
-  };
-  return need.partials_bytes > 0 ? std::max_element(spares_.begin(), spares_.end(), is_less)
-                                 : std::min_element(spares_.begin(), spares_.end(), is_less);
+ScratchPool::Slot& ScratchPool::slot_in_capture(const StreamIdentity& stream, Capture& capture) {
+  const StreamKey key = stream.key_in_capture();
+  const auto found = std::find_if(capture.slots.begin(), capture.slots.end(),
+                                  [&](const Slot& slot) { return slot.stream == key; });
+  if (found != capture.slots.end()) return *found;
+  capture.slots.push_back({.stream = key, .is_captured = true});
+  return capture.slots.back();
 }
 
 // There may be very many, but those under way are among the last.
@@ -212,32 +216,52 @@ void ScratchPool::collect_ended_captures() {
       ++capture;
       continue;
     }
-    spares_.insert(spares_.end(), capture->slots.begin(), capture->slots.end());
+    spares_.make_room(capture->slots.size() + capture->arrivals.size());
+    for (const Slot& slot : capture->slots) spares_.add(slot);
+    for (const Counters& arrivals : capture->arrivals) spares_.arrivals.push_back(arrivals);
     capture = captures_.erase(capture);
   }
 }
 
-std::size_t ScratchPool::Slot::partials_bytes() const {
-  std::size_t bytes = 0;
-  for (const Buffer& buffer : partials) bytes += buffer.size;
-  return bytes;
+void ScratchPool::Spares::make_room(std::size_t slots) {
+  for (std::vector<Buffer>& buffers : partials) buffers.reserve(buffers.size() + slots);
+  arrivals.reserve(arrivals.size() + slots);
 }
 
-Scratch ScratchPool::filled(Slot& slot, const ScratchNeed& need) {
-  Scratch scratch{.last_use = slot.last_use};
-  if (need.partials_bytes > 0) scratch.partials = reinterpret_cast<float*>(partials_of(slot, need));
-  if (need.arrivals > 0)
-    scratch.arrivals = reinterpret_cast<std::uint32_t*>(arrivals_of(slot, need.arrivals));
-  return scratch;
+void ScratchPool::Spares::add(const Slot& slot) {
+  for (std::size_t step = 0; step < partials_steps.size(); ++step)
+    if (slot.partials[step].bytes > 0) partials[step].push_back(slot.partials[step]);
+  if (slot.arrivals.count > 0) arrivals.push_back(slot.arrivals);
+}
+
+void ScratchPool::fill(Slot& slot, const ScratchNeed& need) {
+  if (need.partials_bytes > 0) partials_of(slot, need);
+  if (need.arrivals > 0) arrivals_of(slot, need.arrivals);
+}
+
+// A slot of a capture takes what it needs and gives it back at once.
+void ScratchPool::keep_spares(const ScratchNeed& need) {
+  spares_.make_room(1);
+  Slot slot{.is_captured = true};
+  try {
+    fill(slot, need);
+  } catch (...) {
+    spares_.add(slot);  // what it had got is not lost
+    throw;
+  }
+  spares_.add(slot);
 }
 
 CUdeviceptr ScratchPool::partials_of(Slot& slot, const ScratchNeed& need) {
   for (std::size_t step = 0; step < partials_steps.size(); ++step) {
     if (partials_steps[step] < need.partials_bytes) continue;
     Buffer& buffer = slot.partials[step];
-    if (buffer.size < need.partials_bytes) {  // none yet, or one of a lower limit
+    if (buffer.bytes < need.partials_bytes) {  // none yet, or one of a lower limit
+      const auto spare = slot.is_captured
+                             ? taken(spares_.partials[step], &Buffer::bytes, need.partials_bytes)
+                             : std::nullopt;
       const std::size_t bytes = std::min(partials_steps[step], need.partials_limit);
-      buffer = {allocate(bytes), bytes};
+      buffer = spare ? *spare : Buffer{allocate(bytes), bytes};
     }
     return buffer.memory;
   }
@@ -247,14 +271,27 @@ CUdeviceptr ScratchPool::partials_of(Slot& slot, const ScratchNeed& need) {
 }
 
 CUdeviceptr ScratchPool::arrivals_of(Slot& slot, std::size_t count) {
-  if (slot.arrivals.size >= count) return slot.arrivals.memory;
-  // A multiple of 128 bytes, so that no two slots share a cache line.
-  const std::size_t taken = std::max(counters_per_slot, std::bit_ceil(count));
-  keep_free_counters(taken);
-  slot.arrivals = {free_counters_, taken};
-  free_counters_ += taken * sizeof(std::uint32_t);
-  free_counters_count_ -= taken;
+  if (slot.arrivals.count < count) {
+    const std::size_t wanted = std::max(counters_per_slot, std::bit_ceil(count));
+    slot.arrivals = slot.is_captured ? take_arrivals(wanted) : new_arrivals(wanted);
+  }
   return slot.arrivals.memory;
+}
+
+// For captures.
+ScratchPool::Counters ScratchPool::take_arrivals(std::size_t count) {
+  const auto spare = taken(spares_.arrivals, &Counters::count, count);
+  return spare ? *spare : new_arrivals(count);
+}
+
+// Slices are multiples of 128 bytes, so that no two slots share a cache line.
+ScratchPool::Counters ScratchPool::new_arrivals(std::size_t count) {
+  count = (count + 31) / 32 * 32;
+  keep_free_counters(count);
+  const Counters taken{free_counters_, count};
+  free_counters_ += count * sizeof(std::uint32_t);
+  free_counters_count_ -= count;
+  return taken;
 }
 
 void ScratchPool::keep_free_counters(std::size_t count) {
@@ -296,7 +333,7 @@ CUresult ScratchPool::release() {
   allocations_.clear();
   slots_.clear();
   captures_.clear();
-  spares_.clear();
+  spares_ = {};
   free_counters_ = 0;
   free_counters_count_ = 0;
   return first;

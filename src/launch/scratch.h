@@ -5,9 +5,9 @@
 //
 // Calls that may overlap never share any, calls that follow each other do: each stream has a
 // slot, and so has each stream of each capture, because its graph may be replayed beside anything.
-// Nothing is freed or moved before the handle ends, so nothing has to wait for pending work. Slots
-// of a graph that is gone, or of the stream of a thread that is gone and whose work is over, are
-// used again.
+// Nothing is freed or moved before the handle ends, so nothing has to wait for pending work. What
+// belonged to a graph that is gone, or to the stream of a thread that is gone and whose work is
+// over, is used again.
 #pragma once
 
 #include <array>
@@ -106,34 +106,47 @@ class ScratchPool {
 
   struct Buffer {
     CUdeviceptr memory = 0;
-    std::size_t size = 0;  // bytes, or counters
+    std::size_t bytes = 0;
+  };
+  struct Counters {
+    CUdeviceptr memory = 0;
+    std::size_t count = 0;
   };
   struct Slot {
     StreamKey stream = 0;
     std::array<Buffer, partials_steps.size()> partials{};
-    Buffer arrivals{};
+    Counters arrivals{};
+    bool is_captured = false;
     pid_t thread = 0;  // whose stream it is; 0: that of all threads
     CUevent last_use = nullptr;
-
-    std::size_t partials_bytes() const;
   };
   struct Capture {
     cuuint64_t id;
     GraphEnd end;
     std::vector<Slot> slots{};
+    std::vector<Counters> arrivals{};  // of launches with workspaces of their own
+  };
+  // What graphs that are gone have left, for captures to come.
+  struct Spares {
+    std::array<std::vector<Buffer>, partials_steps.size()> partials;
+    std::vector<Counters> arrivals;
+
+    void make_room(std::size_t slots);
+    void add(const Slot& slot);
   };
 
-  Slot& slot_of(const StreamIdentity& stream, const std::optional<StreamCapture>& capture,
-                const ScratchNeed& need);
+  Slot& slot_of(const StreamIdentity& stream, const std::optional<StreamCapture>& capture);
+  Slot& slot_outside_captures(const StreamIdentity& stream);
   Slot& slot_of_thread(StreamKey stream);
-  Slot& new_slot(Capture& capture, StreamKey stream, const ScratchNeed& need);
+  Slot& slot_in_capture(const StreamIdentity& stream, Capture& capture);
   Capture& record_of(const StreamCapture& capture);
   void collect_ended_captures();
-  std::vector<Slot>::iterator spare_for(const ScratchNeed& need);
-  // Makes what the slot lacks; returns what is needed of it.
-  Scratch filled(Slot& slot, const ScratchNeed& need);
+  void fill(Slot& slot, const ScratchNeed& need);
+  void keep_spares(const ScratchNeed& need);
   CUdeviceptr partials_of(Slot& slot, const ScratchNeed& need);
   CUdeviceptr arrivals_of(Slot& slot, std::size_t count);
+  Counters take_arrivals(std::size_t count);
+  Counters new_arrivals(std::size_t count);
   void keep_free_counters(std::size_t count);
   CUdeviceptr zeroed_counters(std::size_t count);
   CUdeviceptr allocate(std::size_t bytes);
@@ -142,7 +155,7 @@ class ScratchPool {
   std::mutex mutex_;
   std::vector<Slot> slots_;        // of streams outside captures
   std::vector<Capture> captures_;  // in the order of their first launches
-  std::vector<Slot> spares_;       // what graphs that are gone have left, for captures to come
+  Spares spares_;
   std::vector<CUdeviceptr> allocations_;
   CUdeviceptr free_counters_ = 0;  // zeroed, not yet given to a slot
   std::size_t free_counters_count_ = 0;
