@@ -97,9 +97,11 @@ std::string_view parameters(const KernelConfig& config) {
 }
 
 std::string source(const KernelConfig& config) {
+  const std::string_view folder = bwgemm::facts_of(config.family).folder;
   std::ostringstream text;
   text << "// Written by packaging/list_kernels.cpp from a variant of families/variants.h.\n"
-       << "#include \"families/" << bwgemm::facts_of(config.family).folder << "/gemm.cuh\"\n\n"
+       << "#include \"families/" << folder << (bwgemm::has_residues(config) ? "/shifted" : "")
+       << "/gemm.cuh\"\n\n"
        << "inline constexpr bwgemm::KernelConfig config{\n"
        << "    bwgemm::Arch::" << name(config.arch)
        << ", bwgemm::Family::" << enumerator(config.family)
@@ -121,7 +123,7 @@ std::string source(const KernelConfig& config) {
   if (config.cluster.size() > 1) text << " __cluster_dims__(" << config.cluster.size() << ", 1, 1)";
   text << "\n    " << kernel_name(config).view()
        << "(const __grid_constant__ bwgemm::" << parameters(config) << " params) {\n"
-       << "  bwgemm::" << bwgemm::facts_of(config.family).folder << "::gemm<config>(params);\n}\n";
+       << "  bwgemm::" << folder << "::gemm<config>(params);\n}\n";
   return text.str();
 }
 

@@ -18,7 +18,9 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 KNOWN = ("core/", "device/ptx/")
-ROOTS = {"includes of sm90": "families/sm90/gemm.cuh", "includes of sm100": "families/sm100/gemm.cuh"}
+ROOTS = {"includes of sm90": "families/sm90/gemm.cuh",
+         "includes of sm90, shifted": "families/sm90/shifted/gemm.cuh",
+         "includes of sm100": "families/sm100/gemm.cuh"}
 
 
 def included(root, path):

@@ -3,7 +3,7 @@
 // are equal mod 8 lie a multiple of 16 bytes apart, so each such class has a tensor map of its own.
 // TMA takes no address that is not a multiple of 16 bytes: where a line's first unit, its head, is
 // not whole, TMA loads from the second one on. Heads are as long in every line of a class; the
-// kernel reads them itself and moves lines to where they belong (sm90/line_shift.h).
+// kernel reads them itself and moves lines to where they belong (families/sm90/shifted).
 #pragma once
 
 #include <cstdint>

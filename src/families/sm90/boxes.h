@@ -18,6 +18,8 @@ namespace bwgemm::sm90 {
 template <KernelConfig config>
 class BoxWriter {
  public:
+  using Params = KernelParams;
+
   BWGEMM_DEVICE BoxWriter(const KernelParams& params, const Cta<config>& cta, int warpgroup,
                           const Scaling& scaling)
       : params_(params),

@@ -10,7 +10,6 @@
 #include "families/sm90/cluster_reduction.h"
 #include "families/sm90/cta.h"
 #include "families/sm90/descriptors.h"
-#include "families/sm90/exit.h"
 #include "families/sm90/split.h"
 
 namespace bwgemm::sm90 {
@@ -190,15 +189,16 @@ class PingPong {
   bool is_first_;  // nobody multiplies before this tile
 };
 
-template <KernelConfig config>
-BWGEMM_DEVICE void run_consumer(const Params<config>& params, const Cta<config>& cta, int warpgroup,
-                                const Scaling& scaling, int k_blocks) {
+// `Exit`: how the sums of a tile leave the warpgroup. Told of each tile four times.
+template <class Exit, KernelConfig config>
+BWGEMM_DEVICE void run_consumer(const typename Exit::Params& params, const Cta<config>& cta,
+                                int warpgroup, const Scaling& scaling, int k_blocks) {
   // Written by the first wgmma of each split of k, or cleared where it has no blocks.
   Accumulators<config> accumulators = {};
   Trace trace(params, TraceRole::consumer, warpgroup, threadIdx.x % 128 == 0);
   OperandReader<config> operands(cta, warpgroup);
   const WorkspaceReduction<config> partials(params, cta.rank, warpgroup);
-  TileExit<config> exit(params, cta, warpgroup, scaling);
+  Exit exit(params, cta, warpgroup, scaling);
   PingPong<config> ping_pong(warpgroup, k_blocks, operands);
   for (Tiles tiles = cta.tiles(params, warpgroup); tiles.valid(); tiles.advance()) {
     trace(TraceEvent::tile, tiles.number(params));

@@ -7,24 +7,11 @@
 #include "device/epilogue.h"
 #include "device/output.h"
 #include "device/ptx/sync.h"
-#include "device/residues.h"
 #include "device/ring.h"
 #include "device/walk.h"
 #include "families/sm90/layout.h"
 
 namespace bwgemm::sm90 {
-
-template <KernelConfig config>
-struct ParamsOf {
-  using type = MappedParams;
-};
-template <KernelConfig config>
-requires(config.load == Load::tma_shifted) struct ParamsOf<config> {
-  using type = ResidueParams;
-};
-// The kernel's argument.
-template <KernelConfig config>
-using Params = typename ParamsOf<config>::type;
 
 // The walk of every role.
 using Tiles = Walk<Stride, BandMap>;
@@ -95,10 +82,6 @@ struct Cta {
   }
   BWGEMM_DEVICE std::uint32_t b(std::uint32_t stage) const { return a(stage) + offsets.a_bytes; }
   BWGEMM_DEVICE Ring operands() const { return {shared + offsets.full, shared + offsets.empty}; }
-  // Load::tma_shifted: TMA has filled a slot, which is full only after its lines are moved.
-  BWGEMM_DEVICE std::uint32_t landed(std::uint32_t stage) const {
-    return shared + offsets.landed + 8 * stage;
-  }
 
   // The staging buffers of one consumer warpgroup.
   BWGEMM_DEVICE StagingBuffers staging(int warpgroup) const {

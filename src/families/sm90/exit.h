@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // TileExit: how the sums of a tile leave a consumer warpgroup as D. A kernel that stores by
-// elements has one way, Scatter. The others have three, of which choose_exit() names the one that a
-// launch takes. A plain product goes through the register epilogue, which then has nothing to do.
+// elements has one way, its writer. The others have three, of which choose_exit() names the one
+// that a launch takes. A plain product goes through the register epilogue, which then has nothing
+// to do.
 #pragma once
-
-#include <type_traits>
 
 #include "families/sm90/boxes.h"
 #include "families/sm90/cta.h"
 #include "families/sm90/register_epilogue.h"
 #include "families/sm90/register_stores.h"
-#include "families/sm90/scatter.h"
 #include "families/sm90/tile_biases.h"
 
 namespace bwgemm::sm90 {
@@ -31,13 +29,13 @@ BWGEMM_DEVICE Exit choose_exit(bool has_output_role, std::uint32_t operations,
   return has_output_role ? Exit::boxes : Exit::registers;
 }
 
-template <KernelConfig config>
+// `Writer`: BoxWriter, or of kernels that store by elements shifted/scatter.h.
+template <KernelConfig config, class Writer>
 class TileExit {
-  using Writer =
-      std::conditional_t<config.store == Store::elements, Scatter<config>, BoxWriter<config>>;
-
  public:
-  BWGEMM_DEVICE TileExit(const Params<config>& params, const Cta<config>& cta, int warpgroup,
+  using Params = typename Writer::Params;
+
+  BWGEMM_DEVICE TileExit(const Params& params, const Cta<config>& cta, int warpgroup,
                          const Scaling& scaling)
       : params_(params),
         cta_(cta),
@@ -126,7 +124,7 @@ class TileExit {
     return 1;
   }
 
-  const Params<config>& params_;
+  const Params& params_;
   const Cta<config>& cta_;
   int warpgroup_;
   Scaling scaling_;

@@ -32,8 +32,7 @@
 // column order. Stores::from_registers: consumers of narrow tiles of such kernels store D
 // themselves, and the output role has nothing to do.
 //
-// Load::tma_shifted: operands that start anywhere. All of warpgroup 0 is the producer, and moves
-// what has landed (residue_producer.h). Consumers store D themselves (scatter.h); no output role.
+// Operands that start anywhere have a kernel of their own, shifted/gemm.cuh.
 #pragma once
 
 #include "device/epilogue.h"
@@ -42,9 +41,9 @@
 #include "device/ptx/sync.h"
 #include "families/sm90/consumer.h"
 #include "families/sm90/cta.h"
+#include "families/sm90/exit.h"
 #include "families/sm90/line_stores.h"
 #include "families/sm90/producer.h"
-#include "families/sm90/residue_producer.h"
 #include "families/sm90/valid.h"
 
 namespace bwgemm::sm90 {
@@ -102,26 +101,6 @@ BWGEMM_DEVICE void run_producer_warp(const MappedParams& params, const Cta<confi
     ptx::barrier_sync(ring_barrier, 2 * 32);
     if constexpr (cta.cluster_size > 1) ptx::barrier_cluster_wait();  // for peers' barriers
   });
-}
-
-// Load::tma_shifted: one of the four producer warps makes all barriers.
-template <KernelConfig config>
-requires(config.load == Load::tma_shifted) BWGEMM_DEVICE
-    void set_up(const ResidueParams& params, const Cta<config>& cta, int warp) {
-  if (warp == producer_warp) {
-    if (ptx::elect_sync()) {
-      cta.operands().init(config.stages, warps_per_warpgroup, cta.empty_arrivals);
-      for (int stage = 0; stage < config.stages; ++stage)
-        Barrier{cta.landed(stage)}.init(warps_per_warpgroup);
-      ptx::fence_mbarrier_init();  // before uses by TMA
-    }
-    __syncwarp();
-  }
-  if (warp == prefetching_warp) {
-    prefetch_residue_maps(params);
-    __syncwarp();
-  }
-  ptx::barrier_sync(0, threads(config));
 }
 
 // Where k is split, the consumer first says of each split whether this CTA has the tile's sums.
@@ -182,27 +161,19 @@ BWGEMM_DEVICE void run_warpgroup0(const MappedParams& params, const Cta<config>&
   run_producer_warp(params, cta);
   leave(params, cta);
 }
-template <KernelConfig config>
-requires(config.load == Load::tma_shifted) BWGEMM_DEVICE
-    void run_warpgroup0(const ResidueParams& params, const Cta<config>& cta, int warp) {
-  set_up(params, cta, warp);
-  ptx::griddepcontrol_wait();
-  run_residue_producer(params, cta, warp, k_blocks_to_run(params, load_scalar(params.alpha)));
-}
 
 template <KernelConfig config>
-BWGEMM_DEVICE void run_consumer_warp(const Params<config>& params, const Cta<config>& cta,
-                                     int warp) {
+BWGEMM_DEVICE void run_consumer_warp(const MappedParams& params, const Cta<config>& cta, int warp) {
   set_up(params, cta, warp);
   ptx::griddepcontrol_wait();
   if constexpr (moves_registers(config)) ptx::setmaxnreg_inc<registers(config).consumer>();
   const Scaling scaling = scaling_of<config>(params);
-  run_consumer(params, cta, warp / warps_per_warpgroup - 1, scaling,
-               k_blocks_to_run(params, scaling.alpha));
+  run_consumer<TileExit<config, BoxWriter<config>>>(
+      params, cta, warp / warps_per_warpgroup - 1, scaling, k_blocks_to_run(params, scaling.alpha));
 }
 
 template <KernelConfig config>
-BWGEMM_DEVICE void gemm(const Params<config>& params) {
+BWGEMM_DEVICE void gemm(const MappedParams& params) {
   static_assert(sm90::invalid_because(config) == nullptr);
   extern __shared__ __align__(1024) std::uint8_t shared_memory[];
   const Cta<config> cta{static_cast<std::uint32_t>(__cvta_generic_to_shared(shared_memory)),

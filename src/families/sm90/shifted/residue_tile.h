@@ -7,9 +7,9 @@
 
 #include "device/ptx/cp_async_bulk.h"
 #include "device/ptx/global_memory.h"
-#include "families/sm90/blocks.h"
 #include "families/sm90/descriptors.h"
-#include "families/sm90/line_shift.h"
+#include "families/sm90/shifted/blocks.h"
+#include "families/sm90/shifted/line_shift.h"
 
 namespace bwgemm::sm90 {
 

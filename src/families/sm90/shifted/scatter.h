@@ -17,8 +17,9 @@ namespace bwgemm::sm90 {
 template <KernelConfig config>
 class Scatter {
  public:
-  BWGEMM_DEVICE Scatter(const ResidueParams& params, const Cta<config>& cta, int,
-                        const Scaling& scaling)
+  using Params = ResidueParams;
+
+  BWGEMM_DEVICE Scatter(const Params& params, const Cta<config>& cta, int, const Scaling& scaling)
       : params_(params), scaling_(scaling), staging_(cta.shared + cta.offsets.staging) {}
 
   BWGEMM_DEVICE void write_tile(const Accumulators<config>& accumulators, const Cta<config>& cta,

@@ -13,8 +13,8 @@
 #include "device/next_launch.h"
 #include "device/ptx/sync.h"
 #include "device/trace.h"
-#include "families/sm90/blocks.h"
-#include "families/sm90/residue_tile.h"
+#include "families/sm90/shifted/blocks.h"
+#include "families/sm90/shifted/residue_tile.h"
 
 namespace bwgemm::sm90 {
 
@@ -39,6 +39,12 @@ BWGEMM_DEVICE bool moves_b(const ResidueParams& params) {
 template <KernelConfig config>
 BWGEMM_DEVICE bool moves_any(const ResidueParams& params) {
   return moves_a<config>(params) || moves_b<config>(params);
+}
+
+// TMA has filled a slot, which is full only after its lines are moved.
+template <KernelConfig config>
+BWGEMM_DEVICE Barrier landed(const Cta<config>& cta, std::uint32_t stage) {
+  return {cta.shared + cta.offsets.landed + 8 * stage};
 }
 
 BWGEMM_DEVICE void prefetch_residue_maps(const ResidueParams& params) {
@@ -71,13 +77,13 @@ class ResidueLoads {
     ring_.wait_empty(at_);
     trace(TraceEvent::issue, blocks_.block());
     if (ptx::elect_sync()) {
-      const std::uint32_t landed = ring_.full(at_).address;
-      ptx::mbarrier_arrive_expect_tx(landed, ABoxes::bytes_of(params.residues_a, warp_) +
-                                                 BBoxes::bytes_of(params.residues_b, warp_));
+      const std::uint32_t arrived = ring_.full(at_).address;
+      ptx::mbarrier_arrive_expect_tx(arrived, ABoxes::bytes_of(params.residues_a, warp_) +
+                                                  BBoxes::bytes_of(params.residues_b, warp_));
       ABoxes::load(params.residues_a, warp_, cta.a(at_.stage), a_line_, blocks_.block(),
-                   blocks_.batch() * params.a_batch_step, landed);
+                   blocks_.batch() * params.a_batch_step, arrived);
       BBoxes::load(params.residues_b, warp_, cta.b(at_.stage), b_line_, blocks_.block(),
-                   blocks_.batch() * params.b_batch_step, landed);
+                   blocks_.batch() * params.b_batch_step, arrived);
     }
     __syncwarp();
     blocks_.advance(params, cta);
@@ -119,7 +125,7 @@ class ResidueMoves {
     if (blocks_.starts_split()) trace(TraceEvent::tile, blocks_.tile(params));
     trace(TraceEvent::wait_landed, blocks_.block());
     // TMA's writes of the slot before the reads and writes of this thread.
-    Barrier{cta.landed(at_.stage)}.wait(at_.phase);
+    landed(cta, at_.stage).wait(at_.phase);
     trace(TraceEvent::move, blocks_.block());
     if (moves_a<config>(params)) a_.shift(cta.a(at_.stage), interleaves_a<config>(params));
     if (moves_b<config>(params)) b_.shift(cta.b(at_.stage), interleaves_b<config>(params));
@@ -152,8 +158,8 @@ BWGEMM_DEVICE void run_residue_producer(const ResidueParams& params, const Cta<c
   const bool moves = moves_any<config>(params);
 
   const Ring ring = cta.operands();
-  const std::uint32_t landed = moves ? cta.landed(0) : ring.full_address;
-  ResidueLoads<config> loading(params, cta, k_blocks, {landed, ring.empty_address}, warp);
+  const std::uint32_t arrived = moves ? landed(cta, 0).address : ring.full_address;
+  ResidueLoads<config> loading(params, cta, k_blocks, {arrived, ring.empty_address}, warp);
   if (!moves) {
     while (loading.valid()) loading.issue(params, cta, trace, true);
   } else {
