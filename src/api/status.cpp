@@ -4,6 +4,7 @@
 
 #include "build_info.h"
 #include "bwgemm/bwgemm.h"
+#include "core/kernel_name.h"
 #include "families/variants.h"
 
 namespace {

@@ -4,12 +4,12 @@
 // of the output. Nothing after validation reads the C arguments again.
 #pragma once
 
-#include <bit>
 #include <cstdint>
 #include <utility>
 
 #include "core/activation.h"
 #include "core/element.h"
+#include "core/scalar.h"
 
 namespace bwgemm {
 
@@ -28,24 +28,6 @@ struct Matrix {
   std::int64_t batch_stride = 0;  // elements between batches; 0 repeats the matrix
 
   bool operator==(const Matrix&) const = default;
-};
-
-// Zero of either sign. Bits decide: a thread that takes denormals for zero would compare them as
-// equal.
-constexpr bool is_zero(float value) {
-  return std::bit_cast<std::uint32_t>(value) << 1 == 0;
-}
-
-// alpha or beta. Device scalars are read by the kernel, which decides at run time what zero means.
-struct Scalar {
-  float value = 0;
-  const float* device = nullptr;  // non-null: `value` is unknown here
-
-  constexpr bool known_zero() const { return device == nullptr && is_zero(value); }
-  constexpr bool operator==(const Scalar& other) const {
-    return std::bit_cast<std::uint32_t>(value) == std::bit_cast<std::uint32_t>(other.value) &&
-           device == other.device;
-  }
 };
 
 // Whether columns of the product come in pairs (x, y) of which D has one column, activation(x) * y:

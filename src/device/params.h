@@ -9,7 +9,7 @@
 
 #include "core/element.h"
 #include "core/kernel_config.h"
-#include "core/problem.h"
+#include "core/scalar.h"
 #include "device/fused_params.h"
 #include "device/raster.h"
 

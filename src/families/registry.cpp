@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "core/error.h"
+#include "core/kernel_name.h"
 #include "core/text.h"
 #include "core/tiling.h"
 #include "families/bias_gradient/params.h"

@@ -9,6 +9,7 @@
 #include <cstddef>
 
 #include "core/kernel_config.h"
+#include "core/kernel_name.h"
 #include "families/direct/variants.h"
 #include "families/dot/variants.h"
 #include "families/facts.h"

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/epilogue_text.h"
+#include "core/kernel_name.h"
 #include "core/text.h"
 #include "core/tiling.h"
 #include "families/facts.h"

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "core/error.h"
+#include "core/kernel_name.h"
 #include "core/text.h"
 #include "select/algos.h"
 #include "select/candidate.h"

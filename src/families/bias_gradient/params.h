@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "core/kernel_config.h"
+#include "core/kernel_name.h"
 #include "core/problem.h"
 
 namespace bwgemm {

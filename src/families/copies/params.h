@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "core/kernel_config.h"
+#include "core/kernel_name.h"
 
 namespace bwgemm {
 
