@@ -198,7 +198,6 @@ BWGEMM_DEVICE void multiply_slabs(const KernelParams& params, SlabRange range, S
 
 template <KernelConfig config>
 BWGEMM_DEVICE void gemm(const KernelParams& params) {
-  static_assert(invalid_because(config) == nullptr);
   static_assert(config.tile == Tile{tile_rows, tile_columns, slab_depth});
   alignas(1024) __shared__ std::uint8_t memory[gated_at + staging_bytes];
   const std::uint32_t shared = static_cast<std::uint32_t>(__cvta_generic_to_shared(memory));

@@ -148,7 +148,6 @@ BWGEMM_DEVICE void multiply_rows(const KernelParams& params, std::uint32_t share
 
 template <KernelConfig config>
 BWGEMM_DEVICE void gemm(const KernelParams& params) {
-  static_assert(invalid_because(config) == nullptr);
   extern __shared__ __align__(128) std::uint8_t shared_memory[];
   const auto shared = static_cast<std::uint32_t>(__cvta_generic_to_shared(shared_memory));
   if constexpr (is_of_vectors(config))

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "core/tiling.h"
-#include "families/sm100/layout.h"
+#include "families/sm100/valid.h"
 #include "rules/rejects.h"
 #include "rules/shape.h"
 

@@ -163,7 +163,6 @@ BWGEMM_DEVICE void run_role(const MappedParams& params, const Cta<config>& cta, 
 
 template <KernelConfig config>
 BWGEMM_DEVICE void gemm(const MappedParams& params) {
-  static_assert(sm100::invalid_because(config) == nullptr);
   extern __shared__ __align__(1024) std::uint8_t shared_memory[];
   const Cta<config> cta(params, static_cast<std::uint32_t>(__cvta_generic_to_shared(shared_memory)),
                         config.cluster.size() == 1 ? 0 : ptx::cluster_ctarank());

@@ -44,7 +44,6 @@
 #include "families/sm90/exit.h"
 #include "families/sm90/line_stores.h"
 #include "families/sm90/producer.h"
-#include "families/sm90/valid.h"
 
 namespace bwgemm::sm90 {
 
@@ -174,7 +173,6 @@ BWGEMM_DEVICE void run_consumer_warp(const MappedParams& params, const Cta<confi
 
 template <KernelConfig config>
 BWGEMM_DEVICE void gemm(const MappedParams& params) {
-  static_assert(sm90::invalid_because(config) == nullptr);
   extern __shared__ __align__(1024) std::uint8_t shared_memory[];
   const Cta<config> cta{static_cast<std::uint32_t>(__cvta_generic_to_shared(shared_memory)),
                         config.cluster.size() == 1 ? 0 : ptx::cluster_ctarank()};

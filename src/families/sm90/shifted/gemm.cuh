@@ -12,7 +12,6 @@
 #include "families/sm90/exit.h"
 #include "families/sm90/shifted/residue_producer.h"
 #include "families/sm90/shifted/scatter.h"
-#include "families/sm90/valid.h"
 
 namespace bwgemm::sm90 {
 
@@ -58,7 +57,6 @@ BWGEMM_DEVICE void run_consumer_warp(const ResidueParams& params, const Cta<conf
 
 template <KernelConfig config>
 BWGEMM_DEVICE void gemm(const ResidueParams& params) {
-  static_assert(sm90::invalid_because(config) == nullptr);
   extern __shared__ __align__(1024) std::uint8_t shared_memory[];
   const Cta<config> cta{static_cast<std::uint32_t>(__cvta_generic_to_shared(shared_memory)), 0};
   const int warp = __shfl_sync(0xffffffff, threadIdx.x / 32, 0);  // uniform for the compiler too
