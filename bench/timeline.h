@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "device/trace_events.h"
+#include "device/trace_stamps.h"
 
 namespace bwgemm::bench {
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles kernels with the stamps of device/trace.h: from the generated sources of the rows whose
+"""Compiles kernels with the stamps of device/traced.h: from the generated sources of the rows whose
 name matches, OUTPUT/NAME.TARGET.fatbin for `bwgemm_bench --trace`, with PTX for the virtual GPU.
 
 Everything after -- goes to compile_kernel.py. Files newer than what they depend on are kept.
@@ -22,7 +22,7 @@ def traced(source):
     text, count = PARAMETER.subn("const __grid_constant__ bwgemm::TracedParams params", source)
     if count == 0:
         return None
-    return "#define BWGEMM_TRACE\n#include \"device/trace.h\"\n" + text
+    return "#define BWGEMM_TRACE\n#include \"device/traced.h\"\n" + text
 
 
 def write_if_changed(path, text):
