@@ -32,7 +32,6 @@
 // next main loop begins with the block that is released first (mma.h).
 #pragma once
 
-#include "device/maps.h"
 #include "device/output.h"
 #include "device/ptx/sync.h"
 #include "families/sm100/epilogue.h"
@@ -93,12 +92,7 @@ template <KernelConfig config>
 BWGEMM_DEVICE std::uint32_t set_up(const MappedParams& params, const Cta<config>& cta, int warp) {
   if (warp == producer_warp && ptx::elect_sync()) init_barriers(params, cta);
   if constexpr (config.choices.prefetches_maps)
-    if (warp == mma_warp && ptx::elect_sync()) {
-      if constexpr (has_loaders(config))
-        prefetch_mapped_operands<config>(params);
-      else
-        prefetch_maps<config.store != Store::elements>(params);
-    }
+    if (warp == mma_warp && ptx::elect_sync()) prefetch_maps<config>(params);
   __syncwarp();
   if constexpr (config.cluster.size() > 1) {
     // The barriers' initialisation, released by its fence, before the peers' use of them; and the

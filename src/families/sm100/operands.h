@@ -27,8 +27,17 @@ BWGEMM_DEVICE bool has_map_of_b(const KernelParams& params) {
   return !has_loaders(config) || starts_at_units(params.b, params.b_major);
 }
 
+// Maps that the launch does not use may be anything.
 template <KernelConfig config>
-BWGEMM_DEVICE void prefetch_mapped_operands(const MappedParams& params) {
+BWGEMM_DEVICE void prefetch_maps(const MappedParams& params) {
+  if (params.k_blocks > 0) {
+    ptx::prefetch_tensormap(params.a_map);
+    ptx::prefetch_tensormap(params.b_map);
+  }
+  if constexpr (config.store != Store::elements) ptx::prefetch_tensormap(params.d_map);
+}
+template <KernelConfig config>
+requires(has_loaders(config)) BWGEMM_DEVICE void prefetch_maps(const MappedParams& params) {
   if (params.k_blocks == 0) return;
   if (has_map_of_a<config>(params)) ptx::prefetch_tensormap(params.a_map);
   if (has_map_of_b<config>(params)) ptx::prefetch_tensormap(params.b_map);

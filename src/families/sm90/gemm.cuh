@@ -36,7 +36,6 @@
 #pragma once
 
 #include "device/epilogue.h"
-#include "device/maps.h"
 #include "device/output.h"
 #include "device/ptx/sync.h"
 #include "families/sm90/consumer.h"
@@ -79,8 +78,7 @@ BWGEMM_DEVICE void set_up(const MappedParams& params, const Cta<config>& cta, in
   if (warp == barrier_warp) ptx::barrier_arrive(ring_barrier, 2 * 32);
   if (warp == prefetching_warp) {
     if (ptx::elect_sync()) {
-      prefetch_maps(params);
-      prefetch_rest_maps<config>(params);
+      prefetch_maps<config>(params);
     }
     __syncwarp();
   }

@@ -178,10 +178,16 @@ constexpr OperandTile b_tile{
     config.b, operand_rows(config.b, config.tile.n),         config.cluster.m,
     1,        config.cluster.n > 1 && config.cluster.m == 1, b_box(config)};
 
-// As prefetch_maps(), of the maps that loads of the last rows need.
+// Maps that the launch does not use may be anything.
 template <KernelConfig config>
-BWGEMM_DEVICE void prefetch_rest_maps(const MappedParams& params) {
+BWGEMM_DEVICE void prefetch_maps(const MappedParams& params) {
+  if (params.k_blocks > 0) {
+    ptx::prefetch_tensormap(params.a_map);
+    ptx::prefetch_tensormap(params.b_map);
+  }
+  ptx::prefetch_tensormap(params.d_map);
   if (params.k_blocks == 0) return;
+  // Those that loads of the last rows need.
   if (config.a == Major::k && static_cast<std::uint32_t>(params.m) % a_tile<config>.part() != 0)
     ptx::prefetch_tensormap(params.a_rest_map);
   if (config.b == Major::k && static_cast<std::uint32_t>(params.n) % b_tile<config>.part() != 0)
