@@ -5,8 +5,8 @@
 // to do.
 #pragma once
 
-#include "families/sm90/boxes.h"
 #include "families/sm90/cta.h"
+#include "families/sm90/patch.h"
 #include "families/sm90/register_epilogue.h"
 #include "families/sm90/register_stores.h"
 #include "families/sm90/tile_biases.h"
@@ -29,7 +29,7 @@ BWGEMM_DEVICE Exit choose_exit(bool has_output_role, std::uint32_t operations,
   return has_output_role ? Exit::boxes : Exit::registers;
 }
 
-// `Writer`: BoxWriter, or of kernels that store by elements shifted/scatter.h.
+// `Writer`: FusedBoxes, or of kernels that store by elements shifted/scatter.h.
 template <KernelConfig config, class Writer>
 class TileExit {
  public:

@@ -41,6 +41,7 @@
 #include "families/sm90/consumer.h"
 #include "families/sm90/cta.h"
 #include "families/sm90/exit.h"
+#include "families/sm90/fused_boxes.h"
 #include "families/sm90/line_stores.h"
 #include "families/sm90/producer.h"
 
@@ -165,7 +166,7 @@ BWGEMM_DEVICE void run_consumer_warp(const MappedParams& params, const Cta<confi
   ptx::griddepcontrol_wait();
   if constexpr (moves_registers(config)) ptx::setmaxnreg_inc<registers(config).consumer>();
   const Scaling scaling = scaling_of<config>(params);
-  run_consumer<TileExit<config, BoxWriter<config>>>(
+  run_consumer<TileExit<config, FusedBoxes<config>>>(
       params, cta, warp / warps_per_warpgroup - 1, scaling, k_blocks_to_run(params, scaling.alpha));
 }
 

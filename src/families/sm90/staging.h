@@ -194,40 +194,6 @@ class Staged32Columns {
   std::uint32_t offset_;
 };
 
-// What a gate leaves of 64 rows in columns, 8 rows of each warp: lines of 32 elements of either
-// width.
-template <int element_bytes>
-class StagedGated {
-  static constexpr int line_bytes = gated_box_rows * element_bytes;
-
- public:
-  BWGEMM_DEVICE StagedGated(int warp, int lane)
-      : offset_(swizzled(lane % 4 * 2 * line_bytes + (warp * 8 + lane / 4) * element_bytes,
-                         line_bytes)) {}
-
-  // A pair for each group.
-  template <int count>
-  BWGEMM_DEVICE void write(Dtype type, std::uint32_t buffer, const Pair (&values)[count],
-                           int first) const {
-#pragma unroll
-    for (int i = 0; i < count; ++i) {
-      const std::uint32_t low = buffer + offset_ + (first + i) * group_columns * line_bytes;
-      if constexpr (element_bytes == 4) {
-        ptx::st_shared(low, __float_as_uint(values[i].low));
-        // In the line of the next column units are swapped.
-        ptx::st_shared((low ^ 16) + line_bytes, __float_as_uint(values[i].high));
-      } else {
-        const std::uint32_t packed = pack(type, values[i]);
-        ptx::st_shared_u16(low, packed & 0xffff);
-        ptx::st_shared_u16(low + line_bytes, packed >> 16);
-      }
-    }
-  }
-
- private:
-  std::uint32_t offset_;
-};
-
 template <KernelConfig config>
 using Staged32 = std::conditional_t<config.swaps_ab, Staged32Columns<config>, Staged32Rows<config>>;
 
