@@ -98,12 +98,12 @@ std::string_view parameters(const KernelConfig& config) {
 }
 
 std::string source(const KernelConfig& config) {
-  const std::string_view folder = bwgemm::facts_of(config.family).folder;
+  const bwgemm::FamilyFacts& facts = bwgemm::facts_of(config.family);
   std::ostringstream text;
-  text << "// Written by packaging/list_kernels.cpp from a variant of families/variants.h.\n"
-       << "#include \"families/" << folder << (bwgemm::has_residues(config) ? "/shifted" : "")
-       << "/gemm.cuh\"\n\n"
-       << "inline constexpr bwgemm::KernelConfig config{\n"
+  text << "// Written by packaging/list_kernels.cpp from a variant of families/variants.h.\n";
+  for (const std::string_view header : facts.image_headers(config))
+    if (!header.empty()) text << "#include \"families/" << facts.folder << "/" << header << "\"\n";
+  text << "\ninline constexpr bwgemm::KernelConfig config{\n"
        << "    bwgemm::Arch::" << name(config.arch)
        << ", bwgemm::Family::" << enumerator(config.family)
        << ", bwgemm::MmaKind::" << enumerator(config.mma)
@@ -124,7 +124,7 @@ std::string source(const KernelConfig& config) {
   if (config.cluster.size() > 1) text << " __cluster_dims__(" << config.cluster.size() << ", 1, 1)";
   text << "\n    " << kernel_name(config).view()
        << "(const __grid_constant__ bwgemm::" << parameters(config) << " params) {\n"
-       << "  bwgemm::" << folder << "::gemm<config>(params);\n}\n";
+       << "  bwgemm::" << facts.folder << "::gemm<config>(params);\n}\n";
   return text.str();
 }
 

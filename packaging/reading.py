@@ -4,11 +4,11 @@
 
 reading.py [--root FOLDER]
 
-Prints, with their lines and files, what the kernels of each architecture include, and the reading
-lists of reading.txt. A list is a line "name:" and the files below it, by their paths in src. A file
-of a list may include only files of the list, of core/ and of device/ptx/, which everybody knows,
-and those that the list leaves out, which are named behind a minus: what they declare is plain from
-its name.
+Prints, with their lines and files, what the kernels of each architecture include, alone and with
+all parts that only some images include, and the reading lists of reading.txt. A list is a line
+"name:" and the files below it, by their paths in src. A file of a list may include only files of
+the list, of core/ and of device/ptx/, which everybody knows, and those that the list leaves out,
+which are named behind a minus: what they declare is plain from its name.
 """
 
 import argparse
@@ -18,9 +18,11 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 KNOWN = ("core/", "device/ptx/")
-ROOTS = {"includes of sm90": "families/sm90/gemm.cuh",
-         "includes of sm90, shifted": "families/sm90/shifted/gemm.cuh",
-         "includes of sm100": "families/sm100/gemm.cuh"}
+ROOTS = {"includes of sm90": ["gemm.cuh"],
+         "includes of sm90, all parts": ["gemm.cuh", "line_stores.h", "register_stores.h",
+                                         "cluster_reduction.h"],
+         "includes of sm90, shifted": ["shifted/gemm.cuh"],
+         "includes of sm100": ["gemm.cuh"]}
 
 
 def included(root, path):
@@ -75,8 +77,9 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--root", default=ROOT)
     root = parser.parse_args().root
-    for name, path in ROOTS.items():
-        files = closure(root, path)
+    for name, paths in ROOTS.items():
+        folder = "families/" + name.split()[2].rstrip(",")
+        files = {file for path in paths for file in closure(root, f"{folder}/{path}")}
         print(f"{name}: {lines(root, files)} lines in {len(files)} files")
     told = []
     for name, (files, left_out) in read(root).items():

@@ -4,6 +4,7 @@
 // alone.
 #pragma once
 
+#include <array>
 #include <string_view>
 
 #include "core/element.h"
@@ -33,6 +34,9 @@ struct SplitLimits {
   int least_steps = 4;     // of tile.k, in each split
 };
 
+// Headers of a family's folder that the image of a kernel includes; those without a name are none.
+using ImageHeaders = std::array<std::string_view, 4>;
+
 struct FamilyFacts {
   std::string_view folder;  // of src/families, and the namespace
   // Null, or the rule that the config breaks.
@@ -42,6 +46,11 @@ struct FamilyFacts {
   void (*fill_shape)(const KernelConfig&, Dtype d_type, Major b, KernelShape&);
 
   // What most families leave as it is.
+
+  // The kernel, and parts that only some kernels have: what gemm.cuh declares and does not include.
+  ImageHeaders (*image_headers)(const KernelConfig&) = [](const KernelConfig&) {
+    return ImageHeaders{"gemm.cuh"};
+  };
 
   // The most splits of k of a tile that can be the CTAs of one cluster; 1: none can.
   int (*most_cluster_splits)(const KernelConfig&) = [](const KernelConfig&) { return 1; };

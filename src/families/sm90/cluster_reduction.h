@@ -40,8 +40,8 @@ class ClusterReduction {
 
   BWGEMM_DEVICE static void init(const Cta<config>& cta) {
     constexpr int warpgroups = consumer_warpgroups(config);
-    cta.may_send().init(warps_per_warpgroup * warpgroups);
-    for (int warpgroup = 0; warpgroup < warpgroups; ++warpgroup) cta.received(warpgroup).init(1);
+    may_send(cta).init(warps_per_warpgroup * warpgroups);
+    for (int warpgroup = 0; warpgroup < warpgroups; ++warpgroup) arrived(cta, warpgroup).init(1);
   }
 
   // True in the first split's CTA, which then has the sums of all.
@@ -58,6 +58,15 @@ class ClusterReduction {
  private:
   static constexpr std::uint32_t first_rank = 0;
 
+  // The first CTA has read its operands.
+  BWGEMM_DEVICE static Barrier may_send(const Cta<config>& cta) {
+    return {cta.shared + cta.offsets.may_send};
+  }
+  // The partial sums of the others have arrived in their place, one split behind the other.
+  BWGEMM_DEVICE static Barrier arrived(const Cta<config>& cta, int warpgroup) {
+    return {cta.shared + cta.offsets.received + 8 * warpgroup};
+  }
+
   // This thread's first unit of what a split sends.
   BWGEMM_DEVICE std::uint32_t sums_of(std::uint32_t split) const {
     return cta_.shared + first_byte_ + (split - 1) * tile_bytes + warpgroup_ * partial_bytes +
@@ -66,8 +75,8 @@ class ClusterReduction {
 
   BWGEMM_DEVICE void send(std::uint32_t split, const Accumulators<config>& sums) const {
     const std::uint32_t to = ptx::mapa(sums_of(split), first_rank);
-    const std::uint32_t received = ptx::mapa(cta_.received(warpgroup_).address, first_rank);
-    if (!may_send_at_once_) cta_.may_send().wait_cluster(0);
+    const std::uint32_t received = ptx::mapa(arrived(cta_, warpgroup_).address, first_rank);
+    if (!may_send_at_once_) may_send(cta_).wait_cluster(0);
 #pragma unroll
     for (int i = 0; i < count; i += unit) {
       const float* from = &sums[i / per_row_block][i % per_row_block];
@@ -77,12 +86,12 @@ class ClusterReduction {
   }
 
   BWGEMM_DEVICE void receive(Accumulators<config>& sums) const {
-    const Barrier received = cta_.received(warpgroup_);
+    const Barrier received = arrived(cta_, warpgroup_);
     if (threadIdx.x % warpgroup_threads == 0)
       ptx::mbarrier_arrive_expect_tx(received.address, (splits_ - 1) * partial_bytes);
     // Each warp answers for its own products, which are complete: there is nothing to release.
     if (const std::uint32_t peer = ptx::laneid() + 1; !may_send_at_once_ && peer < splits_)
-      ptx::mbarrier_arrive_relaxed_cluster(ptx::mapa(cta_.may_send().address, peer));
+      ptx::mbarrier_arrive_relaxed_cluster(ptx::mapa(may_send(cta_).address, peer));
     received.wait_cluster(0);
 #pragma unroll
     for (int i = 0; i < count; ++i) sums[i / per_row_block][i % per_row_block] += 0;  // -0 to 0

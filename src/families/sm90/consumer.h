@@ -7,12 +7,14 @@
 #include "device/ptx/wgmma.h"
 #include "device/ptx/wgmma_mma.h"
 #include "device/trace.h"
-#include "families/sm90/cluster_reduction.h"
 #include "families/sm90/cta.h"
 #include "families/sm90/descriptors.h"
 #include "families/sm90/split.h"
 
 namespace bwgemm::sm90 {
+
+template <KernelConfig config>
+class ClusterReduction;  // can_reduce_in_cluster(): cluster_reduction.h, which their images include
 
 // Multiplies one stage: the warpgroup's rows of A by tile.n columns of B, tile.k deep.
 template <KernelConfig config, MmaTypes types>
@@ -189,6 +191,16 @@ class PingPong {
   bool is_first_;  // nobody multiplies before this tile
 };
 
+// Adds up the splits of a tile that are the CTAs of a cluster. Other kernels never ask.
+template <KernelConfig config>
+BWGEMM_DEVICE bool sum_in_cluster(const KernelParams& params, const Cta<config>& cta, int warpgroup,
+                                  std::uint32_t split, Accumulators<config>& sums) {
+  if constexpr (can_reduce_in_cluster(config))
+    return ClusterReduction<config>(params, cta, warpgroup).sum(split, sums);
+  else
+    return false;
+}
+
 // `Exit`: how the sums of a tile leave the warpgroup. Told of each tile four times.
 template <class Exit, KernelConfig config>
 BWGEMM_DEVICE void run_consumer(const typename Exit::Params& params, const Cta<config>& cta,
@@ -219,8 +231,8 @@ BWGEMM_DEVICE void run_consumer(const typename Exit::Params& params, const Cta<c
     ping_pong.pass(operands);
     trace(TraceEvent::epilogue);
     const bool has_sums = !is_split || (cta.has_cluster_of_splits(params)
-                                            ? ClusterReduction<config>(params, cta, warpgroup)
-                                                  .sum(tiles.split(params), accumulators)
+                                            ? sum_in_cluster(params, cta, warpgroup,
+                                                             tiles.split(params), accumulators)
                                             : partials.sum(params, tiles, accumulators));
     exit.leave(accumulators, tiles, prepared, is_split, has_sums);
   }

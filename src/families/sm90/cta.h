@@ -109,13 +109,6 @@ struct Cta {
     return shared + offsets.biases + warpgroup * bias_bytes(config);
   }
 
-  // A cluster of splits: the first CTA has read its operands; the partial sums of the others have
-  // arrived in their place, one split behind the other.
-  BWGEMM_DEVICE Barrier may_send() const { return {shared + offsets.may_send}; }
-  BWGEMM_DEVICE Barrier received(int warpgroup) const {
-    return {shared + offsets.received + 8 * warpgroup};
-  }
-
   // With a gate two columns of the tile, or two rows where A and B are swapped, are one of D.
   BWGEMM_DEVICE OutputWindow window(int warpgroup, Dtype d_type, bool has_gate) const {
     const int per_line = has_gate ? 2 : 1;

@@ -5,10 +5,11 @@
 // to do.
 #pragma once
 
+#include <type_traits>
+
 #include "families/sm90/cta.h"
 #include "families/sm90/patch.h"
 #include "families/sm90/register_epilogue.h"
-#include "families/sm90/register_stores.h"
 #include "families/sm90/tile_biases.h"
 
 namespace bwgemm::sm90 {
@@ -29,6 +30,10 @@ BWGEMM_DEVICE Exit choose_exit(bool has_output_role, std::uint32_t operations,
   return has_output_role ? Exit::boxes : Exit::registers;
 }
 
+template <KernelConfig config>
+class RegisterStores;  // can_store_from_registers(): register_stores.h, which their images include
+struct NoStores {};
+
 // `Writer`: FusedBoxes, or of kernels that store by elements shifted/scatter.h.
 template <KernelConfig config, class Writer>
 class TileExit {
@@ -47,7 +52,8 @@ class TileExit {
   // What a consumer has loaded or computed of one tile before the epilogue. A caller makes one for
   // each tile: what lives from tile to tile would take main loops out of uniform registers.
   struct Prepared {
-    RegisterStores<config> register_stores;
+    std::conditional_t<can_store_from_registers(config), RegisterStores<config>, NoStores>
+        register_stores;
     bool has_biases = false;
     typename TileBiases<config>::Loaded biases;
   };
@@ -98,7 +104,7 @@ class TileExit {
                          takes_matrices(config) ? scaling_.beta : 0};
       if (exit == Exit::boxes)
         writer_.write_tile(sums, left, (operations & operation::gate) != 0);
-      else
+      else if constexpr (can_store_from_registers(config))
         prepared.register_stores.write_tile(params_, sums, left);
     }
   }

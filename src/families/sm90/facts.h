@@ -28,9 +28,17 @@ constexpr int most_cluster_splits(const KernelConfig& config) {
   return splits;
 }
 
+constexpr ImageHeaders image_headers(const KernelConfig& config) {
+  if (has_residues(config)) return {"shifted/gemm.cuh"};
+  return {"gemm.cuh", can_store_lines(config) ? "line_stores.h" : "",
+          can_store_from_registers(config) ? "register_stores.h" : "",
+          can_reduce_in_cluster(config) ? "cluster_reduction.h" : ""};
+}
+
 inline constexpr FamilyFacts facts{.folder = "sm90",
                                    .invalid_because = invalid_because,
                                    .fill_shape = fill_shape,
+                                   .image_headers = image_headers,
                                    .most_cluster_splits = most_cluster_splits,
                                    .arrivals_per_tile = consumer_warpgroups};
 

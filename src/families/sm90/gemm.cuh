@@ -42,10 +42,13 @@
 #include "families/sm90/cta.h"
 #include "families/sm90/exit.h"
 #include "families/sm90/fused_boxes.h"
-#include "families/sm90/line_stores.h"
 #include "families/sm90/producer.h"
 
 namespace bwgemm::sm90 {
+
+// Parts that only some kernels have: their images include them (image_headers() in facts.h).
+template <KernelConfig config>
+class LineStores;  // can_store_lines(): line_stores.h
 
 inline constexpr int producer_warp = 0, barrier_warp = 1, prefetching_warp = 2;
 inline constexpr int ring_barrier = 4;  // 1 to 3 are those of ping-pong, or of splits
@@ -57,7 +60,8 @@ BWGEMM_DEVICE void init_barriers(const KernelParams& params, const Cta<config>& 
   if (ptx::elect_sync()) {
     cta.operands().init(config.stages, 1, cta.empty_arrivals);
     cta.all_staging().init(cta.all_staging_buffers, 1, warps_per_warpgroup);
-    if (cta.has_cluster_of_splits(params)) ClusterReduction<config>::init(cta);
+    if constexpr (can_reduce_in_cluster(config))
+      if (cta.has_cluster_of_splits(params)) ClusterReduction<config>::init(cta);
     ptx::fence_mbarrier_init();  // before uses by TMA and, with the cluster barrier, by peers
   }
   __syncwarp();  // the elected lane back with its warp, which aligned instructions need
