@@ -22,7 +22,9 @@ ROOTS = {"includes of sm90": ["gemm.cuh"],
          "includes of sm90, all parts": ["gemm.cuh", "line_stores.h", "register_stores.h",
                                          "cluster_reduction.h"],
          "includes of sm90, shifted": ["shifted/gemm.cuh"],
-         "includes of sm100": ["gemm.cuh"]}
+         "includes of sm100": ["gemm.cuh"],
+         "includes of sm100, all parts": ["gemm.cuh", "loaders.h", "scatter.h", "columns.h",
+                                          "scheduler.h"]}
 
 
 def included(root, path):

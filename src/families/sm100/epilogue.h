@@ -6,11 +6,15 @@
 
 #include "device/trace.h"
 #include "families/sm100/boxes.h"
-#include "families/sm100/columns.h"
 #include "families/sm100/fused.h"
-#include "families/sm100/scatter.h"
 
 namespace bwgemm::sm100 {
+
+// Writers that only some kernels have: their images include them.
+template <KernelConfig config, Dtype type>
+class ColumnWriter;  // swaps_ab: columns.h
+template <KernelConfig config, Dtype type>
+class ScatterWriter;  // Store::elements: scatter.h
 
 template <class Writer, KernelConfig config>
 BWGEMM_DEVICE void run_epilogue(const KernelParams& params, const Cta<config>& cta,

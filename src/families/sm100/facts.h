@@ -42,9 +42,18 @@ constexpr bool shows_technique(const KernelConfig& config) {
 
 static_assert(tile_n_step == bwgemm::tile_n_step);
 
+constexpr ImageHeaders image_headers(const KernelConfig& config) {
+  return {"gemm.cuh", has_loaders(config) ? "loaders.h" : "",
+          config.store == Store::elements ? "scatter.h"
+          : config.swaps_ab               ? "columns.h"
+                                          : "",
+          config.choices.schedule == Schedule::launch_control ? "scheduler.h" : ""};
+}
+
 inline constexpr FamilyFacts facts{.folder = "sm100",
                                    .invalid_because = config_invalid_because,
                                    .fill_shape = fill_shape,
+                                   .image_headers = image_headers,
                                    .tile_n_invalid_because = tile_n_invalid_because,
                                    .shows_technique = shows_technique,
                                    .has_rasters = true};

@@ -35,12 +35,20 @@
 #include "device/output.h"
 #include "device/ptx/sync.h"
 #include "families/sm100/epilogue.h"
-#include "families/sm100/loaders.h"
 #include "families/sm100/mma.h"
 #include "families/sm100/producer.h"
-#include "families/sm100/scheduler.h"
 
 namespace bwgemm::sm100 {
+
+// Parts that only some kernels have: their images include them (image_headers() in facts.h).
+template <KernelConfig config>
+BWGEMM_DEVICE int loader_arrivals(const KernelParams& params);  // has_loaders(): loaders.h
+template <KernelConfig config>
+BWGEMM_DEVICE void run_loader(const KernelParams& params, const Cta<config>& cta, int k_blocks);
+template <KernelConfig config>
+BWGEMM_DEVICE void init_responses(const Cta<config>& cta);  // launch control: scheduler.h
+template <KernelConfig config>
+BWGEMM_DEVICE void run_scheduler(const KernelParams& params, const Cta<config>& cta);
 
 inline constexpr int producer_warp = 0;
 inline constexpr int mma_warp = 1;
@@ -63,8 +71,9 @@ BWGEMM_DEVICE void init_accumulators(const Cta<config>& cta) {
 
 template <KernelConfig config>
 BWGEMM_DEVICE void init_barriers(const KernelParams& params, const Cta<config>& cta) {
-  cta.operands().init(cta.stages, cta.group_size + loader_arrivals<config>(params),
-                      cta.group_count);
+  int arrivals = cta.group_size;
+  if constexpr (has_loaders(config)) arrivals += loader_arrivals<config>(params);
+  cta.operands().init(cta.stages, arrivals, cta.group_count);
   init_accumulators(cta);
   if constexpr (config.store != Store::elements)
     cta.staging(Dtype::f32).ring.init(staging_buffers, 1, epilogue_warps);
@@ -138,7 +147,7 @@ BWGEMM_DEVICE void run_role(const MappedParams& params, const Cta<config>& cta, 
   const int k_blocks = k_blocks_to_run(params, scaling.alpha);
   __syncwarp();  // every lane's reads before the arrivals of the one that takes the warp's role
   if (has_loaders(config) && warp >= first_loader_warp) {
-    run_loader(params, cta, k_blocks);
+    if constexpr (has_loaders(config)) run_loader(params, cta, k_blocks);
   } else if (warp > output_warp) {
     run_epilogue(params, cta, tensor_memory, scaling, k_blocks);
   } else if (!ptx::elect_sync()) {

@@ -15,9 +15,34 @@
 #pragma once
 
 #include "device/ptx/launch_control.h"
+#include "device/ptx/sync.h"
 #include "families/sm100/walk.h"
 
 namespace bwgemm::sm100 {
+
+// The NextTile of Schedule::launch_control. `of_warp`: all lanes of a warp walk together,
+// converged; else one lane alone.
+template <KernelConfig config, bool of_warp>
+class TakenOver {
+ public:
+  BWGEMM_DEVICE explicit TakenOver(const Cta<config>& cta) : cta_(cta) {}
+
+  BWGEMM_DEVICE void advance(std::uint32_t& index, std::uint32_t end) {
+    const Ring ring = cta_.response_ring();
+    ring.wait_full(response_);  // the response's write before its reads
+    const ptx::CanceledCluster canceled =
+        ptx::clusterlaunchcontrol_query_cancel(cta_.response(response_));
+    if constexpr (of_warp) __syncwarp();  // all lanes' reads before the arrival of one
+    // The reads before the next response's write, which the CTA's scheduler answers for.
+    if (!of_warp || ptx::laneid() == 0) ptx::mbarrier_arrive(ring.empty(response_).address);
+    response_.advance(responses);
+    index = canceled.exists ? canceled.first_cta / config.cluster.size() : end;
+  }
+
+ private:
+  const Cta<config>& cta_;
+  Cursor response_;
+};
 
 template <KernelConfig config>
 BWGEMM_DEVICE void init_responses(const Cta<config>& cta) {
