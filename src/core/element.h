@@ -3,11 +3,8 @@
 // MmaKind: which of them a kernel multiplies.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
-#include <span>
-#include <string_view>
 
 namespace bwgemm {
 
@@ -61,24 +58,5 @@ inline constexpr std::array<MmaTypes, 0> types_of = {};
 template <>
 inline constexpr std::array types_of<MmaKind::b16> = {MmaTypes{Dtype::bf16, Dtype::bf16},
                                                       MmaTypes{Dtype::f16, Dtype::f16}};
-
-// What the host knows of a kind.
-struct MmaKindFacts {
-  std::string_view name;  // in names of kernels
-  std::span<const MmaTypes> types;
-  const char* takes;  // the same as a sentence
-};
-
-constexpr MmaKindFacts facts_of(MmaKind kind) {
-  switch (kind) {
-    case MmaKind::b16: break;
-  }
-  return {"b16", types_of<MmaKind::b16>, "takes A and B both of bf16 or both of f16"};
-}
-
-constexpr bool takes(MmaKind kind, Dtype a, Dtype b) {
-  const auto types = facts_of(kind).types;
-  return std::find(types.begin(), types.end(), MmaTypes{a, b}) != types.end();
-}
 
 }  // namespace bwgemm

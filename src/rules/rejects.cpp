@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rules/rejects.h"
 
+#include "core/mma_facts.h"
+
 namespace bwgemm {
 namespace {
 
