@@ -50,7 +50,7 @@ struct alignas(64) KernelParams {
   // L2 what other CTAs are about to load.
   bool d_streams_by;
   // The kernel behind this one in the stream may start when this one has nothing left to load, not
-  // only when its CTAs are gone. See next_launch.h.
+  // only when its CTAs are gone (programmatic dependent launch). A thread of each CTA says so.
   bool lets_next_start;
   Dtype d_type;  // type16 or f32; of C too, unless fused says otherwise
   Dtype type16;  // of D, C, aux and biases where these are not of f32

@@ -3,6 +3,7 @@
 // reports to the leader's barriers; the leader multiplies for both and tells both.
 #pragma once
 
+#include "device/ptx/cp_async_bulk_pair.h"
 #include "ladder/v4.cuh"
 
 namespace bwgemm::ladder::v5 {

@@ -1,31 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Warp-level matrix instructions: ldmatrix and mma.sync. Every lane of a converged warp takes part.
+// mma.sync. Every lane of a converged warp takes part.
 #pragma once
 
 #include "device/ptx/attributes.h"
 
 namespace bwgemm::ptx {
-
-BWGEMM_DEVICE void ldmatrix_m8n8_x4(std::uint32_t address, std::uint32_t (&value)[4]) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(value[0]), "=r"(value[1]), "=r"(value[2]), "=r"(value[3])
-               : "r"(address)
-               : "memory");
-}
-
-BWGEMM_DEVICE void ldmatrix_m8n8_x4_trans(std::uint32_t address, std::uint32_t (&value)[4]) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-               : "=r"(value[0]), "=r"(value[1]), "=r"(value[2]), "=r"(value[3])
-               : "r"(address)
-               : "memory");
-}
-
-BWGEMM_DEVICE void ldmatrix_m8n8_x2_trans(std::uint32_t address, std::uint32_t (&value)[2]) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
-               : "=r"(value[0]), "=r"(value[1])
-               : "r"(address)
-               : "memory");
-}
 
 // Predicated, so that two input types share one straight run of code: with a branch instead, every
 // accumulator gets a second register. The condition is the same in the whole warp.

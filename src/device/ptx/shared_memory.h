@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads and stores of shared memory by 32-bit address, matrix stores included.
+// Loads and stores of shared memory by 32-bit address, those of matrices included. In these every
+// lane of a converged warp takes part.
 #pragma once
 
 #include "device/ptx/attributes.h"
@@ -28,6 +29,27 @@ BWGEMM_DEVICE void ld_shared_v2(std::uint32_t address, std::uint32_t (&value)[2]
 BWGEMM_DEVICE void ld_shared_v4(std::uint32_t address, std::uint32_t (&value)[4]) {
   asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
                : "=r"(value[0]), "=r"(value[1]), "=r"(value[2]), "=r"(value[3])
+               : "r"(address)
+               : "memory");
+}
+
+BWGEMM_DEVICE void ldmatrix_m8n8_x4(std::uint32_t address, std::uint32_t (&value)[4]) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(value[0]), "=r"(value[1]), "=r"(value[2]), "=r"(value[3])
+               : "r"(address)
+               : "memory");
+}
+
+BWGEMM_DEVICE void ldmatrix_m8n8_x4_trans(std::uint32_t address, std::uint32_t (&value)[4]) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(value[0]), "=r"(value[1]), "=r"(value[2]), "=r"(value[3])
+               : "r"(address)
+               : "memory");
+}
+
+BWGEMM_DEVICE void ldmatrix_m8n8_x2_trans(std::uint32_t address, std::uint32_t (&value)[2]) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
+               : "=r"(value[0]), "=r"(value[1])
                : "r"(address)
                : "memory");
 }

@@ -18,8 +18,8 @@
 #pragma once
 
 #include "device/computed_here.h"
-#include "device/next_launch.h"
 #include "device/pointers.h"
+#include "device/ptx/sync.h"
 #include "device/trace.h"
 #include "families/direct/fused_tile.h"
 #include "families/direct/output_tile.h"
@@ -246,7 +246,8 @@ BWGEMM_DEVICE void gemm(const KernelParams& params) {
       if (!is_x) break;
       stage(shared + gated_at, accumulators);  // read behind the barrier after the second pass
     }
-    if (unit + gridDim.x >= tiles * splits) let_next_start(params);
+    if (unit + gridDim.x >= tiles * splits && params.lets_next_start)
+      ptx::griddepcontrol_launch_dependents();
     trace(TraceEvent::sum);
     if (splits > 1 && !sum_splits(params, tiles, tile, split, accumulators)) continue;
 

@@ -13,7 +13,7 @@
 
 #include <type_traits>
 
-#include "device/next_launch.h"
+#include "device/ptx/sync.h"
 #include "device/trace.h"
 #include "families/dot/activations.h"
 #include "families/dot/k_major.h"
@@ -137,7 +137,7 @@ BWGEMM_DEVICE void multiply_rows(const KernelParams& params, std::uint32_t share
       }
       weights.advance(now);
     }
-    if (next_index >= units) let_next_start(params);
+    if (next_index >= units && params.lets_next_start) ptx::griddepcontrol_launch_dependents();
     trace(TraceEvent::sum);
     share_partials<config>(weights, lane.warp, partials, partials_at);
     trace(TraceEvent::epilogue);

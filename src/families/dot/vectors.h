@@ -10,8 +10,8 @@
 //                       send to the first split, leave partials in global memory, or write D
 #pragma once
 
-#include "device/next_launch.h"
 #include "device/ptx/mbarrier.h"
+#include "device/ptx/sync.h"
 #include "device/ring.h"
 #include "device/trace.h"
 #include "families/dot/output.h"
@@ -246,7 +246,8 @@ BWGEMM_DEVICE void multiply_vectors(const KernelParams& params, std::uint32_t sh
       else
         add_unit<config, Dtype::f16>(partials, vectors, trace);
     }
-    if (index + gridDim.x >= units) let_next_start(params);
+    if (index + gridDim.x >= units && params.lets_next_start)
+      ptx::griddepcontrol_launch_dependents();
     trace(TraceEvent::sum);
     float sum = sum_of_cta<config>(partials, partials_at);
     bool has_all = true;

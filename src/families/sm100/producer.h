@@ -3,8 +3,9 @@
 // full barriers of a group's leader count the arrivals and bytes of all its CTAs.
 #pragma once
 
-#include "device/next_launch.h"
 #include "device/ptx/cp_async_bulk.h"
+#include "device/ptx/cp_async_bulk_pair.h"
+#include "device/ptx/sync.h"
 #include "device/trace.h"
 #include "families/sm100/operands.h"
 #include "families/sm100/walk.h"
@@ -109,7 +110,7 @@ BWGEMM_DEVICE void run_producer(const MappedParams& params, const Cta<config>& c
     }
   }
   trace(TraceEvent::finish);
-  let_next_start(params);
+  if (params.lets_next_start) ptx::griddepcontrol_launch_dependents();
   // The last arrivals of commits on this CTA's barriers before its exit.
   for (int stage = 0; stage < cta.stages; ++stage) {
     ring.wait_empty(at);

@@ -10,8 +10,8 @@
 #pragma once
 
 #include "device/computed_here.h"
-#include "device/next_launch.h"
 #include "device/ptx/cp_async_bulk.h"
+#include "device/ptx/sync.h"
 #include "device/trace.h"
 #include "families/sm90/cta.h"
 #include "families/sm90/descriptors.h"
@@ -293,7 +293,7 @@ BWGEMM_DEVICE void run_producer(const MappedParams& params, const Cta<config>& c
     if (tiles.valid()) begin_tile();
   }
   trace(TraceEvent::finish);
-  let_next_start(params);
+  if (params.lets_next_start) ptx::griddepcontrol_launch_dependents();
   // This CTA stays until its sharers' last arrivals on its barriers: all slots are empty again.
   if constexpr (Cta<config>::cluster_size > 1)
     for (int stage = 0; stage < config.stages; ++stage) {

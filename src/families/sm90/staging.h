@@ -13,7 +13,6 @@
 #include <type_traits>
 
 #include "device/epilogue.h"
-#include "device/ptx/mma.h"
 #include "device/ptx/shared_memory.h"
 
 namespace bwgemm::sm90 {

@@ -11,7 +11,6 @@
 //                       C, combine -> D
 #pragma once
 
-#include "device/next_launch.h"
 #include "device/pointers.h"
 #include "device/ptx/mma.h"
 #include "device/ptx/sync.h"
@@ -118,7 +117,8 @@ BWGEMM_DEVICE void gemm(const KernelParams& params) {
         tile_at(unit, params.tiles_m, params.tiles_n, params.raster_group, params.reciprocals);
     Accumulators<config> accumulators{};
     Product<config>(params, at).run(params, k, accumulators);
-    if (unit + gridDim.x * warps >= units) let_next_start(params);
+    if (unit + gridDim.x * warps >= units && params.lets_next_start)
+      ptx::griddepcontrol_launch_dependents();
     trace(TraceEvent::epilogue);
     const std::int64_t row = std::int64_t{at.m} * config.tile.m + lane / 4;
     const std::int64_t column = std::int64_t{at.n} * config.tile.n + lane % 4 * 2;

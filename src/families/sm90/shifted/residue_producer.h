@@ -10,7 +10,6 @@
 //                                1 lane of 4 warps         1 lane of each consumer warp -> TMA
 #pragma once
 
-#include "device/next_launch.h"
 #include "device/ptx/sync.h"
 #include "device/trace.h"
 #include "families/sm90/shifted/blocks.h"
@@ -173,7 +172,7 @@ BWGEMM_DEVICE void run_residue_producer(const ResidueParams& params, const Cta<c
       moving.move(params, cta, trace);
     }
   }
-  let_next_start(params);
+  if (params.lets_next_start) ptx::griddepcontrol_launch_dependents();
 }
 
 }  // namespace bwgemm::sm90
