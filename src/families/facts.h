@@ -34,22 +34,6 @@ constexpr const char* invalid_because(const KernelConfig& config) {
   return facts_of(config.family).invalid_because(config);
 }
 
-constexpr bool shows_technique(const KernelConfig& config) {
-  return facts_of(config.family).shows_technique(config);
-}
-
-constexpr bool has_rasters(const KernelConfig& config) {
-  return facts_of(config.family).has_rasters;
-}
-
-constexpr int most_cluster_splits(const KernelConfig& config) {
-  return facts_of(config.family).most_cluster_splits(config);
-}
-
-constexpr int arrivals_per_tile(const KernelConfig& config) {
-  return facts_of(config.family).arrivals_per_tile(config);
-}
-
 // `b`: the major of B, where the config leaves that to the launch.
 constexpr KernelShape kernel_shape(const KernelConfig& config, int tile_n, Dtype d_type,
                                    Major b = Major::k) {

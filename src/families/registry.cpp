@@ -162,7 +162,7 @@ LaunchedKernel kernel_of(int kernel, Arch arch) {
   if (kernel == bias_gradient_kernel)
     return kernel_beside(bias_gradient::kernel_name(arch), bias_gradient::threads);
   const KernelConfig& config = kernel_variants[static_cast<std::size_t>(kernel)];
-  const bool has_large_clusters = most_cluster_splits(config) > 1;
+  const bool has_large_clusters = facts_of(config.family).most_cluster_splits(config) > 1;
   return {kernel_name(config), largest_shape(config), config.cluster.size(), has_large_clusters};
 }
 

@@ -42,7 +42,7 @@ constexpr int field(std::uint64_t value, int at, int bits) {
 
 // A single row or column of tiles has one order.
 bool has_several_orders(const Problem& seen, const KernelConfig& config, int tile_n) {
-  if (!has_rasters(config)) return false;
+  if (!facts_of(config.family).has_rasters) return false;
   const TileCounts tiles = cluster_tiles(seen, config, tile_n);
   return tiles.m > 1 && tiles.n > 1;
 }
@@ -145,7 +145,7 @@ Candidate picked(const Problem& given, const DeviceFacts& usable,
   };
   if (!is_tile)
     candidate.rejected = "its tile_n is not one that the kernel can take";
-  else if (pick.raster != Raster::grouped && !has_rasters(config))
+  else if (pick.raster != Raster::grouped && !facts_of(config.family).has_rasters)
     candidate.rejected = "the kernel has but one order of tiles";
   else if (pick.splits != 1 && options.batch_invariant)
     candidate.rejected = "k is split, which is not batch-invariant";

@@ -17,7 +17,7 @@ namespace {
 
 // Variants that only show a technique.
 const char* only_when_forced(const KernelConfig& config, const SelectOptions& options) {
-  if (!shows_technique(config) || options.forced.has_kernel() || options.pick) return nullptr;
+  if (!facts_of(config.family).shows_technique(config) || options.forced.has_kernel() || options.pick) return nullptr;
   return "shows a technique: only when forced";
 }
 
@@ -38,7 +38,7 @@ const char* row_rejects(const Problem& given, const Problem& seen, const DeviceF
 
 // The most splits of so many tiles that can be the CTAs of clusters; 1: none can.
 int most_in_cluster(const KernelConfig& config, const DeviceFacts& facts, std::int64_t tiles) {
-  int ctas = most_cluster_splits(config);
+  int ctas = facts_of(config.family).most_cluster_splits(config);
   while (ctas > 1 && clusters_that_fit(facts, ctas) < tiles) --ctas;
   return ctas;
 }
@@ -123,7 +123,7 @@ Splits splits_to_try(const Problem& problem, const DeviceFacts& facts, const Ker
 
 bool can_reduce_in_cluster(const Problem& problem, const DeviceFacts& facts,
                            const KernelConfig& config, int tile_n, int splits) {
-  if (splits < 2 || splits > most_cluster_splits(config)) return false;
+  if (splits < 2 || splits > facts_of(config.family).most_cluster_splits(config)) return false;
   const std::int64_t tiles = cluster_tiles(problem, config, tile_n).total();
   return tiles <= clusters_that_fit(facts, splits);
 }

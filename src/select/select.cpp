@@ -23,7 +23,7 @@ Choice choice_of(const Problem& given, const DeviceFacts& usable,
   Choice choice = candidate;
   if (options.has_pick_for(given))
     choice.raster = options.pick->raster;
-  else if (has_rasters(config))
+  else if (facts_of(config.family).has_rasters)
     choice.raster = options.forced.raster.value_or(Raster::grouped);
   choice.split_tiles = split_tiles(problem, usable, config, candidate.tile_n, candidate.splits);
   choice.raster_group = raster_group(problem, usable, config, candidate.tile_n);
@@ -119,7 +119,7 @@ bool can_serve(const Problem& problem, const DeviceFacts& facts,
 
 std::size_t arrival_count(const KernelConfig& config, const Choice& choice) {
   return static_cast<std::size_t>(choice.split_tiles * config.cluster.size() *
-                                  arrivals_per_tile(config));
+                                  facts_of(config.family).arrivals_per_tile(config));
 }
 
 Recipe recipe_of(const Choice& choice) {

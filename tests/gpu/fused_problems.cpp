@@ -103,7 +103,7 @@ bool can_gate(const KernelConfig& row) {
     case Family::direct: return true;
     case Family::dot:
     case Family::warp: return false;
-    case Family::cooperative: return sm90::can_gate(row);
+    case Family::cooperative: return sm90::gates(row) != sm90::Gates::none;
     case Family::pair:
     case Family::single: return sm100::can_gate(row);
   }
@@ -116,7 +116,8 @@ namespace {
 int gated_tile(const KernelConfig& row, Major b) {
   if (row.tile.n != 0) return row.tile.n;
   int tile_n = sm100::tile_n_step;
-  while (sm100::invalid_because(row, tile_n, b, true) != nullptr) tile_n += sm100::tile_n_step;
+  while (sm100::tile_n_invalid_because(row, tile_n, b, true) != nullptr)
+    tile_n += sm100::tile_n_step;
   return tile_n;
 }
 
@@ -127,7 +128,7 @@ std::vector<RowProblem> rests_of_boxes(const KernelConfig& row, Dtype input) {
   for (const bool to_f32 : {false, true})
     for (const bool has_gate : {false, true}) {
       const int tile_n = 48 * (has_gate ? 2 : 1);
-      if (sm100::invalid_because(row, tile_n, Major::k, has_gate) != nullptr) continue;
+      if (sm100::tile_n_invalid_because(row, tile_n, Major::k, has_gate) != nullptr) continue;
       RowProblem& problem = problems.emplace_back(one_tile(row, input, to_f32, Major::k, tile_n));
       Fusing& fusing = *problem.fusing;
       fusing.bias = Bias::along_m;

@@ -216,8 +216,8 @@ class Matmul : public GpuTest {
     const bool is_sm90 = row.family == Family::cooperative;
     return std::tuple(row.family, row.store, row.swaps_ab, row.cluster.m, row.cluster.n,
                       is_sm90 ? sm90::warpgroup_rows(row) : row.tile.m,
-                      is_sm90 ? sm90::patch_columns(row) : 0, can_gate(row),
-                      is_sm90 ? sm90::staging_lines(row) : 0, sm90::takes_matrices(row));
+                      is_sm90 ? sm90::staged_boxes(row).patch_columns : 0, can_gate(row),
+                      is_sm90 ? sm90::staged_boxes(row).lines : 0, sm90::takes_matrices(row));
   }
 
   // One row for each kind of epilogue, with operands as the cases have them.

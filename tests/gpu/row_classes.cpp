@@ -14,9 +14,9 @@ namespace {
 // What the sizes of an sm90 tile choose between, see device/layout.h.
 auto code_of_sizes(const KernelConfig& row) {
   const bool one_warpgroup = sm90::consumer_warpgroups(row) == 1;
-  const bool half_a_matrix = sm90::staging_lines(row) == 8;
-  return std::tuple(sm90::warpgroup_rows(row), one_warpgroup, sm90::moves_registers(row),
-                    sm90::staging_depth(row) > 1, sm90::staging_line_bytes(row), half_a_matrix,
+  const bool half_a_matrix = sm90::staged_boxes(row).lines == 8;
+  return std::tuple(sm90::warpgroup_rows(row), one_warpgroup, sm90::registers(row).are_moved(),
+                    sm90::staging_depth(row) > 1, sm90::staged_boxes(row).line_bytes, half_a_matrix,
                     sm90::can_store_from_registers(row), sm90::overlaps_boxes(row),
                     moves_lines(row) ? row.tile.n : 0);
 }

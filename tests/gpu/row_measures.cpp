@@ -35,7 +35,7 @@ std::vector<std::int64_t> runtime_tiles(const KernelConfig& row) {
 int forced_tile(const KernelConfig& row, std::int64_t tile_n, Major b) {
   const int wanted = static_cast<int>(tile_n);
   if (row.tile.n != 0) return 0;
-  return sm100::invalid_because(row, wanted, b) == nullptr ? wanted : 0;
+  return sm100::tile_n_invalid_because(row, wanted, b) == nullptr ? wanted : 0;
 }
 
 }  // namespace bwgemm::test

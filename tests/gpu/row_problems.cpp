@@ -248,7 +248,8 @@ std::vector<Dtype> inputs(MmaKind declared) {
 int forced_splits(const KernelConfig& row, Splits splits) {
   constexpr int several_splits = 9, in_flight = 96;  // sums of one thread, see sm90/split.h
   if (splits == Splits::none) return 0;
-  if (splits == Splits::in_cluster) return std::min(most_cluster_splits(row), 3);
+  if (splits == Splits::in_cluster)
+    return std::min(facts_of(row.family).most_cluster_splits(row), 3);
   if (row.family == Family::dot)
     return 25;  // one more than in flight of a lone thread, see dot/output.h
   if (row.family != Family::cooperative) return several_splits;
@@ -333,7 +334,7 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
         tail.clusters = 2;
         add_scalars(tail, 2, beta);
       }
-      if (most_cluster_splits(row) == 1) continue;
+      if (facts_of(row.family).most_cluster_splits(row) == 1) continue;
       // Splits that leave the ring's last slots empty, and longer ones.
       const int splits = forced_splits(row, Splits::in_cluster);
       const int depth = splits * (to_f32 ? row.stages + 1 : 4);

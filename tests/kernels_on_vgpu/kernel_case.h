@@ -314,8 +314,8 @@ class KernelCase {
         return map(matrix, box.mn, box.k);
       return map(matrix, k, major == Major::k ? rows : k);
     };
-    params.a_map = operand_map(a, problem_.a, shape_.a_box_rows, sm90::a_box(config_));
-    params.b_map = operand_map(b, problem_.b, shape_.b_box_rows, sm90::b_box(config_));
+    params.a_map = operand_map(a, problem_.a, shape_.a_box_rows, sm90::operand_boxes(config_).a);
+    params.b_map = operand_map(b, problem_.b, shape_.b_box_rows, sm90::operand_boxes(config_).b);
     params.a_rest_map = rest_map(a, params.a_map, problem_.m, shape_.a_box_rows);
     params.b_rest_map = rest_map(b, params.b_map, problem_.n, shape_.b_box_rows);
     params.d_map = map(d, shape_.d_box_columns, shape_.d_box_rows);
@@ -349,7 +349,7 @@ class KernelCase {
            config_.cluster.size();
   }
   std::size_t arrivals(const MappedParams& params) const {
-    return cta_tiles(params) * arrivals_per_tile(config_);
+    return cta_tiles(params) * facts_of(config_.family).arrivals_per_tile(config_);
   }
 
   void add_splits(GlobalMemory& memory, MappedParams& params) const {

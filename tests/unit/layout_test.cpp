@@ -62,10 +62,10 @@ TEST(Layout, Sm90StagingBuffers) {
     }
     EXPECT_GE(depth, staging_buffers);
     if (depth > staging_buffers) {
-      EXPECT_LE(depth, sm90::staged_boxes(row));
+      EXPECT_LE(depth, sm90::staged_boxes(row).count);
       ++deep;
     }
-    if (depth < sm90::staged_boxes(row)) {
+    if (depth < sm90::staged_boxes(row).count) {
       EXPECT_GT(sm90::layout(row, depth + 1).bytes, sm90::smem_room(row));
     }
     if (row.stages == sm90::most_stages(row)) continue;
@@ -82,9 +82,10 @@ TEST(Layout, Sm90Registers) {
   for (const KernelConfig& row : kernel_variants) {
     if (row.family != Family::cooperative) continue;
     SCOPED_TRACE(kernel_name(row).view());
-    const int at_launch = sm90::launch_registers(row), warpgroups = sm90::consumer_warpgroups(row);
+    const int at_launch = sm90::registers(row).at_launch,
+              warpgroups = sm90::consumer_warpgroups(row);
     EXPECT_LE(row.ctas_per_sm * sm90::threads(row) * at_launch, 65536);
-    if (!sm90::moves_registers(row)) continue;
+    if (!sm90::registers(row).are_moved()) continue;
     const sm90::Registers after = sm90::registers(row);
     EXPECT_LE(after.producer + warpgroups * after.consumer, (1 + warpgroups) * at_launch);
     for (const int registers : {after.producer, after.consumer}) {
@@ -101,7 +102,7 @@ TEST(Layout, Sm90StagingLinesDivideTheTile) {
   for (int tile_n = 8; tile_n <= 256; tile_n += 8) {
     SCOPED_TRACE(tile_n);
     config.tile.n = tile_n;
-    const int lines = sm90::staging_lines(config);
+    const int lines = sm90::staged_boxes(config).lines;
     EXPECT_EQ(tile_n % lines, 0);
     EXPECT_EQ(lines % 8, 0);
     EXPECT_LE(lines, 64);
@@ -115,10 +116,10 @@ void for_each_sm100_tile(const Check& check) {
     if (!uses_tensor_memory(row)) continue;
     SCOPED_TRACE(kernel_name(row).view());
     for (int tile_n = 8; tile_n <= 256; tile_n += 8) {
-      if (sm100::invalid_because(row, tile_n, Major::k) != nullptr) continue;
+      if (sm100::tile_n_invalid_because(row, tile_n, Major::k) != nullptr) continue;
       SCOPED_TRACE(tile_n);
       for (const Major b : {Major::k, Major::mn})
-        if (sm100::invalid_because(row, tile_n, b) == nullptr) check(row, tile_n, b);
+        if (sm100::tile_n_invalid_because(row, tile_n, b) == nullptr) check(row, tile_n, b);
     }
   }
 }
@@ -159,7 +160,7 @@ TEST(Layout, Sm100TensorMemory) {
 TEST(Layout, Sm100WholeBoxesOfAnNMajorB) {
   const KernelConfig pair = sm100_variant(sm100_shapes[0]);
   for (const int tile_n : {32, 96, 128, 192, 224}) {
-    EXPECT_EQ(sm100::invalid_because(pair, tile_n, Major::mn), nullptr) << tile_n;
+    EXPECT_EQ(sm100::tile_n_invalid_because(pair, tile_n, Major::mn), nullptr) << tile_n;
     const int boxes = ceil_div(tile_n / 2, 64);
     EXPECT_EQ(sm100::held_b_columns(pair, tile_n, Major::mn), 64 * boxes) << tile_n;
     EXPECT_EQ(sm100::held_b_columns(pair, tile_n, Major::k), tile_n / 2) << tile_n;
@@ -174,7 +175,7 @@ TEST(Layout, Sm100NarrowSwizzlesAllowNarrowSharedTilesOfAnNMajorB) {
     row.cluster = {4, 1};
     row.choices.swizzle_bytes = swizzle_bytes;
     int tile_n = 8;
-    while (sm100::invalid_because(row, tile_n, Major::mn) != nullptr) tile_n += 8;
+    while (sm100::tile_n_invalid_because(row, tile_n, Major::mn) != nullptr) tile_n += 8;
     return tile_n;
   };
   EXPECT_EQ(narrowest(128), 256);
@@ -204,7 +205,7 @@ constexpr KernelConfig one_accumulator() {
 std::vector<int> legal_tiles(const KernelConfig& row, Major b, bool has_gate = false) {
   std::vector<int> legal;
   for (int tile_n = 1; tile_n <= 512; ++tile_n)
-    if (sm100::invalid_because(row, tile_n, b, has_gate) == nullptr) legal.push_back(tile_n);
+    if (sm100::tile_n_invalid_because(row, tile_n, b, has_gate) == nullptr) legal.push_back(tile_n);
   return legal;
 }
 std::vector<int> steps(int first, int step) {
@@ -234,7 +235,7 @@ TEST(Layout, Sm100TilesInStepsOf16) {
 TEST(Layout, Sm100SaysWhyATileIsIllegal) {
   const KernelConfig pair = sm100_variant(sm100_shapes[0]);
   const auto why = [](const KernelConfig& row, int tile_n, Major b, bool has_gate = false) {
-    const char* const reason = sm100::invalid_because(row, tile_n, b, has_gate);
+    const char* const reason = sm100::tile_n_invalid_because(row, tile_n, b, has_gate);
     return std::string(reason != nullptr ? reason : "legal");
   };
   EXPECT_THAT(why(pair, 16, Major::k), testing::HasSubstr("multiple of 16 in 32..256"));
@@ -269,7 +270,8 @@ TEST(Layout, ShapeAgrees) {
   for (const KernelConfig& row : kernel_variants)
     for (const Dtype d_type : {Dtype::bf16, Dtype::f32})
       for (int tile_n = 16; tile_n <= 256; tile_n += 16) {
-        if (uses_tensor_memory(row) && sm100::invalid_because(row, tile_n, Major::k) != nullptr)
+        if (uses_tensor_memory(row) &&
+            sm100::tile_n_invalid_because(row, tile_n, Major::k) != nullptr)
           continue;
         SCOPED_TRACE(kernel_name(row).view());
         SCOPED_TRACE(tile_n);

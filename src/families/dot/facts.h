@@ -12,14 +12,12 @@ constexpr void fill_shape(const KernelConfig& config, Dtype, Major, KernelShape&
   shape.smem_bytes = layout(config).bytes;
 }
 
-constexpr int most_cluster_splits_of(const KernelConfig& config) {
-  return is_of_vectors(config) ? most_cluster_splits : 1;
-}
-
 inline constexpr FamilyFacts facts{.folder = "dot",
                                    .invalid_because = invalid_because,
                                    .fill_shape = fill_shape,
-                                   .most_cluster_splits = most_cluster_splits_of};
+                                   .most_cluster_splits = [](const KernelConfig& config) {
+                                     return is_of_vectors(config) ? most_cluster_splits : 1;
+                                   }};
 
 extern const FamilyFunctions functions;
 

@@ -24,14 +24,6 @@ constexpr void fill_shape(const KernelConfig& config, Dtype d_type, Major b, Ker
                                         : staging_columns(shape.tile_n, size_bytes(d_type));
 }
 
-constexpr const char* config_invalid_because(const KernelConfig& config) {
-  return invalid_because(config);
-}
-
-constexpr const char* tile_n_invalid_because(const KernelConfig& config, int tile_n, Major b) {
-  return invalid_because(config, tile_n, b);
-}
-
 // Variants that differ from the usual choices.
 constexpr bool shows_technique(const KernelConfig& config) {
   Sm100Choices choices = config.choices;
@@ -51,10 +43,13 @@ constexpr ImageHeaders image_headers(const KernelConfig& config) {
 }
 
 inline constexpr FamilyFacts facts{.folder = "sm100",
-                                   .invalid_because = config_invalid_because,
+                                   .invalid_because = invalid_because,
                                    .fill_shape = fill_shape,
                                    .image_headers = image_headers,
-                                   .tile_n_invalid_because = tile_n_invalid_because,
+                                   .tile_n_invalid_because =
+                                       [](const KernelConfig& config, int tile_n, Major b) {
+                                         return sm100::tile_n_invalid_because(config, tile_n, b);
+                                       },
                                    .shows_technique = shows_technique,
                                    .has_rasters = true};
 

@@ -105,7 +105,7 @@ void fill(const Filling& filling) {
 
 const char* tile_n_rejects(const KernelConfig& config, const Problem& problem, int tile_n) {
   const bool has_gate = problem.epilogue.gate != Gate::none;
-  if (const char* reason = invalid_because(config, tile_n, b_major(problem), has_gate))
+  if (const char* reason = tile_n_invalid_because(config, tile_n, b_major(problem), has_gate))
     return reason;
   // Nothing orders these loads before the stores of whole boxes by TMA.
   const bool is_in_place = problem.reads_c() && problem.c.data == problem.d.data;

@@ -65,8 +65,8 @@ constexpr const char* b_invalid_because(const KernelConfig& config, int tile_n, 
 }
 
 // Null, or why the tile cannot have this many columns.
-constexpr const char* invalid_because(const KernelConfig& config, int tile_n, Major b,
-                                      bool has_gate = false) {
+constexpr const char* tile_n_invalid_because(const KernelConfig& config, int tile_n, Major b,
+                                             bool has_gate = false) {
   const int least = columns_at_once(config);
   if (tile_n < least || tile_n > max_tile_n(config) || tile_n % tile_n_step != 0)
     return "tile_n must be a multiple of 16 in 32..256; in 16..64 for swap-AB";

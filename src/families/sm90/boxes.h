@@ -52,6 +52,7 @@ class BoxWriter {
 
  private:
   static constexpr int pairs = config.tile.n / 4;  // of a thread in 64 rows
+  static constexpr bool gates_columns = gates(config) == Gates::columns;
 
   template <class Staged>
   BWGEMM_DEVICE void write_boxes(const Staged& staged, Dtype type,
@@ -59,7 +60,7 @@ class BoxWriter {
                                  const Scaling& scaling, bool is_half) {
 #pragma unroll
     for (int done = 0; done < pairs; done += Staged::pairs) {
-      if (gates_columns(config) && is_half && done >= pairs / 2) break;
+      if (gates_columns && is_half && done >= pairs / 2) break;
       const int last = pairs - Staged::pairs;
       const int first = done < last ? done : last;
 #pragma unroll 1

@@ -53,9 +53,9 @@ Block block_of(const Problem& problem, const ArchCosts& costs, const KernelConfi
                const TileCounts& tiles) {
   const bool has_gate = problem.epilogue.gate != Gate::none;
   const LoadedRows a = loaded_rows(config.a, problem.m, config.tile.m, tiles.m * config.cluster.m,
-                                   has_gate && gates_rows(config));
+                                   has_gate && gates(config) == Gates::rows);
   const LoadedRows b = loaded_rows(config.b, problem.n, config.tile.n, tiles.n * config.cluster.n,
-                                   has_gate && gates_columns(config));
+                                   has_gate && gates(config) == Gates::columns);
   const RowBytes bytes(problem, costs, config, config.a, config.b, config.tile.n);
   constexpr double depth = swizzle_row_bytes;
   const OperandRows shared{a.mean / config.cluster.n, b.mean / config.cluster.m};
@@ -84,13 +84,13 @@ double line_bytes_per_us(const Problem& problem, const KernelConfig& config,
   const int warps = config.ping_pong ? 1 : consumer_warpgroups(config);
   const double slowdown = (config.swaps_ab ? costs.lines_of_columns : 1) *
                           (has_odd_rows(problem.d) ? costs.odd_lines : 1);
-  return warps * staging_line_bytes(config) * costs.lines_per_us / slowdown;
+  return warps * staged_boxes(config).line_bytes * costs.lines_per_us / slowdown;
 }
 
 // Columns of the tile that are stored; those of boxes that overlap count twice.
 int stored_columns(const Problem& problem, const KernelConfig& config) {
   if (!overlaps_boxes(config)) return config.tile.n;
-  const int box = staging_line_bytes(config) / size_bytes(problem.d.type);
+  const int box = staged_boxes(config).line_bytes / size_bytes(problem.d.type);
   return static_cast<int>(ceil_div(config.tile.n, box)) * box;
 }
 
@@ -122,7 +122,7 @@ double later_waves(const ArchCosts& costs, const DeviceFacts& facts, const Kerne
 // The epilogue of a tile that leaves through staging buffers.
 double staged_us(const Problem& problem, const KernelConfig& config, const ArchCosts& costs,
                  double output_bytes) {
-  const int boxes = staged_boxes(config) * size_bytes(problem.d.type) / 2;
+  const int boxes = staged_boxes(config).count * size_bytes(problem.d.type) / 2;
   return output_bytes / costs.epilogue_bytes_per_us + boxes * costs.epilogue_box_us;
 }
 

@@ -31,6 +31,7 @@ BWGEMM_DEVICE Scaling scaling_of(const KernelParams& params) {
 template <KernelConfig config>
 struct Cta {
   static constexpr Layout offsets = layout(config);
+  static constexpr StagedBoxes boxes = staged_boxes(config);
   static constexpr int cluster_size = config.cluster.size();
   // CTAs that one CTA's slots are filled by, and that its loads go to: those in its row of the
   // cluster, which share A, and in its column, which share B.
@@ -106,7 +107,7 @@ struct Cta {
 
   // A warpgroup's biases (tile_biases.h).
   BWGEMM_DEVICE std::uint32_t biases(int warpgroup) const {
-    return shared + offsets.biases + warpgroup * bias_bytes(config);
+    return shared + offsets.biases + warpgroup * offsets.bias_bytes;
   }
 
   // With a gate two columns of the tile, or two rows where A and B are swapped, are one of D.
@@ -114,7 +115,7 @@ struct Cta {
     const int per_line = has_gate ? 2 : 1;
     const int rows = cluster_m() * config.tile.m + first_row(warpgroup);
     const int columns = cluster_n() * config.tile.n;
-    const int box_inner = staging_line_bytes(config) / size_bytes(d_type);
+    const int box_inner = boxes.line_bytes / size_bytes(d_type);
     constexpr int tile_m = config.cluster.m * config.tile.m;
     constexpr int tile_n = config.cluster.n * config.tile.n;
     if constexpr (config.swaps_ab)
@@ -126,7 +127,7 @@ struct Cta {
               .inner_extent = warpgroup_rows(config) / per_line,
               .outer_extent = config.tile.n,
               .box_inner = has_gate ? gated_box_rows : box_inner,
-              .box_outer = staging_lines(config)};
+              .box_outer = boxes.lines};
     else
       return {.inner_is_m = false,
               .tile_inner = tile_n / per_line,
@@ -136,7 +137,7 @@ struct Cta {
               .inner_extent = config.tile.n / per_line,
               .outer_extent = warpgroup_rows(config),
               .box_inner = box_inner,
-              .box_outer = staging_lines(config)};
+              .box_outer = boxes.lines};
   }
 };
 

@@ -16,16 +16,8 @@ constexpr void fill_shape(const KernelConfig& config, Dtype d_type, Major, Kerne
   shape.operand_box_columns = row_elements(config.mma);
   shape.a_box_rows = config.tile.m / config.cluster.n;
   shape.b_box_rows = config.tile.n / config.cluster.m;
-  shape.d_box_columns = staging_line_bytes(config) / size_bytes(d_type);
-  shape.d_box_rows = staging_lines(config);
-}
-
-constexpr int most_cluster_splits(const KernelConfig& config) {
-  constexpr int largest_cluster = 16;
-  if (!can_reduce_in_cluster(config)) return 1;
-  int splits = largest_cluster;
-  while (!partials_fit(config, splits)) --splits;
-  return splits;
+  shape.d_box_columns = staged_boxes(config).line_bytes / size_bytes(d_type);
+  shape.d_box_rows = staged_boxes(config).lines;
 }
 
 constexpr ImageHeaders image_headers(const KernelConfig& config) {

@@ -29,7 +29,7 @@ const char* gate_rejects(const Problem& problem, const KernelConfig& config) {
   if (contiguous_extent(problem) % group != 0)
     return "with a gate the product must have whole groups of 16 columns";
   if (problem.epilogue.aux.data != nullptr) return "stores no aux of a gate";
-  if (!can_gate(config)) return "half of its tile is not made of whole boxes";
+  if (gates(config) == Gates::none) return "half of its tile is not made of whole boxes";
   const std::int64_t limit = tma_stride_limit_bytes / size_bytes(operand.type);
   return operand.ld > limit / contiguous_extent(problem) ? "B is too large for the map of a gate"
                                                          : nullptr;
@@ -109,10 +109,10 @@ void fill_operand_maps(const Filling& filling) {
     return operand_key(filling, matrix, major, lines, map_box, promotion);
   };
   const TensorMapKey a =
-      key(problem.a, config.a, problem.m, a_box(config), tiles.n, config.swaps_ab);
+      key(problem.a, config.a, problem.m, operand_boxes(config).a, tiles.n, config.swaps_ab);
   link_maps(a, rest_rows(a, config.a, problem.m), from.a, params.a_map, params.a_rest_map, linker);
   const TensorMapKey b =
-      key(problem.b, config.b, problem.n, b_box(config), tiles.m, !config.swaps_ab);
+      key(problem.b, config.b, problem.n, operand_boxes(config).b, tiles.m, !config.swaps_ab);
   link_maps(b, rest_rows(b, config.b, problem.n), from.b, params.b_map, params.b_rest_map, linker);
 }
 

@@ -59,7 +59,7 @@ class FusedBoxes : public BoxWriter<config> {
       const int lane = computed_here(lane_), warp = computed_here(warp_);
       const Patch<config> patch{
           params_, row + part / parts_of_rows * staging_rows + warp * 16 + lane / 4,
-          column + part % parts_of_rows * patch_columns(config) + lane % 4 * 2, batch};
+          column + part % parts_of_rows * patch_columns + lane % 4 * 2, batch};
       const Fused<Patch<config>> fused(params_, operations, scaling_, patch);
       const Staged16<config> staged16(warp, lane);
       const Dtype type16 = params_.type16;
@@ -86,7 +86,7 @@ class FusedBoxes : public BoxWriter<config> {
           for (int i = 0; i < part_pairs / 2; ++i)
             gated[i] = {__fmul_rn(x[i].low, x[i + part_pairs / 2].low),
                         __fmul_rn(x[i].high, x[i + part_pairs / 2].high)};
-          if constexpr (!gates_rows(config))
+          if constexpr (!gates_rows)
             write(gated);
           else if (is_f32_)
             StagedGated<4>(warp, lane).write(Dtype::f32, buffer, gated, written / 2);
@@ -99,7 +99,7 @@ class FusedBoxes : public BoxWriter<config> {
         write(x);
       }
       // A gate halves the lines of a box, or their number.
-      written += has_gate && !gates_rows(config) ? part_pairs / 2 : part_pairs;
+      written += has_gate && !gates_rows ? part_pairs / 2 : part_pairs;
       if (written < (is_f32_ ? Staged32<config>::pairs : Staged16<config>::pairs)) continue;
       end_box(has_gate);
       written = 0;
@@ -112,10 +112,12 @@ class FusedBoxes : public BoxWriter<config> {
       Boxes::staging_, Boxes::warp_;
 
   // Parts that a fused epilogue handles at a time.
-  static constexpr int part_pairs = patch_columns(config) / 4;
-  static constexpr int parts_of_rows = config.tile.n / patch_columns(config);
+  static constexpr int patch_columns = staged_boxes(config).patch_columns;
+  static constexpr int part_pairs = patch_columns / 4;
+  static constexpr int parts_of_rows = config.tile.n / patch_columns;
   static constexpr int parts = parts_of_rows * warpgroup_rows(config) / staging_rows;
-  static constexpr bool can_gate = sm90::can_gate(config);
+  static constexpr bool can_gate = gates(config) != Gates::none;
+  static constexpr bool gates_rows = gates(config) == Gates::rows;
 
   // alpha * A * B of a part. One of its branches runs: registers have no index.
   BWGEMM_DEVICE void take(const Accumulators<config>& accumulators, int part,
@@ -155,7 +157,7 @@ class FusedBoxes : public BoxWriter<config> {
   // Groups of 8 columns are x, y, x, y, of two pairs each; or of a thread's two rows one is x, the
   // other y.
   BWGEMM_DEVICE static void sort(Pair (&x)[part_pairs]) {
-    constexpr int run = gates_rows(config) ? 1 : 2;
+    constexpr int run = gates_rows ? 1 : 2;
     static_assert(part_pairs % (2 * run) == 0);
     Pair sorted[part_pairs];
 #pragma unroll

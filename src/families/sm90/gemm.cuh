@@ -132,7 +132,8 @@ BWGEMM_DEVICE void run_output(const MappedParams& params, const Cta<config>& cta
       return;
     }
   if (!ptx::elect_sync()) return;
-  const bool has_gate = can_gate(config) && params.fused.has(operation::gate);
+  constexpr bool can_gate = gates(config) != Gates::none;
+  const bool has_gate = can_gate && params.fused.has(operation::gate);
   const bool reads_c = beta_of<config>(params) != 0 && !params.fused.has(operation::loads_c);
   using Role = OutputRole<3, overlaps_boxes(config)>;
   store_tiles(params, cta, warpgroup, Role(params, staging, window(has_gate), reads_c, warpgroup));
@@ -168,7 +169,7 @@ template <KernelConfig config>
 BWGEMM_DEVICE void run_consumer_warp(const MappedParams& params, const Cta<config>& cta, int warp) {
   set_up(params, cta, warp);
   ptx::griddepcontrol_wait();
-  if constexpr (moves_registers(config)) ptx::setmaxnreg_inc<registers(config).consumer>();
+  if constexpr (registers(config).are_moved()) ptx::setmaxnreg_inc<registers(config).consumer>();
   const Scaling scaling = scaling_of<config>(params);
   run_consumer<TileExit<config, FusedBoxes<config>>>(
       params, cta, warp / warps_per_warpgroup - 1, scaling, k_blocks_to_run(params, scaling.alpha));
@@ -184,7 +185,7 @@ BWGEMM_DEVICE void gemm(const MappedParams& params) {
     run_consumer_warp<config>(params, cta, warp);
     return;
   }
-  if constexpr (moves_registers(config)) ptx::setmaxnreg_dec<registers(config).producer>();
+  if constexpr (registers(config).are_moved()) ptx::setmaxnreg_dec<registers(config).producer>();
   run_warpgroup0<config>(params, cta, warp);
 }
 

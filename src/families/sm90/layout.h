@@ -33,26 +33,23 @@ constexpr int accumulators(const KernelConfig& config) {  // of one consumer thr
 // Registers per thread: at launch all warpgroups of the CTA have the same, setmaxnreg then moves
 // them to the consumers.
 struct Registers {
-  int producer, consumer;
+  int at_launch, producer, consumer;
+
+  // False: every thread has enough from the start.
+  constexpr bool are_moved() const { return at_launch < consumer; }
 };
-constexpr int launch_registers(const KernelConfig& config) {
-  const int of_thread = 65536 / (threads(config) * config.ctas_per_sm) / 8 * 8;
-  return of_thread < 248 ? of_thread : 248;
-}
 constexpr Registers registers(const KernelConfig& config) {
+  const int of_thread = 65536 / (threads(config) * config.ctas_per_sm) / 8 * 8;
+  const int at_launch = of_thread < 248 ? of_thread : 248;
   const int warpgroups = consumer_warpgroups(config);
   const bool needs_more = accumulators(config) > 160;
   const int producer = config.load == Load::tma_shifted            ? 104  // it moves lines
                        : needs_more                                ? 24
                        : config.ctas_per_sm > 1 || warpgroups == 3 ? 32
                                                                    : 40;
-  const int all = launch_registers(config) * (1 + warpgroups);
+  const int all = at_launch * (1 + warpgroups);
   const int consumer = (all - producer) / warpgroups / 8 * 8;
-  return {producer, consumer < 240 ? consumer : 240};
-}
-// False: every thread has enough from the start.
-constexpr bool moves_registers(const KernelConfig& config) {
-  return launch_registers(config) < registers(config).consumer;
+  return {at_launch, producer, consumer < 240 ? consumer : 240};
 }
 
 // Whether the last box of each line of the tile begins inside the one before, because boxes do not
@@ -103,60 +100,62 @@ struct OperandBox {
   int mn, k;  // one load: rows of m or n by so many of k
   bool cuts_k;
 };
-constexpr OperandBox operand_box(const KernelConfig& config, Major major, int extent, int sharers) {
-  if (major == Major::k) return {extent / sharers, config.tile.k, false};
+constexpr OperandBox operand_box(Major major, int extent, int tile_k, int sharers) {
+  if (major == Major::k) return {extent / sharers, tile_k, false};
   const int chunk = chunk_of(major, extent);
   const bool cuts_k = operand_rows(major, extent) % (sharers * chunk) != 0;
-  return {chunk, cuts_k ? config.tile.k / sharers : config.tile.k, cuts_k};
+  return {chunk, cuts_k ? tile_k / sharers : tile_k, cuts_k};
 }
-constexpr OperandBox a_box(const KernelConfig& config) {
-  return operand_box(config, config.a, config.tile.m, config.cluster.n);
-}
-constexpr OperandBox b_box(const KernelConfig& config) {
-  return operand_box(config, config.b, config.tile.n, config.cluster.m);
+struct OperandBoxes {
+  OperandBox a, b;
+};
+constexpr OperandBoxes operand_boxes(const KernelConfig& config) {
+  return {operand_box(config.a, config.tile.m, config.tile.k, config.cluster.n),
+          operand_box(config.b, config.tile.n, config.tile.k, config.cluster.m)};
 }
 
-// Bytes of one line of D in a staging buffer: 128, or half where rows of the tile are made of such
-// lines in every type and not of those of 128 bytes, and where the buffers of three warpgroups
-// would cost a stage.
-constexpr int staging_line_bytes(const KernelConfig& config) {
-  if (config.swaps_ab) return swizzle_row_bytes;
+// A box is what one staging buffer holds: lines of D.
+struct StagedBoxes {
+  int line_bytes;
+  int patch_columns;  // of the tile that a fused epilogue handles at a time
+  int lines;          // rows of the tile, or columns
+  int count;          // of a warpgroup's part of the tile, of a 16-bit type
+};
+constexpr StagedBoxes staged_boxes(const KernelConfig& config) {
+  StagedBoxes boxes{};
+  // 128 bytes, or half where rows of the tile are made of such lines in every type and not of those
+  // of 128 bytes, and where the buffers of three warpgroups would cost a stage.
   const bool has_whole_lines = config.tile.n % 64 == 0 || overlaps_boxes(config);
-  const bool whole = has_whole_lines && consumer_warpgroups(config) < 3;
-  return whole ? swizzle_row_bytes : swizzle_row_bytes / 2;
-}
-
-// Columns of the tile that a fused epilogue handles at a time: no more than a box of f32, nor
-// than a thread has registers for.
-constexpr int patch_columns(const KernelConfig& config) {
-  const bool is_half = !config.swaps_ab && staging_line_bytes(config) < swizzle_row_bytes;
-  const int most = is_half || accumulators(config) > 160 ? 16 : 32;
-  return config.tile.n < most ? config.tile.n : most;
-}
-
-// Lines of D in one staging buffer: rows of the tile, or columns, an equal part of them where one
-// buffer of 64 does not hold all; whole patches.
-constexpr int staging_lines(const KernelConfig& config) {
-  if (!config.swaps_ab) return staging_rows;
-  for (int lines = staging_rows; lines > 8; lines -= 8)
-    // NOLINTNEXTLINE(clang-analyzer-core.DivideZero): tiles have columns
-    if (config.tile.n % lines == 0 && lines % patch_columns(config) == 0) return lines;
-  return 8;
+  const bool is_whole = config.swaps_ab || (has_whole_lines && consumer_warpgroups(config) < 3);
+  boxes.line_bytes = is_whole ? swizzle_row_bytes : swizzle_row_bytes / 2;
+  // No more than a box of f32, nor than a thread has registers for.
+  const int most_columns = !is_whole || accumulators(config) > 160 ? 16 : 32;
+  boxes.patch_columns = config.tile.n < most_columns ? config.tile.n : most_columns;
+  // 64 rows, or an equal part of the columns where one buffer of 64 does not hold all; whole
+  // patches.
+  boxes.lines = staging_rows;
+  // NOLINTNEXTLINE(clang-analyzer-core.DivideZero): tiles have columns
+  const auto divides = [&] {
+    return config.tile.n % boxes.lines == 0 && boxes.lines % boxes.patch_columns == 0;
+  };
+  while (config.swaps_ab && boxes.lines > 8 && !divides()) boxes.lines -= 8;
+  const int line_elements = boxes.line_bytes / 2;
+  const int of_64_rows = config.swaps_ab ? config.tile.n / boxes.lines
+                                         : (config.tile.n + line_elements - 1) / line_elements;
+  boxes.count = warpgroup_rows(config) / staging_rows * of_64_rows;
+  return boxes;
 }
 
 // A gate makes one column of D of a column of x and one of y, which alternate in groups of 8: boxes
 // are whole 128-byte lines. Where A and B are swapped, rows alternate so, and each box has half the
 // rows of a wgmma, in any type.
 inline constexpr int gated_box_rows = staging_rows / 2;
-constexpr bool gates_rows(const KernelConfig& config) {
-  return config.swaps_ab && config.a == Major::k;
-}
-constexpr bool gates_columns(const KernelConfig& config) {
-  return stores_rows_by_tma(config) && config.b == Major::k && config.tile.n % 128 == 0 &&
-         patch_columns(config) == 32;
-}
-constexpr bool can_gate(const KernelConfig& config) {
-  return gates_rows(config) || gates_columns(config);
+enum class Gates { none, rows, columns };
+constexpr Gates gates(const KernelConfig& config) {
+  if (config.swaps_ab) return config.a == Major::k ? Gates::rows : Gates::none;
+  const bool has_whole_boxes = config.tile.n % 128 == 0 && staged_boxes(config).patch_columns == 32;
+  return stores_rows_by_tma(config) && config.b == Major::k && has_whole_boxes ? Gates::columns
+                                                                               : Gates::none;
 }
 
 // Offsets in bytes from the 1024-aligned start of dynamic shared memory.
@@ -170,7 +169,7 @@ struct Layout {
   int may_send;                        // mbarrier, where splits of k are a cluster
   int received;                        // mbarriers [warpgroup], likewise
   int landed;                          // mbarriers, one per stage; tma_shifted only
-  int biases;                          // f32 [warpgroup][columns, then rows]
+  int biases, bias_bytes;              // f32 [warpgroup][columns, then rows]; of a warpgroup
   int bytes;
 };
 
@@ -178,10 +177,6 @@ struct Layout {
 // hold what was loaded.
 constexpr bool keeps_biases(const KernelConfig& config) {
   return config.store != Store::elements && accumulators(config) < 192;
-}
-// Biases of a warpgroup's part of the tile.
-constexpr int bias_bytes(const KernelConfig& config) {
-  return keeps_biases(config) ? 4 * (config.tile.n + warpgroup_rows(config)) : 0;
 }
 
 // Shared memory of one of ctas_per_sm CTAs.
@@ -191,12 +186,13 @@ constexpr int smem_room(const KernelConfig& config) {
 
 constexpr Layout layout(const KernelConfig& config, int staging_depth) {
   const int buffers = consumer_warpgroups(config) * staging_depth;
+  const StagedBoxes boxes = staged_boxes(config);
   Layout at{};
   at.a_bytes = config.tile.m * swizzle_row_bytes;
   at.b_bytes = operand_rows(config.b, config.tile.n) * swizzle_row_bytes;
   at.stage_bytes = at.a_bytes + at.b_bytes;
   at.staging = config.stages * at.stage_bytes;
-  at.staging_bytes = staging_lines(config) * staging_line_bytes(config);
+  at.staging_bytes = boxes.lines * boxes.line_bytes;
   at.full = at.staging + buffers * at.staging_bytes;
   at.empty = at.full + 8 * config.stages;
   at.staging_ready = at.empty + 8 * config.stages;
@@ -207,17 +203,9 @@ constexpr Layout layout(const KernelConfig& config, int staging_depth) {
   at.landed = at.received + 8 * consumer_warpgroups(config);
   const int end = at.landed + (config.load == Load::tma_shifted ? 8 * config.stages : 0);
   at.biases = (end + 15) / 16 * 16;
-  at.bytes =
-      keeps_biases(config) ? at.biases + consumer_warpgroups(config) * bias_bytes(config) : end;
+  at.bias_bytes = 4 * (config.tile.n + warpgroup_rows(config));
+  at.bytes = keeps_biases(config) ? at.biases + consumer_warpgroups(config) * at.bias_bytes : end;
   return at;
-}
-
-// Boxes of a warpgroup's part of the tile, of a 16-bit type.
-constexpr int staged_boxes(const KernelConfig& config) {
-  const int line_elements = staging_line_bytes(config) / 2;
-  const int of_64_rows = config.swaps_ab ? config.tile.n / staging_lines(config)
-                                         : (config.tile.n + line_elements - 1) / line_elements;
-  return warpgroup_rows(config) / staging_rows * of_64_rows;
 }
 
 // Staging buffers of one consumer warpgroup: two, and more where the ring leaves room for them, so
@@ -227,7 +215,7 @@ constexpr int staging_depth(const KernelConfig& config) {
   if (config.ctas_per_sm > 2) return 1;
   int depth = staging_buffers;
   if (config.store == Store::elements) return depth;
-  while (depth < staged_boxes(config) && layout(config, depth + 1).bytes <= smem_room(config))
+  while (depth < staged_boxes(config).count && layout(config, depth + 1).bytes <= smem_room(config))
     ++depth;
   return depth;
 }
@@ -236,20 +224,21 @@ constexpr Layout layout(const KernelConfig& config) {
   return layout(config, staging_depth(config));
 }
 
-// Whether the first split's ring has room for the partial sums of the others.
-constexpr bool partials_fit(const KernelConfig& config, int splits) {
+// The most splits of k of a tile that can be the CTAs of a cluster; 1: none can. The config must
+// have no other use for a cluster, and each CTA an SM of its own, as fewer CTAs than SMs do
+// otherwise. Tiles of more columns gain nothing by such clusters, and the code costs a tenth of a
+// microsecond. The first split's ring must have room for the partial sums of the others.
+constexpr int most_cluster_splits(const KernelConfig& config) {
+  constexpr int most_columns = 32, largest_cluster = 16;
+  if (config.cluster.size() != 1 || config.ctas_per_sm != 1 || config.ping_pong ||
+      config.store == Store::elements || config.tile.n > most_columns)
+    return 1;
   const int partial_bytes = config.tile.m * config.tile.n * 4;
-  return (splits - 1) * partial_bytes <= config.stages * layout(config).stage_bytes;
+  const int room = config.stages * layout(config).stage_bytes / partial_bytes;
+  return room < largest_cluster ? 1 + room : largest_cluster;
 }
-
-// Whether splits of k can be the CTAs of a cluster. The config must have no other use for a
-// cluster, and each CTA an SM of its own, as fewer CTAs than SMs do otherwise. Tiles of more
-// columns gain nothing by such clusters, and the code costs a tenth of a microsecond.
 constexpr bool can_reduce_in_cluster(const KernelConfig& config) {
-  constexpr int most_columns = 32;
-  return config.cluster.size() == 1 && config.ctas_per_sm == 1 && !config.ping_pong &&
-         config.store != Store::elements && config.tile.n <= most_columns &&
-         partials_fit(config, 2);
+  return most_cluster_splits(config) > 1;
 }
 
 }  // namespace bwgemm::sm90

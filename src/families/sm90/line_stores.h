@@ -50,13 +50,13 @@ class LineStores {
   BWGEMM_DEVICE void finish() const {}
 
  private:
-  static constexpr int line_bytes = staging_line_bytes(config);
+  static constexpr int line_bytes = staged_boxes(config).line_bytes;
   static constexpr int words = line_bytes / 4;
   static constexpr int lines_per_access = 32 / words;
   // At once: a power of two, so that the swizzle repeats. Lines that start alike may be every
   // second one of a buffer.
   static constexpr int most_accesses = 8;
-  static constexpr int divisible = staging_lines(config) / (2 * lines_per_access);
+  static constexpr int divisible = staged_boxes(config).lines / (2 * lines_per_access);
   static constexpr int accesses =
       (divisible & -divisible) < most_accesses ? divisible & -divisible : most_accesses;
 

@@ -11,7 +11,7 @@ namespace bwgemm::sm90 {
 
 template <KernelConfig config>
 struct Patch {
-  static constexpr int rows = 2, pairs = patch_columns(config) / 8;
+  static constexpr int rows = 2, pairs = staged_boxes(config).patch_columns / 8;
   static constexpr bool is_single = false;
   static constexpr bool in_pairs = stores_rows_by_tma(config);
   static constexpr bool in_steps = false;

@@ -48,6 +48,9 @@ struct ColumnBlock {
 
 template <KernelConfig config>
 class RegisterEpilogue {
+  static constexpr bool can_gate = gates(config) != Gates::none;
+  static constexpr bool gates_columns = gates(config) == Gates::columns;
+
  public:
   // Whether all that is asked for is done here. `operations`: those of the launch.
   BWGEMM_DEVICE static bool serves(std::uint32_t operations, const Scaling& scaling) {
@@ -56,9 +59,9 @@ class RegisterEpilogue {
     if ((operations & matrices) != 0) return false;
     // C that lies in the staging buffers is added where the tile is written.
     if (scaling.reads_c()) return (operations & (operation::curves | operation::gate)) == 0;
-    if (!can_gate(config) || (operations & operation::gate) == 0) return true;
+    if (!can_gate || (operations & operation::gate) == 0) return true;
     // Vectors, and rows, of x and y lie as the gate has them.
-    return gates_columns(config) && (operations & operation::reads_vectors) == 0;
+    return gates_columns && (operations & operation::reads_vectors) == 0;
   }
 
   // Operations that read vectors from memory, and so need to know where the tile lies.
@@ -86,12 +89,12 @@ class RegisterEpilogue {
       apply_activation_to_all(values);
     else if (has_relu)
       rectify(values);
-    if constexpr (gates_columns(config))
+    if constexpr (gates_columns)
       if (has(operation::gate)) multiply_gated(values);
   }
 
  private:
-  static_assert(takes_matrices(config) || !can_gate(config));
+  static_assert(takes_matrices(config) || !can_gate);
   using Columns = ColumnBlock<config>;
   static constexpr int pairs = config.tile.n / 4;  // of a thread in 64 rows
   static constexpr int all_pairs = pairs * Columns::row_blocks;
@@ -99,7 +102,7 @@ class RegisterEpilogue {
   static constexpr int parts = all_pairs / part_pairs;
 
   BWGEMM_DEVICE bool has(std::uint32_t operation) const { return (operations_ & operation) != 0; }
-  BWGEMM_DEVICE bool has_gate() const { return gates_columns(config) && has(operation::gate); }
+  BWGEMM_DEVICE bool has_gate() const { return gates_columns && has(operation::gate); }
 
   BWGEMM_DEVICE void scale(Accumulators<config>& values) const {
 #pragma unroll
@@ -144,8 +147,7 @@ class RegisterEpilogue {
   // come those of x alone, where there is a gate: every second group of 8 columns.
   BWGEMM_DEVICE void apply_activation_to_all(Accumulators<config>& values) const {
     // Without a gate relu is done by rectify.
-    const std::uint32_t curve =
-        gates_columns(config) ? operations_ : operations_ & ~operation::relu;
+    const std::uint32_t curve = gates_columns ? operations_ : operations_ & ~operation::relu;
     int part = has_gate() ? parts : 0;
     const int end = has_gate() ? parts + parts / 2 : parts;
 #pragma unroll 1
@@ -161,7 +163,7 @@ class RegisterEpilogue {
       });
     }
   }
-  static constexpr int all_parts = gates_columns(config) ? parts + parts / 2 : parts;
+  static constexpr int all_parts = gates_columns ? parts + parts / 2 : parts;
 
   // One of its branches runs: registers have no index.
   template <int candidate, class Visit>

@@ -25,10 +25,10 @@ inline constexpr int swizzle_lines = 8;  // the swizzle repeats
 template <KernelConfig config>
 class Staged16 {
   static constexpr bool columns = config.swaps_ab;
-  static constexpr int line_bytes = staging_line_bytes(config);
+  static constexpr int line_bytes = staged_boxes(config).line_bytes;
 
  public:
-  static constexpr int pairs = (columns ? staging_lines(config) : line_bytes / 2) / 4;
+  static constexpr int pairs = (columns ? staged_boxes(config).lines : line_bytes / 2) / 4;
   static constexpr int boxes_of_rows = 1;  // that 64 rows take
 
   // The line that this lane names for its matrix of the first two groups.
@@ -95,7 +95,7 @@ class Staged16 {
 // the rows of one access meet no bank twice.
 template <KernelConfig config>
 class Staged32Rows {
-  static constexpr int line_bytes = staging_line_bytes(config);
+  static constexpr int line_bytes = staged_boxes(config).line_bytes;
 
  public:
   static constexpr int pairs = line_bytes / 16;
@@ -157,7 +157,7 @@ class Staged32Columns {
   static constexpr int group_bytes = group_columns * line_bytes;
 
  public:
-  static constexpr int pairs = staging_lines(config) / 4;
+  static constexpr int pairs = staged_boxes(config).lines / 4;
   static constexpr int boxes_of_rows = 2;
 
   BWGEMM_DEVICE Staged32Columns(int warp, int lane)

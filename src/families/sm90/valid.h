@@ -34,13 +34,14 @@ constexpr const char* tile_invalid_because(const KernelConfig& config) {
   if (config.swaps_ab) {
     if (tile.n % 8 != 0) return "tile.n must be a multiple of 8, as that of wgmma";
     if (warpgroup_rows(config) != 64) return "columns are staged in 64 rows of the tile";
-    if (staging_lines(config) % patch_columns(config) != 0)
+    const StagedBoxes boxes = staged_boxes(config);
+    if (boxes.lines % boxes.patch_columns != 0)
       return "columns are staged in whole patches: tile.n must be 8, 16 or a multiple of 32";
   } else if (overlaps_boxes(config) && (tile.n % 16 != 0 || tile.n < 64)) {
     return "tile.n must be a multiple of 32, or of 16 from 64 on: output is staged in 32 or 64 "
            "columns";
   }
-  if (tile.n / 2 + 26 > launch_registers(config))
+  if (tile.n / 2 + 26 > registers(config).at_launch)
     return "the accumulators of one wgmma exceed the registers that threads start with";
   return accumulators(config) + 40 > registers(config).consumer ? "too many accumulators" : nullptr;
 }
@@ -53,9 +54,9 @@ constexpr const char* cluster_invalid_because(const KernelConfig& config) {
     if (major == Major::k) return box.mn % atom == 0;
     return box.cuts_k ? box.k % atom == 0 && extent <= box.mn : true;
   };
-  if (config.cluster.m > 1 && !is_cut(config.b, b_box(config), config.tile.n))
+  if (config.cluster.m > 1 && !is_cut(config.b, operand_boxes(config).b, config.tile.n))
     return "a part of a B tile must be whole chunks of its columns, or whole swizzle atoms";
-  if (config.cluster.n > 1 && !is_cut(config.a, a_box(config), config.tile.m))
+  if (config.cluster.n > 1 && !is_cut(config.a, operand_boxes(config).a, config.tile.m))
     return "a part of an A tile must be whole chunks of its rows, or whole swizzle atoms";
   return nullptr;
 }

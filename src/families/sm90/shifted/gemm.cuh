@@ -49,7 +49,7 @@ BWGEMM_DEVICE void run_consumer_warp(const ResidueParams& params, const Cta<conf
                                      int warp) {
   set_up(params, cta, warp);
   ptx::griddepcontrol_wait();
-  if constexpr (moves_registers(config)) ptx::setmaxnreg_inc<registers(config).consumer>();
+  if constexpr (registers(config).are_moved()) ptx::setmaxnreg_inc<registers(config).consumer>();
   const Scaling scaling = scaling_of<config>(params);
   run_consumer<TileExit<config, Scatter<config>>>(params, cta, warp / warps_per_warpgroup - 1,
                                                   scaling, k_blocks_to_run(params, scaling.alpha));
@@ -64,7 +64,7 @@ BWGEMM_DEVICE void gemm(const ResidueParams& params) {
     run_consumer_warp<config>(params, cta, warp);
     return;
   }
-  if constexpr (moves_registers(config)) ptx::setmaxnreg_dec<registers(config).producer>();
+  if constexpr (registers(config).are_moved()) ptx::setmaxnreg_dec<registers(config).producer>();
   run_producer_warp(params, cta, warp);
 }
 
