@@ -14,7 +14,6 @@
 
 #include "core/element.h"
 #include "core/kernel_config.h"
-#include "core/kernel_name.h"
 #include "families/bias_gradient/params.h"
 #include "families/copies/params.h"
 #include "families/facts.h"

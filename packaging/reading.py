@@ -18,18 +18,21 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 KNOWN = ("core/", "device/ptx/")
-ROOTS = {"includes of sm90": ["gemm.cuh"],
-         "includes of sm90, all parts": ["gemm.cuh", "line_stores.h", "register_stores.h",
-                                         "cluster_reduction.h"],
-         "includes of sm90, shifted": ["shifted/gemm.cuh"],
-         "includes of sm100": ["gemm.cuh"],
-         "includes of sm100, all parts": ["gemm.cuh", "loaders.h", "scatter.h", "columns.h",
-                                          "scheduler.h"]}
+ROOTS = {
+    name: tuple(f"families/{folder}{path}" for path in paths.split())
+    for name, folder, paths in (
+        ("includes of sm90", "sm90/", "gemm.cuh"),
+        ("includes of sm90, all parts", "sm90/",
+         "gemm.cuh line_stores.h register_stores.h cluster_reduction.h"),
+        ("includes of sm90, shifted", "sm90/", "shifted/gemm.cuh"),
+        ("includes of sm100", "sm100/", "gemm.cuh"),
+        ("includes of sm100, all parts", "sm100/",
+         "gemm.cuh loaders.h scatter.h columns.h scheduler.h"))}
 
 
 def included(root, path):
-    """Files of src that a file of src includes."""
-    with open(f"{root}/src/{path}", encoding="utf-8") as file:
+    """Files of src that a file of src includes; `path` from there, or absolute."""
+    with open(os.path.join(root, "src", path), encoding="utf-8") as file:
         names = re.findall(r'^\s*#\s*include "([^"]+)"', file.read(), re.MULTILINE)
     return [name for name in names if os.path.exists(f"{root}/src/{name}")]
 
@@ -80,8 +83,7 @@ def main():
     parser.add_argument("--root", default=ROOT)
     root = parser.parse_args().root
     for name, paths in ROOTS.items():
-        folder = "families/" + name.split()[2].rstrip(",")
-        files = {file for path in paths for file in closure(root, f"{folder}/{path}")}
+        files = set().union(*(closure(root, path) for path in paths))
         print(f"{name}: {lines(root, files)} lines in {len(files)} files")
     told = []
     for name, (files, left_out) in read(root).items():

@@ -4,7 +4,6 @@
 
 #include "build_info.h"
 #include "bwgemm/bwgemm.h"
-#include "core/kernel_name.h"
 #include "families/variants.h"
 
 namespace {

@@ -8,7 +8,6 @@
 #include "api/log.h"
 #include "api/program.h"
 #include "api/validate.h"
-#include "core/kernel_name.h"
 #include "core/text.h"
 #include "families/variants.h"
 #include "launch/device_buffer.h"

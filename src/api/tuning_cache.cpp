@@ -7,7 +7,6 @@
 
 #include "api/log.h"
 #include "bwgemm/bwgemm.h"
-#include "core/kernel_name.h"
 #include "core/named.h"
 #include "core/text.h"
 #include "families/variants.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/clusters.h"
 
-#include "core/kernel_name.h"
 #include "device/layout.h"
 #include "families/registry.h"
 #include "launch/archive.h"

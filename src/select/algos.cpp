@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "core/kernel_name.h"
 #include "core/tiling.h"
 #include "families/facts.h"
 #include "families/variants.h"

@@ -2,6 +2,7 @@
 """The reading lists are whole: what their files include is on the list, or left out by name.
 Environment: see environment.py."""
 
+import glob
 import os
 import tempfile
 import unittest
@@ -19,6 +20,16 @@ class Lists(unittest.TestCase):
                 self.assertEqual(reading.unlisted(environment.SOURCE, files, left_out), [])
                 for path in files + left_out:
                     self.assertTrue(os.path.exists(f"{environment.SOURCE}/src/{path}"), path)
+
+    def test_parts_are_those_of_images(self):
+        for arch in ("sm90", "sm100"):
+            images = set()
+            for path in glob.glob(f"{environment.KERNELS}/rows/bwgemm_{arch}_*.cu"):
+                images.add(tuple(name for name in reading.included(environment.SOURCE, path)
+                                 if name.startswith(f"families/{arch}/")))
+            roots = {name: files for name, files in reading.ROOTS.items() if f" {arch}" in name}
+            self.assertIn(roots[f"includes of {arch}"], images)
+            self.assertEqual(set().union(*images), set().union(*roots.values()))
 
     def test_an_unlisted_file_is_named(self):
         with tempfile.TemporaryDirectory() as root:

@@ -16,7 +16,6 @@ class Multiprocessor : public AsyncTask {
   explicit Multiprocessor(Simulation& simulation) : simulation_(simulation) {}
 
   void let_in_neighbour();
-  bool has_neighbour() const { return neighbour_.any(); }
 
   bool is_free(std::uint32_t first, std::uint32_t count) const;
   void take(const Cta& cta, std::uint32_t first, std::uint32_t count);
