@@ -29,7 +29,9 @@ class Row {
 
   bool is_for_bwgemm() const {
     const std::string& outcome = text("outcome");
-    return outcome == "servable" || outcome == "served" || outcome == "agreed";
+    const std::string& reason = text("reason");
+    return outcome == "servable" || outcome == "served" || outcome == "agreed" ||
+           reason == "policy" || reason == "slower";
   }
   dropin::Entry entry() const {
     for (const dropin::Entry entry : dropin::all_entries)

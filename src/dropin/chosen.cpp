@@ -94,6 +94,8 @@ bool Chosen::add(const std::vector<std::string>& fields, const Places& places) {
     if (serve != "0" && serve != "1") return false;
     line.listed = serve == "1" ? Listed::to_serve : Listed::to_forward;
   }
+  if (places.serve == none && places.outcome != none && fields[places.outcome] == "forwarded")
+    line.listed = Listed::to_forward;
   if (places.device != none) {
     if (device(fields[places.device]) < 0) devices_.push_back(fields[places.device]);
     line.key.back() = device(fields[places.device]);
@@ -106,7 +108,8 @@ bool Chosen::read(const std::string& text, std::string& why) {
   *this = {};
   const std::vector<std::string> lines = split(text, '\n');
   const std::vector<std::string> heads = split(lines.front(), ',');
-  Places places{{}, place_of(heads, "serve"), place_of(heads, "device")};
+  Places places{
+      {}, place_of(heads, "serve"), place_of(heads, "device"), place_of(heads, "outcome")};
   for (std::size_t column = 0; column < count; ++column) {
     places.columns[column] = place_of(heads, chosen_columns[column]);
     if (places.columns[column] != none) continue;

@@ -44,7 +44,7 @@ class Chosen {
   static constexpr auto none = static_cast<std::size_t>(-1);
   struct Places {
     std::array<std::size_t, count> columns{};
-    std::size_t serve = none, device = none;
+    std::size_t serve = none, device = none, outcome = none;
   };
   static Key key_of(const Call& call, std::int64_t device);
   bool add(const std::vector<std::string>& fields, const Places& places);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dropin/device.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdlib>
@@ -29,6 +30,7 @@ const Device* opened_driver() {
   find(from, "cuCtxGetDevice", found.ctx_get_device);
   find(from, "cuDeviceGetName", found.device_get_name);
   find(from, "cuDeviceGetAttribute", found.device_get_attribute);
+  find(from, "cuCtxGetDevResource", found.ctx_get_dev_resource);
   find(from, "cuCtxPushCurrent_v2", found.ctx_push_current);
   find(from, "cuCtxPopCurrent_v2", found.ctx_pop_current);
   find(from, "cuMemAlloc_v2", found.mem_alloc);
@@ -96,10 +98,17 @@ DeviceNumbers current_device_numbers() {
     int value = 0;
     return driver->device_get_attribute(&value, which, number) == CUDA_SUCCESS ? value : 0;
   };
+  int multiprocessors = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+  CUdevResource resource{};
+  if (const CUcontext context = current_context().context;
+      context != nullptr && driver->ctx_get_dev_resource != nullptr &&
+      driver->ctx_get_dev_resource(context, &resource, CU_DEV_RESOURCE_TYPE_SM) == CUDA_SUCCESS &&
+      resource.sm.smCount > 0)
+    multiprocessors = std::min(multiprocessors, static_cast<int>(resource.sm.smCount));
   const double khz = attribute(CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE);
   const double bits = attribute(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH);
-  return {attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
-          attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT), 2 * khz * 1e3 * bits / 8};
+  return {attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR), multiprocessors,
+          2 * khz * 1e3 * bits / 8};
 }
 
 unsigned long long number_of(CUstream stream) {

@@ -17,6 +17,7 @@ struct Device {
   CUresult (*ctx_get_device)(CUdevice*);
   CUresult (*device_get_name)(char*, int, CUdevice);
   CUresult (*device_get_attribute)(int*, CUdevice_attribute, CUdevice);
+  CUresult (*ctx_get_dev_resource)(CUcontext, CUdevResource*, CUdevResourceType);
   CUresult (*ctx_push_current)(CUcontext);
   CUresult (*ctx_pop_current)(CUcontext*);
   CUresult (*mem_alloc)(CUdeviceptr*, std::size_t);
@@ -55,7 +56,8 @@ ContextIdentity current_context();
 // its handle. Empty if it is not known.
 std::string current_device_name();
 
-// Of the device that current_device_name() names. 0: not known.
+// Of the device that current_device_name() names; multiprocessors of the context, which may have a
+// part of them. 0: not known.
 struct DeviceNumbers {
   int capability_major = 0, multiprocessors = 0;
   double memory_bytes_per_s = 0;

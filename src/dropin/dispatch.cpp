@@ -26,10 +26,12 @@ Listed listed(const Handle& handle, const Call& call) {
   return chosen().find(call, handle.product.chosen_device);
 }
 
-// Whether file and policy leave the call to cuBLAS, as far as its settings do not matter.
+// Whether file and policy leave the call to cuBLAS, as far as its settings do not matter. What is
+// predicted depends on the number of rows: batch invariant results must not.
 bool is_left(const Handle& handle, const Call& call) {
   const Listed found = listed(handle, call);
-  const bool may_serve = settings().policy == Policy::all || handle.product.is_measured;
+  const bool predicts = handle.product.is_measured && !settings().batch_invariant;
+  const bool may_serve = settings().policy == Policy::all || predicts;
   return found == Listed::to_forward || (found == Listed::no && !may_serve);
 }
 

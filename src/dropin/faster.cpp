@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dropin/faster.h"
 
-#include <algorithm>
+#include <bit>
 #include <cmath>
+#include <new>
 #include <optional>
 
 #include "dropin/device.h"
@@ -23,52 +24,61 @@ std::int64_t alignment(const Operand& operand, std::int64_t lines, std::int64_t 
   return all & -all;
 }
 
-// The times were of calls without aux or bias gradients, and of all multiprocessors.
+// A multiple of what the operand's address is a multiple of.
+std::int64_t residue(const Operand& operand) {
+  return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(operand.data) & 127);
+}
+
+// Whether all matrices of a batch are others, and begin where their lines may.
+bool is_usual(const Operand& operand, std::int64_t lines, std::int64_t batch) {
+  const bool repeats = batch > 1 && operand.stride == 0;
+  Operand aligned = operand;
+  aligned.data = nullptr;
+  return !operand.is_row_major() && !repeats &&
+         residue(operand) % alignment(aligned, lines, batch) == 0;
+}
+
+// The times were of calls in column order with float scalars on the host, where C has D's type,
+// without aux and bias gradients, and of all multiprocessors.
 bool is_of_measured_form(const Call& call, const CallSettings& settings) {
   const EpilogueForm& epilogue = *form_of(call.epilogue.kind);
-  return !call.by_pointers() && settings.sm_count_target == 0 &&
-         epilogue.aux_mode == BWGEMM_AUX_NONE && !epilogue.writes_beside_d();
+  const bool has_usual_bias = !epilogue.adds_bias || call.epilogue.bias_type == call.output().type;
+  const bool is_plain = !call.by_pointers() && !call.has_half_scalars() && has_usual_bias &&
+                        epilogue.aux_mode == BWGEMM_AUX_NONE && !epilogue.writes_beside_d();
+  const bool has_usual_settings = settings.sm_count_target == 0 && !settings.has_device_scalars();
+  return is_plain && has_usual_settings && call.c.type == call.output().type &&
+         is_usual(call.a, call.transa == CUBLAS_OP_N ? call.k : call.m, call.batch) &&
+         is_usual(call.b, call.transb == CUBLAS_OP_N ? call.n : call.k, call.batch) &&
+         is_usual(call.c, call.n, call.batch) && is_usual(call.output(), call.n, call.batch);
 }
 
-bool reads_c(const Call& call, const CallSettings& settings) {
-  return settings.has_device_scalars() || host_scalar(call, call.beta) != 0;
+// By its bits, as bwgemm asks.
+bool is_zero(const Call& call, const void* scalar) {
+  return (std::bit_cast<std::uint32_t>(host_scalar(call, scalar)) & 0x7fffffff) == 0;
 }
 
-// Where D is in row order, its transpose is computed, whose operands are B and A.
-PeerProblem peer_problem(const Call& call, const bwgemmMatmulAlgo_t& algo, bool reads_c) {
+PeerProblem peer_problem(const Call& call, const bwgemmMatmulAlgo_t& algo) {
   const EpilogueForm& epilogue = *form_of(call.epilogue.kind);
-  const bool is_row_major = call.output().is_row_major();
-  const bool transa = (call.transa != CUBLAS_OP_N) != call.a.is_row_major();
-  const bool transb = (call.transb != CUBLAS_OP_N) != call.b.is_row_major();
-  const std::int64_t a = alignment(call.a, transa ? call.m : call.k, call.batch);
-  const std::int64_t b = alignment(call.b, transb ? call.k : call.n, call.batch);
-  const std::int64_t columns = is_row_major ? call.m : call.n;
-  return {.m = is_row_major ? call.n : call.m,
-          .n = columns,
+  const bool transa = call.transa != CUBLAS_OP_N, transb = call.transb != CUBLAS_OP_N;
+  return {.m = call.m,
+          .n = call.n,
           .k = call.k,
           .batch = call.batch,
-          .transa = is_row_major ? !transb : transa,
-          .transb = is_row_major ? !transa : transb,
+          .transa = transa,
+          .transb = transb,
           .is_f16 = call.a.type == CUDA_R_16F,
           .stores_f32 = call.output().type == CUDA_R_32F,
-          .reads_c = reads_c,
+          .reads_c = !is_zero(call, call.beta),
           .adds_bias = epilogue.adds_bias,
           .has_activation = epilogue.activation != BWGEMM_ACTIVATION_NONE,
-          .a_alignment = is_row_major ? b : a,
-          .b_alignment = is_row_major ? a : b,
-          .d_alignment = alignment(call.output(), columns, call.batch),
+          .a_alignment = alignment(call.a, transa ? call.m : call.k, call.batch),
+          .b_alignment = alignment(call.b, transb ? call.k : call.n, call.batch),
+          .d_alignment = alignment(call.output(), call.n, call.batch),
           .predicted_us = algo.predictedMicroseconds,
           .kernel = library()->kernel_name(algo.kernel),
           .tile_columns = algo.tileColumns,
           .splits = algo.splits,
           .copies_operands = algo.copiesOperands != 0};
-}
-
-bool is_predicted_faster(Handle& handle, const Call& call, const CallSettings& settings,
-                         bool reads_c) {
-  const std::optional<bwgemmMatmulAlgo_t> algo = first_algo(handle, call, settings);
-  return algo && algo->predictedMicroseconds > 0 &&
-         is_faster(features_of(peer_problem(call, *algo, reads_c)));
 }
 
 // Of an H100 with five stacks of memory.
@@ -92,23 +102,23 @@ std::size_t Decisions::Hash::operator()(const Kind& kind) const {
   return hash;
 }
 
-Decisions::Kind Decisions::kind_of(const Call& call, const CallSettings& settings, bool reads_c) {
-  std::int64_t form = 0;
-  const auto add = [&form](std::int64_t value, int bits) { form = form << bits | value; };
-  for (const Operand* const operand : {&call.a, &call.b, &call.c, &call.output()}) {
-    add(reinterpret_cast<std::intptr_t>(operand->data) & 15, 4);
-    add(operand->is_row_major(), 1);
-    add(operand->type == CUDA_R_32F ? 2 : operand->type == CUDA_R_16F, 2);
-  }
+Decisions::Kind Decisions::kind_of(const Call& call, const CallSettings& settings) {
+  std::uint64_t form = 0;
+  const auto add = [&form](std::int64_t value, int bits) {
+    form = form << bits | (static_cast<std::uint64_t>(value) & ((std::uint64_t{1} << bits) - 1));
+  };
+  for (const Operand* const operand : {&call.a, &call.b, &call.c, &call.output()})
+    add(residue(*operand), 7);
   add(call.transa, 2);
   add(call.transb, 2);
-  add(call.compute, 8);
+  add(call.a.type == CUDA_R_16F, 1);
+  add(call.output().type == CUDA_R_32F, 1);
   add(call.epilogue.kind, 12);
-  add(reads_c, 1);
-  add(settings.has_device_scalars(), 1);
-  add(settings.splits_k, 1);
+  add(is_zero(call, call.alpha), 1);
+  add(is_zero(call, call.beta), 1);
   const Operand& d = call.output();
-  return {form,
+  add(d.data == call.c.data, 1);
+  return {static_cast<std::int64_t>(form),
           call.m,
           call.n,
           call.k,
@@ -121,18 +131,24 @@ Decisions::Kind Decisions::kind_of(const Call& call, const CallSettings& setting
           call.b.stride,
           call.c.stride,
           d.stride,
-          static_cast<std::int64_t>(settings.workspace_size),
-          reinterpret_cast<std::intptr_t>(settings.workspace) & 255,
-          d.data == call.c.data};
+          static_cast<std::int64_t>(usable_workspace(settings))};
 }
 
+// What bwgemm cannot do is for bwgemm to refuse, and is not remembered.
 bool Decisions::serves(Handle& handle, const Call& call, const CallSettings& settings) {
   if (!is_of_measured_form(call, settings)) return false;
-  const bool reads = reads_c(call, settings);
-  const Kind kind = kind_of(call, settings, reads);
+  const Kind kind = kind_of(call, settings);
   if (const auto found = known_.find(kind); found != known_.end()) return found->second;
+  const std::optional<bwgemmMatmulAlgo_t> algo = first_algo(handle, call, settings);
+  if (!algo) return true;
+  const bool is_served =
+      algo->predictedMicroseconds > 0 && is_faster(features_of(peer_problem(call, *algo)));
   if (known_.size() == most) known_.clear();
-  return known_[kind] = is_predicted_faster(handle, call, settings, reads);
+  try {
+    known_.emplace(kind, is_served);
+  } catch (const std::bad_alloc&) {  // the next call asks again
+  }
+  return is_served;
 }
 
 }  // namespace bwgemm::dropin

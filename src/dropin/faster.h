@@ -21,17 +21,17 @@ bool is_measured_device();
 // What was decided of the kinds of calls of one handle.
 class Decisions {
  public:
-  // The same for equal calls, of which addresses count only as far as they are aligned. The first
-  // call of a kind asks bwgemm what it would do. handle.mutex must be held.
+  // The same for equal calls, of which addresses count as far as they are multiples of 128. The
+  // first call of a kind asks bwgemm what it would do. handle.mutex must be held.
   bool serves(Handle& handle, const Call& call, const CallSettings& settings);
 
  private:
   static constexpr std::size_t most = 4096;  // then all are forgotten
-  using Kind = std::array<std::int64_t, 16>;
+  using Kind = std::array<std::int64_t, 14>;
   struct Hash {
     std::size_t operator()(const Kind& kind) const;
   };
-  static Kind kind_of(const Call& call, const CallSettings& settings, bool reads_c);
+  static Kind kind_of(const Call& call, const CallSettings& settings);
 
   std::unordered_map<Kind, bool, Hash> known_;
 };

@@ -56,8 +56,8 @@ void never_measure(const Library& bwgemm, bwgemmHandle_t handle) {
 void say_who_computes() {
   static std::atomic<bool> said{false};
   if (settings().policy == Policy::all || said.exchange(true)) return;
-  say("calls go to cuBLAS, because nobody has measured which are faster on this device; "
-      "bwgemm-run --tune does, and BWGEMM_CUBLAS_POLICY=all serves them all");
+  say("calls go to cuBLAS, because which of them are faster is not known for this device; "
+      "bwgemm-run --tune measures it, and BWGEMM_CUBLAS_POLICY=all serves them all");
 }
 
 // In the context that is current, as cuBLAS's own handle. None in mode off.

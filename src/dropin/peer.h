@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A model of cuBLAS beside bwgemm: which of the two computes a product faster. Trees of decisions,
-// fitted to both libraries' times on an H100 (bench/fit/peer_trees.py). The model asks neither
+// fitted to both libraries' times on an H100 (bench/peer/peer_trees.py). The model asks neither
 // library and depends on nothing but its arguments.
 #pragma once
 
@@ -23,7 +23,7 @@ struct PeerProblem {
   bool copies_operands;
 };
 
-// What the trees ask for, in whole numbers: so each machine decides alike.
+// What the trees ask for, in whole numbers.
 inline constexpr int peer_features = 36;
 using PeerFeatures = std::array<std::int32_t, peer_features>;
 PeerFeatures features_of(const PeerProblem& problem);

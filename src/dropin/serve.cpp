@@ -130,6 +130,10 @@ std::optional<CallSettings> settings_of(const Handle& handle, cublasHandle_t of)
                       sm_count_target, handle.workspace, handle.workspace_size};
 }
 
+std::size_t usable_workspace(const CallSettings& settings) {
+  return is_usable_workspace(settings) ? settings.workspace_size : 0;
+}
+
 bwgemmStatus_t multiply(Handle& handle, const Call& call, const CallSettings& settings, void* to) {
   const bwgemmStatus_t status = apply(handle.product, settings);
   if (status != BWGEMM_STATUS_SUCCESS) return status;

@@ -21,8 +21,11 @@ bwgemmStatus_t multiply(Handle& handle, const Call& call, const CallSettings& se
 // What multiply() would say of the arguments. Launches nothing.
 bwgemmStatus_t ask(Handle& handle, const Call& call, const CallSettings& settings);
 
-// How multiply() would compute the call, had nothing been tuned. Nothing if it would not. Launches
-// nothing.
+// Bytes of workspace that bwgemm may use; 0: none.
+std::size_t usable_workspace(const CallSettings& settings);
+
+// What bwgemm lists first for the call, which multiply() computes it with unless something else was
+// tuned, or copies operands and is hardly faster. Nothing if bwgemm refuses. Launches nothing.
 std::optional<bwgemmMatmulAlgo_t> first_algo(Handle& handle, const Call& call,
                                              const CallSettings& settings);
 

@@ -39,7 +39,7 @@ Mode mode_of(const std::string& text) {
 
 Policy policy_of(const std::string& text) {
   if (text == "all") return Policy::all;
-  if (!text.empty() && text != "faster") {
+  if (text != "faster") {
     std::string line = "BWGEMM_CUBLAS_POLICY is ";
     say(line.append(text).append(", not all or faster: taken for faster"));
   }
@@ -95,10 +95,12 @@ bool asks_for_batch_invariance(const char* cublas_workspace_config,
 Settings read_settings() {
   Settings read;
   read.mode = mode_of(variable("BWGEMM_CUBLAS"));
-  read.policy = policy_of(variable("BWGEMM_CUBLAS_POLICY"));
   read.batch_invariant = invariance_of(variable("BWGEMM_CUBLAS_BATCH_INVARIANT"));
-  // To choose by the number of rows who computes a row would be the opposite.
-  if (read.batch_invariant) read.policy = Policy::all;
+  const std::string policy = variable("BWGEMM_CUBLAS_POLICY");
+  // Who asks for a comparison, or for results that only bwgemm gives, means every call.
+  const bool means_all =
+      read.mode == Mode::check || variable("BWGEMM_CUBLAS_BATCH_INVARIANT") == "1";
+  read.policy = !policy.empty() ? policy_of(policy) : means_all ? Policy::all : Policy::faster;
   const std::string hook = variable("BWGEMM_CUBLAS_DLSYM");
   read.hooks_dlsym =
       read.mode != Mode::off && (hook.empty() || flag_of("BWGEMM_CUBLAS_DLSYM", hook, false));

@@ -12,13 +12,13 @@ enum class Mode : std::uint8_t {
   off,    // every call goes to cuBLAS
   log,    // every call goes to cuBLAS, and is counted
   check,  // what can be served is computed by both and compared; the program sees cuBLAS's result
-  serve,  // what can be served is computed by bwgemm
+  serve,  // what the policy says is computed by bwgemm, if it can be served
 };
 
 // Which calls that the file of chosen calls does not list are served.
 enum class Policy : std::uint8_t {
   all,     // those that can be
-  faster,  // those that bwgemm is predicted to compute faster: see faster.h
+  faster,  // those that bwgemm is predicted to compute faster: see faster.h; the default
 };
 
 struct Settings {

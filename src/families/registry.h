@@ -8,6 +8,7 @@
 
 #include "core/device_facts.h"
 #include "core/kernel_config.h"
+#include "core/kernel_name.h"
 #include "core/problem.h"
 #include "families/facts.h"
 #include "program/part.h"

@@ -17,7 +17,9 @@ namespace {
 
 // Variants that only show a technique.
 const char* only_when_forced(const KernelConfig& config, const SelectOptions& options) {
-  if (!facts_of(config.family).shows_technique(config) || options.forced.has_kernel() || options.pick) return nullptr;
+  if (!facts_of(config.family).shows_technique(config) || options.forced.has_kernel() ||
+      options.pick)
+    return nullptr;
   return "shows a technique: only when forced";
 }
 

@@ -57,12 +57,42 @@ TEST_F(DropinFaster, WhatWasNotMeasuredIsLeft) {
   CublasCall made = quick();
   const Operands operands(made, "cublasGemmBatchedEx");
   EXPECT_EQ(forwarded(made, "cublasGemmBatchedEx"), 2);
+  CublasCall half = quick();
+  const Operands of_half(half, "cublasHgemm");
+  EXPECT_EQ(forwarded(half, "cublasHgemm"), 2);
+  CublasCall repeated = quick();
+  const Operands of_repeated(repeated, "cublasGemmStridedBatchedEx");
+  EXPECT_EQ(forwarded(repeated, "cublasGemmStridedBatchedEx"), 0);
+  repeated.stride_b = 0;
+  EXPECT_EQ(forwarded(repeated, "cublasGemmStridedBatchedEx"), 2);
   CublasCall limited = quick();
   const Operands others(limited, "cublasGemmEx");
   ASSERT_EQ(cublasSetSmCountTarget(handle(), 64), CUBLAS_STATUS_SUCCESS);
   EXPECT_EQ(forwarded(limited), 2);
   ASSERT_EQ(cublasSetSmCountTarget(handle(), 0), CUBLAS_STATUS_SUCCESS);
   EXPECT_EQ(forwarded(limited), 0);
+}
+
+// Without a product there is little to do, which says nothing of the next call.
+TEST_F(DropinFaster, ScalarsOfZeroAreOtherKinds) {
+  const float zero = 0;
+  CublasCall made = slow();
+  const Operands operands(made, "cublasGemmEx");
+  CublasCall empty = made;
+  empty.alpha = &zero;
+  fakeCublasRecordOnly(1);
+  ASSERT_EQ(empty.run("cublasGemmEx"), CUBLAS_STATUS_SUCCESS);
+  EXPECT_EQ(forwarded(made), 2);
+}
+
+// What both refuse is not remembered for a call that looks alike.
+TEST_F(DropinFaster, RefusedCallsDecideNothing) {
+  CublasCall made = quick();
+  const Operands operands(made, "cublasGemmEx");
+  CublasCall refused = made;
+  refused.transa = static_cast<cublasOperation_t>(made.transa + 4);
+  EXPECT_EQ(refused.run("cublasGemmEx"), CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_EQ(forwarded(made), 0);
 }
 
 // More kinds than are kept.

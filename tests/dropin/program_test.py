@@ -192,9 +192,10 @@ class Program(Folder):
         for policy_alone in ("faster", ""):
             done = run(RUN, "-q", PROGRAM, BWGEMM_CUBLAS_POLICY=policy_alone)
             self.check(done, ALL_FORWARDED)
-            self.assertEqual(done.stderr.count("nobody has measured"), 1, done.stderr)
-        self.check(run(RUN, "-q", PROGRAM, BWGEMM_CUBLAS_POLICY="", CUBLAS_WORKSPACE_CONFIG=":16:8"),
-                   ONE_FORWARDED)
+            self.assertEqual(done.stderr.count("is not known for this device"), 1, done.stderr)
+        for variables, said in (({"CUBLAS_WORKSPACE_CONFIG": ":16:8"}, ALL_FORWARDED),
+                                ({"BWGEMM_CUBLAS_BATCH_INVARIANT": "1"}, ONE_FORWARDED)):
+            self.check(run(RUN, "-q", PROGRAM, BWGEMM_CUBLAS_POLICY="", **variables), said)
         self.check(run(RUN, "-q", "-m", "log", "-l", chosen, PROGRAM), ALL_FORWARDED)
         self.check(run(RUN, "-q", PROGRAM, **policy), ONE_FORWARDED)
         lines = environment.read(chosen).replace(",128,64,64,", ",120,64,64,")

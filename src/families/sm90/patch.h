@@ -33,7 +33,7 @@ struct Patch {
   }
   BWGEMM_DEVICE bool has_row(int i) const { return first_row + 8 * i < static_cast<int>(params.m); }
   BWGEMM_DEVICE bool has_first(int i) const { return column(i) < static_cast<int>(params.n); }
-  // Rows end with a pair (rules/output_path.h).
+  // Rows end with a pair (rules/rejects.cpp).
   BWGEMM_DEVICE bool has_second(int i) const {
     return config.swaps_ab ? column(i) + 1 < static_cast<int>(params.n) : has_first(i);
   }

@@ -38,7 +38,8 @@ const char* residues_reject(const Problem& problem, const Texts& texts);
 // on how many lines they move, and whether in another order of k, as a moved MN-major operand asks.
 double moving_block_us(const Problem& problem, const KernelConfig& config);
 
-// The epilogue of a tile. Elements leave in segments of 64 columns (shifted/scatter.h), those that D has.
+// The epilogue of a tile. Elements leave in segments of 64 columns (shifted/scatter.h), those that
+// D has.
 double scattered_us(const Problem& problem, const KernelConfig& config);
 
 // Time until the first lines are moved; 0 where TMA can place both operands: then none are.

@@ -33,6 +33,18 @@ TEST(DropinSettings, Policies) {
   }
 }
 
+// A comparison is of every call, and so is what only bwgemm does.
+TEST(DropinSettings, WhatMeansEveryCall) {
+  {
+    const Variable mode("BWGEMM_CUBLAS", "check");
+    EXPECT_EQ(read_settings().policy, Policy::all);
+    const Variable policy("BWGEMM_CUBLAS_POLICY", "faster");
+    EXPECT_EQ(read_settings().policy, Policy::faster);
+  }
+  const Variable invariant("BWGEMM_CUBLAS_BATCH_INVARIANT", "1");
+  EXPECT_EQ(read_settings().policy, Policy::all);
+}
+
 TEST(DropinSettings, WhatIsNotUnderstoodIsSaid) {
   const Variable mode("BWGEMM_CUBLAS", "on"), invariant("BWGEMM_CUBLAS_BATCH_INVARIANT", "yes");
   const Variable policy("BWGEMM_CUBLAS_POLICY", "fast");
@@ -40,8 +52,8 @@ TEST(DropinSettings, WhatIsNotUnderstoodIsSaid) {
   const dropin::Settings settings = read_settings();
   const std::string said = ::testing::internal::GetCapturedStderr();
   EXPECT_EQ(settings.mode, Mode::off);
+  EXPECT_EQ(settings.policy, Policy::faster);
   EXPECT_TRUE(settings.batch_invariant);
-  EXPECT_EQ(settings.policy, Policy::all);  // which no other keeps invariant
   EXPECT_THAT(said, HasSubstr("BWGEMM_CUBLAS is on, not off, log, check or serve"));
   EXPECT_THAT(said, HasSubstr("BWGEMM_CUBLAS_POLICY is fast, not all or faster"));
   EXPECT_THAT(said, HasSubstr("BWGEMM_CUBLAS_BATCH_INVARIANT is yes, not 0 or 1"));
