@@ -31,8 +31,8 @@ PeerFeatures features_of(const PeerProblem& problem);
 // The larger, the less likely bwgemm is more than 3 % slower.
 int lead_of(const PeerFeatures& features);
 
-// Whether bwgemm should compute it. Of 100 such problems that the trees were not fitted to, 2 were
-// more than 3 % slower.
+// Whether bwgemm should compute it. Of 100 such problems that the trees were not fitted to, 2 at
+// most were more than 3 % slower.
 bool is_faster(const PeerFeatures& features);
 
 }  // namespace bwgemm::dropin

@@ -91,7 +91,7 @@ TEST_F(DropinFaster, RefusedCallsDecideNothing) {
   const Operands operands(made, "cublasGemmEx");
   CublasCall refused = made;
   refused.transa = static_cast<cublasOperation_t>(made.transa + 4);
-  EXPECT_EQ(refused.run("cublasGemmEx"), CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_NE(refused.run("cublasGemmEx"), CUBLAS_STATUS_SUCCESS);
   EXPECT_EQ(forwarded(made), 0);
 }
 
