@@ -82,10 +82,12 @@ missing_packages() {
     { has_header fmt/format.h || has_header spdlog/fmt/bundled/format.h; }; } || echo libspdlog-dev
 }
 
-# What the tests of Arm hosts take, which are left out without. On an Arm host the first one is the compiler itself.
+# What the tests of Arm hosts and of the example in Go take, which are left out without. On an Arm host the first one is
+# the compiler itself.
 wanted_packages() {
   have aarch64-linux-gnu-g++ || echo g++-aarch64-linux-gnu
   have qemu-aarch64-static || echo qemu-user-static
+  have go || echo golang-go
 }
 
 # Packages of another machine cannot be installed beside those of this one. So they are unpacked into
@@ -187,7 +189,7 @@ fi
 
 mapfile -t packages < <(wanted_packages)
 if [ "${#packages[@]}" -gt 0 ] && ! (install_packages "${packages[@]}"); then
-  say "not installed, so the tests of Arm hosts are left out: ${packages[*]}"
+  say "not installed, so the tests of Arm hosts or of Go are left out: ${packages[*]}"
 fi
 
 mkdir -p "$build"

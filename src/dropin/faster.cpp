@@ -24,12 +24,13 @@ std::int64_t alignment(const Operand& operand, std::int64_t lines, std::int64_t 
   return all & -all;
 }
 
-// A multiple of what the operand's address is a multiple of.
+// The operand's address modulo 128, which is all of it that predictions depend on.
 std::int64_t residue(const Operand& operand) {
   return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(operand.data) & 127);
 }
 
-// Whether all matrices of a batch are others, and begin where their lines may.
+// Whether the operand is in column order, has another matrix for each of the batch, and begins at a
+// multiple of what its lines and matrices are apart.
 bool is_usual(const Operand& operand, std::int64_t lines, std::int64_t batch) {
   const bool repeats = batch > 1 && operand.stride == 0;
   Operand aligned = operand;

@@ -54,5 +54,24 @@ class Rust(Prefix):
         self.assertEqual(said, "dlopen from Rust: right\n")
 
 
+@unittest.skipUnless(shutil.which("go"), "NO GO: THE EXAMPLE IN GO IS NOT TESTED")
+class Go(Prefix):
+    def test_dlopen(self):
+        program = os.path.join(self.folder, "program")
+        output("go", "build", "-o", program, os.path.join(EXAMPLES, "dlopen.go"),
+               env={"GOCACHE": os.path.join(self.folder, "cache"), "GO111MODULE": "off",
+                    "CGO_ENABLED": "1", "CC": os.environ["CC"]})
+        said = output(program, self.library + ".1", env=self.virtual("h200"))
+        self.assertEqual(said, "dlopen from Go: right\n")
+
+
+@unittest.skipUnless(shutil.which("julia"), "NO JULIA: THE EXAMPLE IN JULIA IS NOT TESTED")
+class Julia(Prefix):
+    def test_dlopen(self):
+        said = output("julia", "--startup-file=no", os.path.join(EXAMPLES, "dlopen.jl"),
+                      self.library + ".1", env=self.virtual("h200"))
+        self.assertEqual(said, "dlopen from Julia: right\n")
+
+
 if __name__ == "__main__":
     unittest.main()
