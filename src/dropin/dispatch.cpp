@@ -148,11 +148,12 @@ cublasStatus_t dispatch_lt(const LtArguments& arguments, const void* caller, con
   const Cublas* const cublas = handle != nullptr ? handle->cublas : cublaslt_of(caller);
   if (cublas == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
   if (is_off() || Inside::now()) return real(*cublas);
-  LtCall read;
   if (const Reason reason = why_handle(handle); reason != Reason::none) {
+    LtCall read{};
     if (is_recording()) read_call(arguments, *cublas, nullptr, true, read);
     return forward(read.call, &read.settings, reason, *cublas, real);
   }
+  LtCall read;
   std::unique_lock lock(handle->mutex);
   const Reason reason = why_lt(*handle, arguments, read);
   if (reason == Reason::none) return in_mode(*handle, read.call, read.settings, lock, real);

@@ -12,6 +12,7 @@ import unittest
 import environment
 
 BENCH = os.path.join(environment.BUILD, "bin", "bwgemm_bench")
+PEER = os.path.join(environment.BUILD, "bin", "bwgemm_peer")
 PROBLEM = ["--problem", "m=512,n=512,k=512,transb=T"]
 NO_DRIVER = {**os.environ, "BWGEMM_LIBCUDA": "/nonexistent/libcuda.so.1"}
 NO_DRIVER.pop("BWGEMM_FORCE_KERNEL", None)
@@ -210,6 +211,27 @@ class Bench(unittest.TestCase):
                            "gate=stacked,batch=2")
         self.assertRegex(text, r"(?m)^with +bias bf16 for each column, silu, stacked gate$")
         self.assertIn(" batch 2 ", text)
+
+    def test_the_model_of_cublas_judges_results(self):
+        """One problem that bwgemm surely computes faster, one that it does not, one that cuBLAS never gets."""
+        head = ("name,forced,m,n,k,transa,transb,dtype,out,alpha,beta,scalars,batch,lda,ldb,ldc,stridea,strideb,"
+                "stridec,aligna,alignb,alignc,epilogue,gate,ratio_first\n")
+        rest = "f16,f16,1,0,host,1"
+        rows = (f"fast,,256,8,64,T,N,{rest},64,64,256,0,0,0,0,0,0,none,none,1.5\n"
+                f"slow,,31,33,26120,N,N,{rest},31,26120,31,0,0,0,0,0,0,none,none,0.4\n"
+                f"gate,,256,8,64,T,N,{rest},64,64,256,0,0,0,0,0,0,swiglu,stacked,1.5\n")
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "r.csv")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(head + rows)
+            said = environment.output(PEER, "judge", path)
+            features = environment.output(PEER, "features", path).splitlines()
+            refused = subprocess.run([PEER, "judge"], stderr=subprocess.PIPE, check=False)
+        self.assertEqual(said, "2 problems, 50.0 % of them more than 3 % slower than cuBLASLt\n"
+                               "1 served: 0.0 % of them more than 3 % slower, 100.0 % of the 1 faster ones\n")
+        self.assertEqual([line.split(",")[:5] for line in features],
+                         [["fast", "1.5000", "256", "8", "64"], ["slow", "0.4000", "31", "33", "26120"]])
+        self.assertIn(b"usage", refused.stderr)
 
     def test_a_file_without_later_columns_is_resumed(self):
         problems = "name,M,N,K,transB\nold,64,64,64,T\nnew,64,64,64,T\n"
