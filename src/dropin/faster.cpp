@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dropin/faster.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <new>
@@ -82,16 +83,19 @@ PeerProblem peer_problem(const Call& call, const bwgemmMatmulAlgo_t& algo) {
           .copies_operands = algo.copiesOperands != 0};
 }
 
-// Of an H100 with five stacks of memory.
+// Of an H100 with five stacks of memory, to which the trees were fitted; of an H200, on which they
+// choose as well.
 constexpr int capability_major = 9, multiprocessors = 132;
-constexpr double memory_bytes_per_s = 2.0 * 2619e6 * 5120 / 8;
+constexpr double memory_bytes_per_s[] = {2.0 * 2619e6 * 5120 / 8, 2.0 * 3201e6 * 6016 / 8};
 
 }  // namespace
 
 bool is_measured_device() {
   const DeviceNumbers found = current_device_numbers();
   return found.capability_major == capability_major && found.multiprocessors == multiprocessors &&
-         std::abs(found.memory_bytes_per_s / memory_bytes_per_s - 1) < 0.05;
+         std::ranges::any_of(memory_bytes_per_s, [&](double measured) {
+           return std::abs(found.memory_bytes_per_s / measured - 1) < 0.05;
+         });
 }
 
 std::size_t Decisions::Hash::operator()(const Kind& kind) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Policy `faster`: which calls that no file lists bwgemm serves. Those of which the model of cuBLAS
-// (peer.h) says that bwgemm is faster, on the kind of device that the model was fitted to.
+// (peer.h) says that bwgemm is faster, on kinds of devices on which that was tried.
 #pragma once
 
 #include <array>
@@ -14,8 +14,8 @@ namespace bwgemm::dropin {
 
 struct Handle;
 
-// Whether the model was fitted to the device of the thread's context, or to one that has the same
-// numbers.
+// Whether problems were timed by both libraries on the device of the thread's context, or on one
+// that has the same numbers.
 bool is_measured_device();
 
 // What was decided of the kinds of calls of one handle.

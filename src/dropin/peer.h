@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A model of cuBLAS beside bwgemm: which of the two computes a product faster. Trees of decisions,
-// fitted to both libraries' times on an H100 (bench/peer/peer_trees.py). The model asks neither
-// library and depends on nothing but its arguments.
+// fitted to both libraries' times on an H100 (bench/peer/peer_trees.py), and right on an H200, too.
+// The model asks neither library and depends on nothing but its arguments.
 #pragma once
 
 #include <array>
