@@ -16,10 +16,10 @@
 namespace bwgemm::dropin {
 namespace {
 
-// Bytes, up to 16, at multiples of which all lines of the operand begin.
+// Bytes, up to 16, of which all distances between lines and between matrices are multiples.
 std::int64_t alignment(const Operand& operand, std::int64_t lines, std::int64_t batch) {
   const std::int64_t element = operand.type == CUDA_R_32F ? 4 : 2;
-  std::int64_t all = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(operand.data)) | 16;
+  std::int64_t all = 16;
   if (lines > 1) all |= operand.ld * element;
   if (batch > 1) all |= operand.stride * element;
   return all & -all;
@@ -34,10 +34,8 @@ std::int64_t residue(const Operand& operand) {
 // multiple of what its lines and matrices are apart.
 bool is_usual(const Operand& operand, std::int64_t lines, std::int64_t batch) {
   const bool repeats = batch > 1 && operand.stride == 0;
-  Operand aligned = operand;
-  aligned.data = nullptr;
   return !operand.is_row_major() && !repeats &&
-         residue(operand) % alignment(aligned, lines, batch) == 0;
+         residue(operand) % alignment(operand, lines, batch) == 0;
 }
 
 // The times were of calls in column order with float scalars on the host, where C has D's type,

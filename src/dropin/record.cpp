@@ -45,7 +45,7 @@ class Line {
   std::string line_;
 };
 
-// Up to 16 bytes, which is all that decides about a kernel.
+// Up to 16 bytes, which decide what kernels can serve the call.
 std::int64_t common_alignment(const Call& call) {
   std::uintptr_t bits = 16;
   if (!call.by_pointers())

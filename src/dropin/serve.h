@@ -24,8 +24,8 @@ bwgemmStatus_t ask(Handle& handle, const Call& call, const CallSettings& setting
 // Bytes of workspace that bwgemm may use; 0: none.
 std::size_t usable_workspace(const CallSettings& settings);
 
-// What bwgemm lists first for the call, which multiply() computes it with unless something else was
-// tuned, or copies operands and is hardly faster. Nothing if bwgemm refuses. Launches nothing.
+// The algo that bwgemm lists first for the call; nothing if bwgemm refuses the call. multiply() may
+// take another: a tuned one, or one without copies that is hardly slower. Launches nothing.
 std::optional<bwgemmMatmulAlgo_t> first_algo(Handle& handle, const Call& call,
                                              const CallSettings& settings);
 

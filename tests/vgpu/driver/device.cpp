@@ -10,7 +10,7 @@ namespace bwgemm::vgpu::driver {
 namespace {
 
 // Counted on an H200 with cuOccupancyMaxActiveClusters, all sizes from 1 to 17 (2026-11-21). Nobody
-// here could ask a B200: its SMs are spread evenly over eight groups.
+// here could ask a B200: its SMs are spread evenly over eight groups. An H100 has those of an H200.
 constexpr int h200_groups[] = {18, 18, 16, 16, 16, 16, 16, 8, 2, 2, 2, 2};
 constexpr int b200_groups[] = {20, 20, 18, 18, 18, 18, 18, 18};
 
