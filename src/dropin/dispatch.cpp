@@ -42,6 +42,18 @@ bool is_slower(Handle& handle, const Call& call, const CallSettings& settings) {
   return handle.decisions == nullptr || !handle.decisions->serves(handle, call, settings);
 }
 
+// Whether an equal call was found to be slower, which is asked first because most settings do not
+// matter then. handle.mutex must be held.
+bool is_known_slower(const Handle& handle, const Call& call) {
+  if (handle.decisions == nullptr || is_recording() || listed(handle, call) != Listed::no)
+    return false;
+  cublasPointerMode_t mode = CUBLAS_POINTER_MODE_DEVICE;
+  const auto get = handle.cublas->get_pointer_mode;
+  if (get == nullptr || get(call.handle, &mode) != CUBLAS_STATUS_SUCCESS) return false;
+  const CallSettings now{nullptr, mode, 0, 0, handle.workspace, handle.workspace_size};
+  return !now.has_device_scalars() && handle.decisions->leaves(call, usable_workspace(now));
+}
+
 // Why bwgemm cannot serve the call, whatever the handle is set to. Needs no lock.
 Reason why_never(const Handle* handle, const Call& call) {
   if (const Reason reason = why_handle(handle); reason != Reason::none) return reason;
@@ -133,6 +145,10 @@ cublasStatus_t dispatch(const Call& call, const void* caller, const RealCall& re
     return forward(call, nullptr, never, *cublas, real);
 
   std::unique_lock lock(handle->mutex);
+  if (is_known_slower(*handle, call)) {
+    lock.unlock();
+    return forward(call, nullptr, Reason::slower, *cublas, real);
+  }
   const std::optional<CallSettings> now = settings_of(*handle, call.handle);
   const Reason reason = now ? why_now(*handle, call, *now) : Reason::handle_state;
   if (reason != Reason::none) {

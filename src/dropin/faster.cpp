@@ -96,16 +96,17 @@ bool is_measured_device() {
          });
 }
 
+// No product waits for another one.
 std::size_t Decisions::Hash::operator()(const Kind& kind) const {
-  std::uint64_t hash = 0;
+  std::uint64_t hash = 0, factor = 0x9e3779b97f4a7c15U;
   for (const std::int64_t word : kind) {
-    hash = (hash ^ static_cast<std::uint64_t>(word)) * 0x9e3779b97f4a7c15U;
-    hash ^= hash >> 32;
+    hash += (static_cast<std::uint64_t>(word) + factor) * factor;
+    factor += 0xd1342543de82ef96U;  // even: factors stay odd
   }
-  return hash;
+  return hash ^ hash >> 32;
 }
 
-Decisions::Kind Decisions::kind_of(const Call& call, const CallSettings& settings) {
+Decisions::Kind Decisions::kind_of(const Call& call, std::size_t workspace) {
   std::uint64_t form = 0;
   const auto add = [&form](std::int64_t value, int bits) {
     form = form << bits | (static_cast<std::uint64_t>(value) & ((std::uint64_t{1} << bits) - 1));
@@ -134,13 +135,18 @@ Decisions::Kind Decisions::kind_of(const Call& call, const CallSettings& setting
           call.b.stride,
           call.c.stride,
           d.stride,
-          static_cast<std::int64_t>(usable_workspace(settings))};
+          static_cast<std::int64_t>(workspace)};
+}
+
+bool Decisions::leaves(const Call& call, std::size_t workspace) const {
+  const auto found = known_.find(kind_of(call, workspace));
+  return found != known_.end() && !found->second;
 }
 
 // What bwgemm cannot do is for bwgemm to refuse, and is not remembered.
 bool Decisions::serves(Handle& handle, const Call& call, const CallSettings& settings) {
   if (!is_of_measured_form(call, settings)) return false;
-  const Kind kind = kind_of(call, settings);
+  const Kind kind = kind_of(call, usable_workspace(settings));
   if (const auto found = known_.find(kind); found != known_.end()) return found->second;
   const std::optional<bwgemmMatmulAlgo_t> algo = first_algo(handle, call, settings);
   if (!algo) return true;

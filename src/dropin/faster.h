@@ -24,6 +24,9 @@ class Decisions {
   // The same for equal calls, of which addresses count as far as they are multiples of 128. The
   // first call of a kind asks bwgemm what it would do. handle.mutex must be held.
   bool serves(Handle& handle, const Call& call, const CallSettings& settings);
+  // Whether serves() said no to an equal call. The scalars must lie on the host. What else the
+  // handle is set to cannot make it a call that is served. handle.mutex must be held.
+  bool leaves(const Call& call, std::size_t workspace) const;
 
  private:
   static constexpr std::size_t most = 4096;  // then all are forgotten
@@ -31,7 +34,7 @@ class Decisions {
   struct Hash {
     std::size_t operator()(const Kind& kind) const;
   };
-  static Kind kind_of(const Call& call, const CallSettings& settings);
+  static Kind kind_of(const Call& call, std::size_t workspace);
 
   std::unordered_map<Kind, bool, Hash> known_;
 };

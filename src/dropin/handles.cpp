@@ -52,12 +52,18 @@ void never_measure(const Library& bwgemm, bwgemmHandle_t handle) {
     bwgemm.set_tune_mode(handle, BWGEMM_TUNE_FROZEN);
 }
 
-// Of a device of which neither the model nor a file has times.
-void say_who_computes() {
+// Where the policy `faster` serves nothing but what a file lists: of a device of which there are no
+// times, and where results are to be batch invariant.
+void say_who_computes(const Product& product) {
   static std::atomic<bool> said{false};
-  if (settings().policy == Policy::all || said.exchange(true)) return;
-  say("calls go to cuBLAS, because which of them are faster is not known for this device; "
-      "bwgemm-run --tune measures it, and BWGEMM_CUBLAS_POLICY=all serves them all");
+  const bool is_invariant = settings().batch_invariant;
+  if (settings().policy == Policy::all || product.chosen_device >= 0) return;
+  if ((product.is_measured && !is_invariant) || said.exchange(true)) return;
+  say(is_invariant ? "calls go to cuBLAS, because results are to be batch invariant and the policy "
+                     "faster would choose by their rows; BWGEMM_CUBLAS_POLICY=all serves them all"
+                   : "calls go to cuBLAS, because which of them are faster is not known for this "
+                     "device; bwgemm-run --tune measures it, and BWGEMM_CUBLAS_POLICY=all serves "
+                     "them all");
 }
 
 // In the context that is current, as cuBLAS's own handle. None in mode off.
@@ -76,7 +82,7 @@ Product new_product() {
   never_measure(*bwgemm, made.handle);
   made.chosen_device = chosen_device();
   made.is_measured = is_measured_device();
-  if (!made.is_measured && made.chosen_device < 0) say_who_computes();
+  say_who_computes(made);
   if (settings().batch_invariant)
     bwgemm->set_determinism(made.handle, BWGEMM_DETERMINISM_BATCH_INVARIANT);
   return made;

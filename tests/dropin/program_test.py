@@ -193,9 +193,11 @@ class Program(Folder):
             done = run(RUN, "-q", PROGRAM, BWGEMM_CUBLAS_POLICY=policy_alone)
             self.check(done, ALL_FORWARDED)
             self.assertEqual(done.stderr.count("is not known for this device"), 1, done.stderr)
-        for variables, said in (({"CUBLAS_WORKSPACE_CONFIG": ":16:8"}, ALL_FORWARDED),
-                                ({"BWGEMM_CUBLAS_BATCH_INVARIANT": "1"}, ONE_FORWARDED)):
-            self.check(run(RUN, "-q", PROGRAM, BWGEMM_CUBLAS_POLICY="", **variables), said)
+        for variables, said, warnings in (({"CUBLAS_WORKSPACE_CONFIG": ":16:8"}, ALL_FORWARDED, 1),
+                                          ({"BWGEMM_CUBLAS_BATCH_INVARIANT": "1"}, ONE_FORWARDED, 0)):
+            done = run(RUN, "-q", PROGRAM, BWGEMM_CUBLAS_POLICY="", **variables)
+            self.check(done, said)
+            self.assertEqual(done.stderr.count("are to be batch invariant"), warnings, done.stderr)
         self.check(run(RUN, "-q", "-m", "log", "-l", chosen, PROGRAM), ALL_FORWARDED)
         self.check(run(RUN, "-q", PROGRAM, **policy), ONE_FORWARDED)
         lines = environment.read(chosen).replace(",128,64,64,", ",120,64,64,")
