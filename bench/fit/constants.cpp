@@ -53,6 +53,7 @@ const Entry entries[] = {
     {"lines_per_us", &costs.lines_per_us, 0.3},
     {"crowded_lines_per_us", &costs.crowded_lines_per_us, 0.3},
     {"lines_of_columns", &costs.lines_of_columns, 0.3},
+    {"lines_of_a_box", &costs.lines_of_a_box, 0.3},
     {"odd_lines", &costs.odd_lines, 0.3},
     {"one_tile_ping_pong", &costs.one_tile_ping_pong, 0.2},
     {"wide_one_tile_ping_pong", &costs.wide_one_tile_ping_pong, 0.2},

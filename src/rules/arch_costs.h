@@ -16,83 +16,83 @@ struct WorkStep {
 };
 
 // clang-format off
-// The values are Hopper's. Fitted 2026-11-27, with the slowdowns of shapes, to 6008 problems, 3216 of them timed on
-// an H100 (bench/log/2026-11-27.md), less the dot kernels of the sample of the space; what is about ping-pong kernels
-// is of 2026-11-26; to order more than to time. A line says where else a value is from.
+// The values are Hopper's. Fitted 2026-11-28, with the slowdowns of shapes, to 7139 problems, 4347 of them timed on
+// an H100 (bench/log/2026-11-28.md), less the dot kernels of the sample of the space; to order more than to time. A
+// line says where else a value is from.
 struct ArchCosts {
-  double launch_us = 2.1;                 // launch, prologue, first load
-  double cluster_us = 0.238;              // start and end together, of a cluster of more than one CTA
-  double memory_bytes_per_us = 5.68e6;    // device memory, whole chip
-  double unhidden = 0.306;                // of the shorter of compute and memory, where they are equal
-  double fill_us = 0.217;                 // the ring runs empty between two waves
+  double launch_us = 2.08;                // launch, prologue, first load
+  double cluster_us = 0.224;              // start and end together, of a cluster of more than one CTA
+  double memory_bytes_per_us = 5.71e6;    // device memory, whole chip
+  double unhidden = 0.262;                // of the shorter of compute and memory, where they are equal
+  double fill_us = 0.223;                 // the ring runs empty between two waves
   double partial_block = 0.862;           // of a block's time: what the last takes more if k ends inside
   double sm_flop_per_us = 6.79e6;         // tensor cores of one SM with power to spare; not used where clocks are
                                           // known
-  double powered_flop_per_us = 1.76e9;    // what the chip's power would sustain if only products cost energy,
-  double powered_bytes_per_us = 19e6;     // and if only delivery of operands did
+  double powered_flop_per_us = 1.72e9;    // what the chip's power would sustain if only products cost energy,
+  double powered_bytes_per_us = 19.9e6;   // and if only delivery of operands did
   double mma_clocks_per_us = 0;           // sustained clock, for kernels costed in clocks: not Hopper's
-  double sm_bytes_per_us = 124e3;         // operand delivery to one SM that has the chip for itself
-  double unused_parts_of_lines = 0.766;   // an SM's work for what a tile along m or n has outside of it
-  double sm_straddling_sectors = 1.1;     // an SM's work for rows of 128 bytes in two lines: whole sectors
-  double sm_straddling_lines = 1.48;      // of 32 bytes, or others
-  double l2_straddling_sectors = 1.27;    // and L2's
-  double l2_straddling_lines = 2.39;
-  double chip_bytes_per_us = 14.8e6;      // operand delivery to all SMs together
-  double unshared_bytes_per_us = 10.4e6;  // where no two neighbours ask for the same lines
+  double sm_bytes_per_us = 123e3;         // operand delivery to one SM that has the chip for itself
+  double unused_parts_of_lines = 0.755;   // an SM's work for what a tile along m or n has outside of it
+  double sm_straddling_sectors = 1.12;    // an SM's work for rows of 128 bytes in two lines: whole sectors
+  double sm_straddling_lines = 1.42;      // of 32 bytes, or others
+  double l2_straddling_sectors = 1.25;    // and L2's
+  double l2_straddling_lines = 2.31;
+  double chip_bytes_per_us = 14.9e6;      // operand delivery to all SMs together
+  double unshared_bytes_per_us = 9.94e6;  // where no two neighbours ask for the same lines
   double distant_rows = 6;                // what CTAs far apart share, beside what neighbours share: 66 problems,
                                           // all kernels
-  double drift_us = 5880;                 // CTAs have drifted apart then: memory gives all that L2 delivers
-  double line_request_us = 0.6e-3;        // of L2 for one line that all ask for: a clock of L2
-  double block_floor_us = 0.0833;         // handing one ring slot over and back, whatever it holds
-  double epilogue_bytes_per_us = 49.7e3;  // output (and C) of one SM through its staging buffers
-  double epilogue_box_us = 0.0972;        // handing one box of a tile over to its store
-  double register_bytes_per_us = 23.8e3;  // the same from registers, in CTAs of several tiles
-  double lines_per_us = 95.4;             // of one warp that stores output line by line
-  double crowded_lines_per_us = 48.5;     // and while its consumers have nothing to do but write more
-  double lines_of_columns = 0.944;        // time of a line that is a column of the tile, over that of a row
-  double odd_lines = 1.14;                // of lines that begin inside of words, over that of others
+  double drift_us = 5850;                 // CTAs have drifted apart then: memory gives all that L2 delivers
+  double line_request_us = 0.573e-3;      // of L2 for one line that all ask for: a clock of L2
+  double block_floor_us = 0.0874;         // handing one ring slot over and back, whatever it holds
+  double epilogue_bytes_per_us = 49.5e3;  // output (and C) of one SM through its staging buffers
+  double epilogue_box_us = 0.104;         // handing one box of a tile over to its store
+  double register_bytes_per_us = 21.1e3;  // the same from registers, in CTAs of several tiles
+  double lines_per_us = 104;              // of one warp that stores output line by line
+  double crowded_lines_per_us = 46.6;     // and while its consumers have nothing to do but write more
+  double lines_of_columns = 0.607;        // time of a line that is a column of the tile, over that of a row
+  double lines_of_a_box = 32;             // as long as so many lines takes handing over a box of them: by hand
+  double odd_lines = 1.11;                // of lines that begin inside of words, over that of others
   // Ping-pong kernels: time of a k block with one tile a CTA over that with more, in tiles of 96
   // columns and of 192; the least share of products and epilogue that each tile takes.
-  double one_tile_ping_pong = 1.32;
-  double wide_one_tile_ping_pong = 1.18;
-  double ping_pong_overlap = 0.733;       // a half if the tensor cores were all that is waited for
-  double later_ping_pong = 0.19;          // what waves behind the first take longer where memory is slow: by hand,
-                                          // from 245 problems
-  double tight_fused_us = 1.36;           // a fused epilogue that has few registers takes a tile longer
-  double exposed_epilogue = 1.22;         // part of it that another CTA of the same SM does not hide: those two are
+  double one_tile_ping_pong = 1.3; 
+  double wide_one_tile_ping_pong = 1.17;
+  double ping_pong_overlap = 0.721;       // a half if the tensor cores were all that is waited for
+  double later_ping_pong = 0.155;         // what waves behind the first take longer where memory is slow
+  double tight_fused_us = 1.37;           // a fused epilogue that has few registers takes a tile longer
+  double exposed_epilogue = 1.34;         // part of it that another CTA of the same SM does not hide: those two are
                                           // in step
-  double merge_us = 1.7;                  // a split tile: partial sums out, arrival, the last one goes on
-  double merge_split_us = 0.115;          // each split that the last one reads back
-  double merge_bytes_per_us = 134e3;      // partial sums that the last one reads back
-  double partials_bytes_per_us = 4.32e6;  // all partial sums, on their way through L2
-  double cluster_merge_us = 0.893;        // a split tile whose splits are a cluster, its start included
-  double register_stores_us = 0.505;      // what of it consumers save that store D from registers
-  double cluster_bytes_per_us = 54e3;     // partial sums that its first CTA receives
+  double merge_us = 1.94;                 // a split tile: partial sums out, arrival, the last one goes on
+  double merge_split_us = 0.104;          // each split that the last one reads back
+  double merge_bytes_per_us = 145e3;      // partial sums that the last one reads back
+  double partials_bytes_per_us = 4.24e6;  // all partial sums, on their way through L2
+  double cluster_merge_us = 0.926;        // a split tile whose splits are a cluster, its start included
+  double register_stores_us = 0.534;      // what of it consumers save that store D from registers
+  double cluster_bytes_per_us = 53.8e3;   // partial sums that its first CTA receives
   WorkStep direct_wide = {0.515, 0.308};  // both operands copied 16 bytes at a time; these five: 311 problems,
                                           // after the fit
   WorkStep direct_pairs = {0.636, 0.321};  // 4 bytes at a time
   WorkStep direct_narrow = {0.83, 0.379};  // and read element by element
   double direct_tile_us = 1.33;           // output of a direct CTA
   double direct_merge_us = 0.251;         // adding one split of one tile
-  WorkStep warp_pairs = {0.191, 0.0255};  // of a warp kernel, both operands read 4 bytes along k at a time
-  WorkStep warp_elements = {0.277, 0.0434};  // others
-  double warp_unit_us = 0.0805;           // output of a warp's tile, of the SM
-  double warp_fused_us = 0.255;           // a fused epilogue, or C, until its loads arrive
+  WorkStep warp_pairs = {0.2, 0.0275};    // of a warp kernel, both operands read 4 bytes along k at a time
+  WorkStep warp_elements = {0.262, 0.0427};  // others
+  double warp_unit_us = 0.0764;           // output of a warp's tile, of the SM
+  double warp_fused_us = 0.195;           // a fused epilogue, or C, until its loads arrive
   double unmapped_launch_us = 2.41;       // launch and first loads of kernels without tensor maps
-  double dot_bytes_per_us = 5.81e6;       // what dot kernels stream, whole chip: above what a read gets, fitted to
+  double dot_bytes_per_us = 5.58e6;       // what dot kernels stream, whole chip: above what a read gets, fitted to
                                           // order
-  double dot_cta_bytes_per_us = 40.6e3;   // weights that the loads in flight of one CTA bring
-  double dot_output_us = 0.495;           // one output of each thread of a team
-  double dot_staging_us = 0.295;          // activations of as many loads as are in flight
-  double dot_lines_per_us = 3980;         // of activations, that the loads of one SM touch: about two in a clock of
+  double dot_cta_bytes_per_us = 43.7e3;   // weights that the loads in flight of one CTA bring
+  double dot_output_us = 0.358;           // one output of each thread of a team
+  double dot_staging_us = 0.287;          // activations of as many loads as are in flight
+  double dot_lines_per_us = 3660;         // of activations, that the loads of one SM touch: about two in a clock of
                                           // L1
-  double vector_launch_us = 1.78;         // launch and first loads of the kernel that multiplies vectors
-  double vector_spread_us = 0.598;        // more of it where all CTAs that fit begin together
+  double vector_launch_us = 1.79;         // launch and first loads of the kernel that multiplies vectors
+  double vector_spread_us = 0.618;        // more of it where all CTAs that fit begin together
   double vector_unit_us = 0.988;          // each further unit of a CTA, until its loads arrive
-  double vector_column_us = 0.055;        // each column of a unit: adding what the threads have
-  double vector_cta_bytes_per_us = 65.1e3;  // vectors that the loads in flight of one CTA bring
+  double vector_column_us = 0.0556;       // each column of a unit: adding what the threads have
+  double vector_cta_bytes_per_us = 61.3e3;  // vectors that the loads in flight of one CTA bring
   double loose_vectors = 4;               // more time where they are loaded element by element: predicted
-  double vector_merge_us = 1.62;          // adding the splits of a unit, but in a cluster
+  double vector_merge_us = 1.7;           // adding the splits of a unit, but in a cluster
   double copying_launch_us = 3.3;         // a kernel more, in front of the product; this and the next: 55 problems
                                           // (2026-11-24)
   double copied_bytes_per_us = 5.0e6;     // of operands, read and written, whole chip

@@ -82,9 +82,11 @@ bool has_odd_rows(const Matrix& d) {
 double line_bytes_per_us(const Problem& problem, const KernelConfig& config,
                          const ArchCosts& costs) {
   const int warps = config.ping_pong ? 1 : consumer_warpgroups(config);
-  const double slowdown = (config.swaps_ab ? costs.lines_of_columns : 1) *
-                          (has_odd_rows(problem.d) ? costs.odd_lines : 1);
-  return warps * staged_boxes(config).line_bytes * costs.lines_per_us / slowdown;
+  const StagedBoxes boxes = staged_boxes(config);
+  const double of_column = costs.lines_of_columns * (1 + costs.lines_of_a_box / boxes.lines);
+  const double slowdown =
+      (config.swaps_ab ? of_column : 1) * (has_odd_rows(problem.d) ? costs.odd_lines : 1);
+  return warps * boxes.line_bytes * costs.lines_per_us / slowdown;
 }
 
 // Columns of the tile that are stored; those of boxes that overlap count twice.

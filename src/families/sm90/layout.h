@@ -128,12 +128,16 @@ constexpr StagedBoxes staged_boxes(const KernelConfig& config) {
   const bool has_whole_lines = config.tile.n % 64 == 0 || overlaps_boxes(config);
   const bool is_whole = config.swaps_ab || (has_whole_lines && consumer_warpgroups(config) < 3);
   boxes.line_bytes = is_whole ? swizzle_row_bytes : swizzle_row_bytes / 2;
+  // Columns are staged 16 at a time where 32 do not divide the tile, and where larger buffers of
+  // three warpgroups would cost a stage.
+  const bool is_short =
+      config.swaps_ab && (config.tile.n % 32 != 0 || consumer_warpgroups(config) == 3);
   // No more than a box of f32, nor than a thread has registers for.
-  const int most_columns = !is_whole || accumulators(config) > 160 ? 16 : 32;
+  const int most_columns = !is_whole || is_short || accumulators(config) > 160 ? 16 : 32;
   boxes.patch_columns = config.tile.n < most_columns ? config.tile.n : most_columns;
   // 64 rows, or an equal part of the columns where one buffer of 64 does not hold all; whole
   // patches.
-  boxes.lines = staging_rows;
+  boxes.lines = is_short ? most_columns : staging_rows;
   // NOLINTNEXTLINE(clang-analyzer-core.DivideZero): tiles have columns
   const auto divides = [&] {
     return config.tile.n % boxes.lines == 0 && boxes.lines % boxes.patch_columns == 0;

@@ -36,7 +36,7 @@ constexpr const char* tile_invalid_because(const KernelConfig& config) {
     if (warpgroup_rows(config) != 64) return "columns are staged in 64 rows of the tile";
     const StagedBoxes boxes = staged_boxes(config);
     if (boxes.lines % boxes.patch_columns != 0)
-      return "columns are staged in whole patches: tile.n must be 8, 16 or a multiple of 32";
+      return "columns are staged in whole patches: tile.n must be 8 or a multiple of 16";
   } else if (overlaps_boxes(config) && (tile.n % 16 != 0 || tile.n < 64)) {
     return "tile.n must be a multiple of 32, or of 16 from 64 on: output is staged in 32 or 64 "
            "columns";
