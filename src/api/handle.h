@@ -16,7 +16,7 @@
 #include "bwgemm/bwgemm.h"
 #include "core/device_facts.h"
 #include "families/bias_gradient/step.h"
-#include "launch/driver.h"
+#include "launch/context.h"
 #include "launch/kernels.h"
 #include "launch/scratch.h"
 #include "program/tensor_map.h"
