@@ -11,6 +11,7 @@
 #include "core/text.h"
 #include "families/variants.h"
 #include "launch/scratch.h"
+#include "rules/copies.h"
 
 namespace bwgemm {
 namespace {

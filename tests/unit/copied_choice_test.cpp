@@ -14,6 +14,7 @@
 #include "families/variants.h"
 #include "problems.h"
 #include "rows.h"
+#include "rules/copies.h"
 #include "select/algos.h"
 #include "select/candidate.h"
 #include "support/error_of.h"
