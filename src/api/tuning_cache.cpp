@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cctype>
 
 #include "api/log.h"
 #include "bwgemm/bwgemm.h"
