@@ -11,7 +11,6 @@
 #include "call.h"
 #include "code.h"
 #include "device/residues.h"
-#include "families/facts.h"
 #include "families/variants.h"
 #include "operands.h"
 #include "regret.h"

@@ -5,7 +5,6 @@
 #include <array>
 #include <cstdio>
 #include <limits>
-#include <map>
 #include <set>
 #include <utility>
 

@@ -10,8 +10,6 @@
 
 #include "call.h"
 #include "code.h"
-#include "device/layout.h"
-#include "families/facts.h"
 #include "families/variants.h"
 #include "operands.h"
 #include "series.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // bwgemm-tune: times each kind of call that a log of libbwgemm_cublas.so has, by bwgemm and by
 // cuBLAS, and writes the file that BWGEMM_CUBLAS_CHOSEN names.
-#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <dlfcn.h>

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -71,8 +72,8 @@ struct GemmArguments {
   bwgemmDataType_t c_type;
   std::int64_t ldc, stride_c;
   std::int64_t batch_count;
-  bwgemmComputeType_t compute_type;
-  int algo;
+  bwgemmComputeType_t compute_type = BWGEMM_COMPUTE_32F;
+  int algo = -1;
   bwgemmBatchMode_t batch_mode = BWGEMM_BATCH_MODE_STRIDED;
 };
 
@@ -109,11 +110,19 @@ struct GemmArguments {
   return arguments;
 }
 
+// Log2 of the alignment, up to that of `most`; 16 for null.
+inline std::uint64_t traits(const void* pointer, std::uintptr_t most = 256) {
+  const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+  return address == 0 ? 16 : static_cast<std::uint64_t>(std::countr_zero(address | most));
+}
+
 // As bwgemmMatmul takes them. Error unless the struct is one of some version.
 Arguments matmul_arguments(const bwgemmMatmulDesc_t* desc, const void* alpha, const void* a,
                            const void* b, const void* beta, const void* c, void* d);
+// The struct that a key in long form stands for.
+bwgemmMatmulDesc_t matmul_desc(const Arguments& arguments);
 
-// As bwgemmMatmul takes it, in the form of this version.
+// As bwgemmMatmul takes it, in the form of this version. The key may have either form.
 bwgemmMatmulDesc_t desc_of(const Arguments& arguments);
 
 // Fills the first word of the key, and the scalars in the values. False for calls that launch

@@ -75,24 +75,6 @@ class Launches {
   alignas(64) std::byte params_[Part::most_bytes];
 };
 
-// Records the last use of scratch at its end, however many of the launches succeeded.
-class LastUse {
- public:
-  LastUse(const Driver& driver, const Scratch& scratch, CUstream stream)
-      : driver_(driver), event_(scratch.last_use), stream_(stream) {}
-  ~LastUse() {
-    // What fails here has failed in the launches too: the context is lost.
-    if (event_ != nullptr) static_cast<void>(driver_.cuEventRecord(event_, stream_));
-  }
-  LastUse(const LastUse&) = delete;
-  LastUse& operator=(const LastUse&) = delete;
-
- private:
-  const Driver& driver_;
-  CUevent event_;
-  CUstream stream_;
-};
-
 // Whether the step's kernel may start during the tail of the kernel ahead. `is_behind_short`: the
 // kernel ahead lets this one start before its CTAs are gone, see is_short().
 bool overlaps(const Handle& handle, const Step& step, bool is_behind_short) {
@@ -112,8 +94,7 @@ void launch_all(Handle& handle, const Launches& launches, const Scratch& scratch
   for (std::size_t i = 0; i < launches.count(); ++i)
     kernels[i] = &handle.kernels.get(launches.step(i).kernel);
   const CUstream stream = handle.stream.stream();
-  const EnqueueOrder order(scratch.partials);
-  const LastUse last_use(handle.driver, scratch, stream);
+  const ScratchUse use(handle.driver, scratch, stream);
   for (std::size_t i = 0; i < launches.count(); ++i) {
     const Step& step = launches.step(i);
     log(Level::trace, [&] {

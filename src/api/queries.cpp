@@ -23,10 +23,7 @@ std::string nominal_explanation(const Problem& problem) {
          "\nNominal B200\n" + explain(problem, nominal_b200, kernel_variants, options);
 }
 
-}  // namespace
-
-std::size_t workspace_wanted(bwgemmHandle_t c_handle, const Arguments& arguments) {
-  const Handle& handle = checked(c_handle);
+std::size_t workspace_wanted(const Handle& handle, const Arguments& arguments) {
   const Problem problem = validated(arguments, handle.pointer_mode);
   if (problem.empty()) return 0;
   const SelectOptions options =
@@ -37,6 +34,14 @@ std::size_t workspace_wanted(bwgemmHandle_t c_handle, const Arguments& arguments
   return std::max(
       workspace_bytes(problem, kernel_variants[static_cast<std::size_t>(choice.variant)], choice),
       bias_gradient.any() ? bias_gradient.workspace_bytes : 0);
+}
+
+}  // namespace
+
+void workspace_to(bwgemmHandle_t handle, const Arguments& arguments, std::size_t* to) {
+  const std::size_t wanted = workspace_wanted(checked(handle), arguments);
+  require(to != nullptr, "size is null but will be written");
+  *to = wanted;
 }
 
 void explain_to(bwgemmHandle_t c_handle, const Arguments& arguments, char* to, std::size_t size) {

@@ -8,7 +8,7 @@
 
 namespace bwgemm {
 
-std::size_t workspace_wanted(bwgemmHandle_t handle, const Arguments& arguments);
+void workspace_to(bwgemmHandle_t handle, const Arguments& arguments, std::size_t* to);
 
 // Writes the report, cut to size. The handle may be null.
 void explain_to(bwgemmHandle_t handle, const Arguments& arguments, char* to, std::size_t size);

@@ -3,7 +3,6 @@
 #include "api/algos.h"
 #include "api/autotune.h"
 #include "api/guard.h"
-#include "api/validate.h"
 
 using bwgemm::autotune;
 using bwgemm::checked;

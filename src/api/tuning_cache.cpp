@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cctype>
 
 #include "api/log.h"
 #include "bwgemm/bwgemm.h"
@@ -11,6 +10,7 @@
 #include "core/text.h"
 #include "families/variants.h"
 #include "launch/scratch.h"
+#include "rules/copies.h"
 
 namespace bwgemm {
 namespace {

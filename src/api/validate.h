@@ -63,6 +63,8 @@ void check_not_negative(const char* name, std::int64_t value);
 // Requires an enumerator of 0..last.
 void check_enumerator(const char* name, std::int32_t value, std::int32_t last, const char* type);
 Dtype checked_type(const char* name, std::int32_t value);
+// NOT_SUPPORTED unless the type is that of A or float.
+void check_supported_type(const char* name, Dtype type, Dtype a);
 // Requires a struct's size to be that of an earlier version, or at least that of this version, up
 // to more than any version will have.
 inline constexpr std::uint32_t last_struct_size = 4096;
@@ -71,7 +73,7 @@ void check_struct_size(const char* name, std::uint32_t value,
 
 // In argument order: pointer, type, leading dimension, stride.
 Dtype check_operand(const Operand& operand, std::int64_t batch);
-// For what is written.
+// For what is written; in batches_apart.cpp.
 void check_batches_apart(const Operand& operand, std::int64_t batch);
 
 // What will not be read is dropped, so that equal work is an equal problem.

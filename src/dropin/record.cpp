@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dropin/record.h"
 
-#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdio>

@@ -7,7 +7,6 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <new>
-#include <string>
 #include <string_view>
 
 #include "dropin/cublas.h"

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 
 #include "core/device_facts.h"
 #include "core/kernel_config.h"

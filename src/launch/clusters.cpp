@@ -4,7 +4,7 @@
 #include "device/layout.h"
 #include "families/registry.h"
 #include "launch/archive.h"
-#include "launch/driver.h"
+#include "launch/context.h"
 #include "launch/kernels.h"
 
 namespace bwgemm {

@@ -124,35 +124,4 @@ bwgemmStatus_t status_of(CUresult result) {
   }
 }
 
-Context::Context(const Driver& driver) : driver_(driver) {
-  driver.call(driver.cuCtxGetCurrent, &context_);
-  if (context_ == nullptr) {
-    driver.call(driver.cuDeviceGet, &device_, 0);
-    driver.call(driver.cuDevicePrimaryCtxRetain, &context_, device_);
-    is_retained_ = true;
-  }
-  const CUresult result = driver.cuCtxGetId(context_, &id_);
-  if (result == CUDA_SUCCESS) return;
-  if (is_retained_) static_cast<void>(driver.cuDevicePrimaryCtxRelease(device_));
-  throw Error(status_of(result), driver.describe(driver.cuCtxGetId.name(), result));
-}
-
-Context::~Context() {
-  // The driver refuses when it was shut down before; there is nothing to release then.
-  if (is_retained_) static_cast<void>(driver_.cuDevicePrimaryCtxRelease(device_));
-}
-
-bool Context::is_alive() const {
-  unsigned long long id = 0;
-  switch (driver_.cuCtxGetId(context_, &id)) {
-    case CUDA_SUCCESS: return id == id_;
-    case CUDA_ERROR_INVALID_VALUE:
-    case CUDA_ERROR_NOT_INITIALIZED:
-    case CUDA_ERROR_DEINITIALIZED:
-    case CUDA_ERROR_INVALID_CONTEXT:
-    case CUDA_ERROR_CONTEXT_IS_DESTROYED: return false;
-    default: return true;  // an error of the work on it
-  }
-}
-
 }  // namespace bwgemm

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a kernel's number to its launch. LoadedKernels: the kernels of one handle, each loaded into
-// its context when it is first needed. launch: a step + stream -> one cuLaunchKernelEx. And the
-// lock on scratch between a call's launches.
+// its context when it is first needed. launch: a step + stream -> one cuLaunchKernelEx.
 #pragma once
 
 #include <algorithm>
@@ -84,24 +83,5 @@ class LaunchConfig {
 // current. Error(EXECUTION_FAILED) names kernel and grid.
 void launch(const Driver& driver, const LoadedKernel& kernel, const Step& step, const void* params,
             CUstream stream, bool overlaps);
-
-// A lock on scratch, held from a call's first launch to its last. Calls with the same
-// scratch, from any thread or handle, cannot enqueue between them. Calls with other scratch never
-// wait for it, because a launch may block until the stream moves on, and that may need a call of
-// another thread. Allocates nothing.
-class EnqueueOrder {
- public:
-  explicit EnqueueOrder(const void* scratch);  // null: none
-  ~EnqueueOrder();
-  EnqueueOrder(const EnqueueOrder&) = delete;
-  EnqueueOrder& operator=(const EnqueueOrder&) = delete;
-
- private:
-  struct Bucket;
-  static Bucket& bucket_of(const void* scratch);
-
-  const void* scratch_;
-  EnqueueOrder* next_ = nullptr;  // in the list of those that live
-};
 
 }  // namespace bwgemm

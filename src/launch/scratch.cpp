@@ -8,7 +8,7 @@
 #include <csignal>
 #include <unistd.h>
 
-#include "launch/driver.h"
+#include "launch/context.h"
 
 namespace bwgemm {
 namespace {
@@ -337,6 +337,50 @@ CUresult ScratchPool::release() {
   free_counters_ = 0;
   free_counters_count_ = 0;
   return first;
+}
+
+// Those of scratch at some of all addresses. The mutex is held for looking at the list only.
+struct ScratchUse::Bucket {
+  std::mutex mutex;
+  ScratchUse* first = nullptr;
+  int waiting = 0;
+  std::atomic<int> ends{0};  // that were waited for, which is done without the mutex
+
+  bool has(const void* partials) const {
+    const ScratchUse* one = first;
+    while (one != nullptr && one->partials_ != partials) one = one->next_;
+    return one != nullptr;
+  }
+};
+
+void ScratchUse::begin() {
+  constexpr std::size_t alignment = 256;
+  static constinit std::array<Bucket, 61> buckets{};
+  bucket_ = &buckets[reinterpret_cast<std::uintptr_t>(partials_) / alignment % buckets.size()];
+  Bucket& bucket = *bucket_;
+  std::unique_lock lock(bucket.mutex);
+  while (bucket.has(partials_)) {
+    const int seen = bucket.ends.load(std::memory_order_relaxed);
+    ++bucket.waiting;
+    lock.unlock();
+    bucket.ends.wait(seen, std::memory_order_relaxed);
+    lock.lock();
+    --bucket.waiting;
+  }
+  next_ = bucket.first;
+  bucket.first = this;
+}
+
+void ScratchUse::end() {
+  Bucket& bucket = *bucket_;
+  std::unique_lock lock(bucket.mutex);
+  ScratchUse** at = &bucket.first;
+  while (*at != this) at = &(*at)->next_;
+  *at = next_;
+  if (bucket.waiting == 0) return;
+  bucket.ends.fetch_add(1, std::memory_order_relaxed);
+  lock.unlock();
+  bucket.ends.notify_all();
 }
 
 }  // namespace bwgemm

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ScratchPool: device memory of one handle that the kernels of a call use between their CTAs,
 // and between each other: partial sums, copies of operands, and arrival counters that are zero
-// before and after every launch.
+// before and after every launch. And ScratchUse, for as long as a call launches them.
 //
 // Calls that may overlap never share any, calls that follow each other do: each stream has a
 // slot, and so has each stream of each capture, because its graph may be replayed beside anything.
@@ -159,6 +159,37 @@ class ScratchPool {
   std::vector<CUdeviceptr> allocations_;
   CUdeviceptr free_counters_ = 0;  // zeroed, not yet given to a slot
   std::size_t free_counters_count_ = 0;
+};
+
+// A call's use of scratch, from its first launch to its last. Calls with the same partials, from
+// any thread or handle, cannot enqueue between them. Calls with others never wait for it, because a
+// launch may block until the stream moves on, and that may need a call of another thread. Records
+// the last use at its end, however many of the launches succeeded. Allocates nothing.
+class ScratchUse {
+ public:
+  ScratchUse(const Driver& driver, const Scratch& scratch, CUstream stream)
+      : driver_(driver), partials_(scratch.partials), last_use_(scratch.last_use), stream_(stream) {
+    if (partials_ != nullptr) begin();
+  }
+  ~ScratchUse() {
+    // What fails here has failed in the launches too: the context is lost.
+    if (last_use_ != nullptr) static_cast<void>(driver_.cuEventRecord(last_use_, stream_));
+    if (bucket_ != nullptr) end();
+  }
+  ScratchUse(const ScratchUse&) = delete;
+  ScratchUse& operator=(const ScratchUse&) = delete;
+
+ private:
+  struct Bucket;
+  void begin();
+  void end();
+
+  const Driver& driver_;
+  const void* partials_;
+  CUevent last_use_;
+  CUstream stream_;
+  Bucket* bucket_ = nullptr;
+  ScratchUse* next_ = nullptr;  // of the bucket
 };
 
 }  // namespace bwgemm

@@ -5,7 +5,6 @@
 
 #include <cstddef>
 
-#include "device/residues.h"
 #include "program/part.h"
 #include "program/tensor_map.h"
 #include "rules/family.h"

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "core/tiling.h"
+#include "core/error.h"
+#include "core/text.h"
 #include "families/facts.h"
 #include "families/variants.h"
+#include "rules/copies.h"
 
 namespace bwgemm {
 namespace {
@@ -162,6 +164,34 @@ Candidate picked(const Problem& given, const DeviceFacts& usable,
   candidate.division = source->division;
   candidate.predicted_us = source->whole_us(candidate.predicted_us);
   return candidate;
+}
+
+int forced_variant(std::span<const KernelConfig> variants, std::string_view name) {
+  for (std::size_t variant = 0; variant < variants.size(); ++variant)
+    if (kernel_name(variants[variant]).view() == name) return static_cast<int>(variant);
+  throw Error(BWGEMM_STATUS_INVALID_VALUE, text("no kernel has the forced name \"", name, "\""));
+}
+
+std::optional<Candidate> decided(const Problem& problem, const DeviceFacts& usable,
+                                 std::span<const KernelConfig> variants,
+                                 const SelectOptions& options) {
+  if (options.has_pick_for(problem)) return picked(problem, usable, variants, options);
+  if (!options.forced.has_kernel()) return std::nullopt;
+  const int variant = forced_variant(variants, options.forced.kernel);
+  Candidate candidate =
+      judged(problem, usable, variants[static_cast<std::size_t>(variant)], options);
+  candidate.variant = variant;
+  return candidate;
+}
+
+bool can_serve(const Problem& problem, const DeviceFacts& facts,
+               std::span<const KernelConfig> variants, const SelectOptions& options) {
+  const DeviceFacts usable = limited(facts, options);
+  if (const std::optional<Candidate> candidate = decided(problem, usable, variants, options))
+    return candidate->rejected == nullptr;
+  return std::any_of(variants.begin(), variants.end(), [&](const KernelConfig& config) {
+    return judged(problem, usable, config, options).rejected == nullptr;
+  });
 }
 
 }  // namespace bwgemm

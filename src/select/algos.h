@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Algos: everything that could compute a problem, best prediction first, and the number by which a
 // caller names one of them. The number holds variant, tile, splits, order of tiles and operands,
-// and a mark of the table of kernels, so that one of another build is known as such.
+// and a mark of the table of kernels, so that one of another build is known as such. And what
+// follows where somebody has named one, or a kernel.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "select/candidate.h"
@@ -37,5 +39,13 @@ std::vector<Algo> algos(const Problem& problem, const DeviceFacts& facts,
 // options.pick, judged: its variant is in `variants`.
 Candidate picked(const Problem& problem, const DeviceFacts& usable,
                  std::span<const KernelConfig> variants, const SelectOptions& options);
+
+// The variant with the forced name. Throws INVALID_VALUE if there is none.
+int forced_variant(std::span<const KernelConfig> variants, std::string_view name);
+
+// What somebody decided on: the pick, or else the forced kernel. Nothing where selection is free.
+std::optional<Candidate> decided(const Problem& problem, const DeviceFacts& usable,
+                                 std::span<const KernelConfig> variants,
+                                 const SelectOptions& options);
 
 }  // namespace bwgemm

@@ -4,12 +4,9 @@
 #include "select/candidate.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <limits>
-#include <optional>
 
-#include "core/error.h"
-#include "core/text.h"
+#include "rules/copies.h"
 #include "rules/rejects.h"
 
 namespace bwgemm {
@@ -148,36 +145,11 @@ Candidate with_sums(const Problem& seen, const DeviceFacts& usable, const Kernel
   return is_slower && options.forced.allows(SplitReduction::workspace) ? in_memory : in_cluster;
 }
 
-std::optional<Source> source_of(const Problem& problem, Operands operands,
-                                const DeviceFacts& usable, const SelectOptions& options) {
-  if (operands == Operands::in_place)
-    return Source{operands, problem, transposed(problem), options.workspace_bytes};
-  const auto division = division_of(problem, operands, options.workspace_bytes);
-  if (!division) return std::nullopt;
-  const Problem part = part_of(problem, *division, 0);
-  const Copies copies = copies_of(part, operands);
-  const Problem copied = with_copies(part, copies);
-  Source source{operands,
-                copied,
-                transposed(copied),
-                options.workspace_bytes - copies.bytes(),
-                copying_us(copies, usable),
-                *division};
-  if (division->parts > 1) {
-    const Problem last = part_of(problem, *division, division->parts - 1);
-    source.last = with_copies(last, copies_of(last, operands));
-  }
-  return source;
-}
-
 Sources::Sources(const Problem& problem, const DeviceFacts& usable, const SelectOptions& options) {
   const bool may_copy = !options.forced.has_kernel() || options.forced.operands;
-  for (const Operands operands : all_operands) {
-    if (operands != Operands::in_place && !may_copy) continue;
-    if (!options.forced.allows(operands)) continue;
-    if (const auto source = source_of(problem, operands, usable, options)) add(*source);
-  }
-  if (count_ == 0) add(*source_of(problem, Operands::in_place, usable, options));
+  if (options.forced.allows(Operands::in_place)) add(in_place(problem, options));
+  if (may_copy && copies_of(problem).any()) add_copied(problem, usable, options);
+  if (count_ == 0) add(in_place(problem, options));
 }
 
 Candidate judged(const Source& source, const DeviceFacts& usable, const KernelConfig& config,
@@ -224,24 +196,6 @@ Candidate judged(const Source& source, const DeviceFacts& usable, const KernelCo
   best.operands = source.operands;
   best.division = source.division;
   return best;
-}
-
-Candidate judged(const Problem& problem, const DeviceFacts& usable, const KernelConfig& config,
-                 const SelectOptions& options) {
-  std::optional<Candidate> best;
-  for (const Source& source : Sources(problem, usable, options)) {
-    const Candidate candidate = judged(source, usable, config, options);
-    const bool is_better =
-        best && candidate.rejected == nullptr && candidate.weighed_us() < best->weighed_us();
-    if (!best || best->rejected != nullptr || is_better) best = candidate;
-  }
-  return *best;
-}
-
-int forced_variant(std::span<const KernelConfig> variants, std::string_view name) {
-  for (std::size_t variant = 0; variant < variants.size(); ++variant)
-    if (kernel_name(variants[variant]).view() == name) return static_cast<int>(variant);
-  throw Error(BWGEMM_STATUS_INVALID_VALUE, text("no kernel has the forced name \"", name, "\""));
 }
 
 }  // namespace bwgemm

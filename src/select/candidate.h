@@ -9,8 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
-#include <string_view>
 
 #include "core/device_facts.h"
 #include "core/kernel_config.h"
@@ -52,6 +50,10 @@ struct Source {
   double whole_us(double part_us) const { return division.parts * (copying_us + part_us); }
 };
 
+inline Source in_place(const Problem& problem, const SelectOptions& options) {
+  return {Operands::in_place, problem, transposed(problem), options.workspace_bytes};
+}
+
 // Nothing if operands cannot be copied so.
 std::optional<Source> source_of(const Problem& problem, Operands operands,
                                 const DeviceFacts& usable, const SelectOptions& options);
@@ -70,6 +72,7 @@ class Sources {
   auto end() const { return sources_.begin() + count_; }
 
  private:
+  void add_copied(const Problem& problem, const DeviceFacts& usable, const SelectOptions& options);
   void add(const Source& source) { sources_[static_cast<std::size_t>(count_++)] = source; }
 
   std::array<Source, all_operands.size()> sources_;
@@ -105,9 +108,6 @@ void for_each_tile_n(const KernelConfig& config, const Problem& seen, const Body
   for (int tile_n = tile_n_step; tile_n <= widest_tile; tile_n += tile_n_step)
     if (functions_of(config).tile_n_rejects(config, seen, tile_n) == nullptr) body(tile_n);
 }
-
-// The variant with the forced name. Throws INVALID_VALUE if there is none.
-int forced_variant(std::span<const KernelConfig> variants, std::string_view name);
 
 // Splits of k (split-K): all take the problem as the kernel sees it (core/tiling.h). facts.sm_count
 // is what the call may occupy. tile_n: of the config, or the run-time value.

@@ -9,6 +9,7 @@
 #include "core/text.h"
 #include "core/tiling.h"
 #include "families/facts.h"
+#include "rules/copies.h"
 #include "select/algos.h"
 #include "select/candidate.h"
 #include "select/select.h"

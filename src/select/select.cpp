@@ -2,14 +2,12 @@
 // Judging every variant and taking the best.
 #include "select/select.h"
 
-#include <algorithm>
 #include <optional>
 
 #include "core/error.h"
-#include "core/kernel_name.h"
 #include "core/text.h"
+#include "rules/copies.h"
 #include "select/algos.h"
-#include "select/candidate.h"
 
 namespace bwgemm {
 namespace {
@@ -28,19 +26,6 @@ Choice choice_of(const Problem& given, const DeviceFacts& usable,
   choice.split_tiles = split_tiles(problem, usable, config, candidate.tile_n, candidate.splits);
   choice.raster_group = raster_group(problem, usable, config, candidate.tile_n);
   return choice;
-}
-
-// What somebody decided on: the pick, or else the forced kernel. Nothing where selection is free.
-std::optional<Candidate> decided(const Problem& problem, const DeviceFacts& usable,
-                                 std::span<const KernelConfig> variants,
-                                 const SelectOptions& options) {
-  if (options.has_pick_for(problem)) return picked(problem, usable, variants, options);
-  if (!options.forced.has_kernel()) return std::nullopt;
-  const int variant = forced_variant(variants, options.forced.kernel);
-  Candidate candidate =
-      judged(problem, usable, variants[static_cast<std::size_t>(variant)], options);
-  candidate.variant = variant;
-  return candidate;
 }
 
 // Callers know the column-order product, whose letters the reasons do not use.
@@ -105,16 +90,6 @@ Choice select(const Problem& problem, const DeviceFacts& facts,
     }
   if (!best) throw_nothing_serves(problem, usable, variants, options);
   return choice_of(problem, usable, variants, options, *best);
-}
-
-bool can_serve(const Problem& problem, const DeviceFacts& facts,
-               std::span<const KernelConfig> variants, const SelectOptions& options) {
-  const DeviceFacts usable = limited(facts, options);
-  if (const std::optional<Candidate> candidate = decided(problem, usable, variants, options))
-    return candidate->rejected == nullptr;
-  return std::any_of(variants.begin(), variants.end(), [&](const KernelConfig& config) {
-    return judged(problem, usable, config, options).rejected == nullptr;
-  });
 }
 
 std::size_t arrival_count(const KernelConfig& config, const Choice& choice) {

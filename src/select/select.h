@@ -8,7 +8,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 
 #include "core/device_facts.h"
 #include "core/kernel_config.h"

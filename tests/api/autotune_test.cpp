@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tuning over the test double, whose launches take the time that a test says.
-#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>

@@ -3,7 +3,6 @@
 // driver and does not synchronize.
 #include <gtest/gtest.h>
 #include <set>
-#include <string>
 #include <thread>
 #include <type_traits>
 

@@ -6,7 +6,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include "api/heap.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The library in the life of a process: forks, exits with handles alive and threads at work, a
 // context that is lost, and being opened and closed a thousand times. Over the test double.
-#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <dlfcn.h>
@@ -13,7 +12,6 @@
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
-#include <vector>
 
 #include "support/fake_gemm.h"
 #include "support/sanitized.h"

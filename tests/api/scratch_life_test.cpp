@@ -4,7 +4,6 @@
 #include <array>
 #include <future>
 #include <thread>
-#include <vector>
 
 #include "api/scratch_owners.h"
 #include "support/sanitized.h"

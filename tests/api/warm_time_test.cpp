@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "support/fake_gemm.h"
 #include "support/matmul_call.h"

@@ -3,7 +3,6 @@
 // k and the workspace that it needs.
 #include "dropin/fake_cublaslt.h"
 
-#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>

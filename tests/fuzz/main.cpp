@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
-#include <stdexcept>
 #include <unistd.h>
 
 #include "draw.h"

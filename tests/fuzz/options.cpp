@@ -3,7 +3,6 @@
 
 #include <cstdlib>
 #include <stdexcept>
-#include <string_view>
 
 namespace bwgemm::fuzz {
 namespace {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "shrink.h"
 
-#include <array>
-#include <cstdlib>
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>

@@ -5,7 +5,6 @@
 // order of additions but one shows.
 #include <cstring>
 #include <gtest/gtest.h>
-#include <memory>
 #include <vector>
 
 #include "families/variants.h"

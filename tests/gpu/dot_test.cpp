@@ -3,7 +3,6 @@
 // of the weights, both of their majors and both of the activations', several slabs of activations,
 // splits of k, batches. What lies beside the operands is NaN: an element too many would show.
 #include <algorithm>
-#include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
 

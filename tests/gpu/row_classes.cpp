@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/row_classes.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <tuple>
 

@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <gtest/gtest.h>
 #include <map>
-#include <optional>
 #include <string>
 #include <tuple>
 

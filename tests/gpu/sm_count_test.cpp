@@ -9,7 +9,6 @@
 #include <string>
 
 #include "families/variants.h"
-#include "gpu/row_classes.h"
 #include "gpu/row_problems.h"
 #include "support/captured_kernels.h"
 #include "support/matmul_call.h"

@@ -5,7 +5,6 @@
 // overwritten.
 #include <array>
 #include <gtest/gtest.h>
-#include <memory>
 #include <string>
 
 #include "families/facts.h"

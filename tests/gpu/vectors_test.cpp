@@ -3,7 +3,6 @@
 // whatever is loaded at once, columns that end inside a tile, splits in memory and in clusters,
 // batches.
 // What lies beside the operands is NaN: an element too many would show.
-#include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Epilogues of bwgemm_bench: their names, what they make of a problem and of its call, the way
 // through a result file, and the activations they are checked by.
-#include <cmath>
 #include <gtest/gtest.h>
 #include <string>
 #include <vector>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // When operands are copied in front of the product: if that saves enough, if it is forced, if an
 // algo says so; and never without room for the copies.
-#include <algorithm>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <map>
@@ -14,6 +13,7 @@
 #include "families/variants.h"
 #include "problems.h"
 #include "rows.h"
+#include "rules/copies.h"
 #include "select/algos.h"
 #include "select/candidate.h"
 #include "support/error_of.h"

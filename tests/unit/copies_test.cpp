@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies of operands that TMA cannot load: which they are, how they lie, and the launch that makes
 // them. When they are chosen is in copied_choice_test.cpp.
+#include "rules/copies.h"
+
 #include <gtest/gtest.h>
 #include <utility>
 
 #include "families/copies/step.h"
 #include "problems.h"
-#include "rules/choice.h"
 #include "rules/rejects.h"
 
 namespace bwgemm {

@@ -2,7 +2,6 @@
 // What steps say of fused operations, and which kernels can do them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <string>
 
 #include "fake_driver.h"
 #include "families/registry.h"

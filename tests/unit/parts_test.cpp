@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "families/variants.h"
 #include "problems.h"
-#include "rules/choice.h"
+#include "rules/copies.h"
 #include "select/algos.h"
 #include "select/candidate.h"
 #include "support/error_of.h"

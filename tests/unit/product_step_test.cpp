@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The step that multiplies: the grid, the maps' geometry and every parameter, for each family.
-#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <memory>
 #include <vector>
 
 #include "core/error.h"

@@ -2,7 +2,6 @@
 // What results of the library are judged by, against plainer ways to the same numbers.
 #include <cmath>
 #include <gtest/gtest.h>
-#include <vector>
 
 #include "support/reference_gemm.h"
 #include "support/tolerance.h"

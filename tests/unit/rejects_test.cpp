@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 #include <string>
 
-#include "families/registry.h"
 #include "families/variants.h"
 #include "problems.h"
 #include "rows.h"

@@ -9,7 +9,7 @@
 
 #include "families/registry.h"
 #include "families/variants.h"
-#include "select/candidate.h"
+#include "select/algos.h"
 
 namespace bwgemm::test {
 

@@ -3,12 +3,9 @@
 // multiprocessor targets, and the report. What is chosen when is in select_golden_test.cpp.
 #include "select/select.h"
 
-#include <algorithm>
-#include <functional>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <string>
-#include <vector>
 
 #include "core/error.h"
 #include "core/tiling.h"

@@ -11,6 +11,7 @@
 #include "bwgemm/bwgemm.h"
 #include "families/variants.h"
 #include "problems.h"
+#include "rules/copies.h"
 #include "support/flushed_denormals.h"
 
 namespace bwgemm {

@@ -6,7 +6,7 @@
 #include "core/device_facts.h"
 #include "core/problem.h"
 #include "program/part.h"
-#include "rules/choice.h"
+#include "rules/copies.h"
 
 namespace bwgemm {
 

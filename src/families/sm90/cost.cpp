@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The predicted time of a Hopper kernel, by the model of rules/arch_costs.h: first what one k block
+// The predicted time of a Hopper kernel, by the model of rules/cost_terms.h: first what one k block
 // asks for and how long a CTA takes to move its unaligned lines, then waves of tiles.
 #include <algorithm>
 

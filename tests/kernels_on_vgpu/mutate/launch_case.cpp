@@ -2,7 +2,6 @@
 #include "kernels_on_vgpu/mutate/launch_case.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <sstream>
 

@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
-#include <numeric>
 #include <random>
 #include <set>
 #include <sstream>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rules/choice.h"
+#include "rules/copies.h"
 
 #include <algorithm>
 #include <cstdint>
