@@ -326,7 +326,7 @@ class KernelCase {
   }
 
   bool stores_from_registers() const {
-    return sm90::can_store_from_registers(config_) && problem_.beta == 0 &&
+    return sm90::parts_of(config_).stores_from_registers && problem_.beta == 0 &&
            !problem_.device_scalars;
   }
 

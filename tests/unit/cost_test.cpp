@@ -19,7 +19,7 @@ using test::problem_of, test::row_named;
 double us(const KernelConfig& config, const Problem& problem, int sm_count = 0, int splits = 1) {
   DeviceFacts facts = config.arch == Arch::sm90 ? nominal_h200 : nominal_b200;
   if (sm_count != 0) facts.sm_count = sm_count;
-  const int tile_n = config.tile.n != 0 ? config.tile.n : sm100::max_tile_n(config);
+  const int tile_n = config.tile.n != 0 ? config.tile.n : sm100::cta_tiles(config).most_columns;
   return predicted_us(problem, facts, config, tile_n, splits);
 }
 
@@ -64,8 +64,8 @@ TEST_P(Cost, GrowsWithWaves) {
   // One tile more than a wave holds costs another wave; where CTAs of a TMA kernel share an SM, and
   // take turns, another turn.
   const double turns = config.family == Family::cooperative ? config.ctas_per_sm : 1;
-  const int tile_n = config.tile.n != 0 ? config.tile.n : sm100::max_tile_n(config);
-  const int teams = config.family == Family::dot ? dot::teams(config) : 1;
+  const int tile_n = config.tile.n != 0 ? config.tile.n : sm100::cta_tiles(config).most_columns;
+  const int teams = config.family == Family::dot ? dot::teams_of(config).count : 1;
   const int units = 10 * config.ctas_per_sm * teams / config.cluster.size();
   const int rows = units * kernel_shape(config, tile_n, Dtype::bf16).cluster_tile_m;
   const double one_wave = us(config, problem_of(rows, tile_n, 65536), 10);

@@ -28,7 +28,7 @@ TEST(Layout, Sm90) {
     EXPECT_EQ(at.staging % swizzle_atom_bytes, 0);
     EXPECT_EQ(at.staging_bytes % swizzle_atom_bytes, 0);
     EXPECT_GE(at.staging, row.stages * at.stage_bytes);
-    const int buffers = sm90::consumer_warpgroups(row) * sm90::staging_depth(row);
+    const int buffers = sm90::warpgroups_of(row).consumers * sm90::layout(row).staging_depth;
     EXPECT_GE(at.full, at.staging + buffers * at.staging_bytes);
     EXPECT_EQ(at.full % 8, 0);
     EXPECT_GE(at.empty, at.full + 8 * row.stages);
@@ -55,7 +55,7 @@ TEST(Layout, Sm90StagingBuffers) {
   for (const KernelConfig& row : kernel_variants) {
     if (row.family != Family::cooperative || row.store == Store::elements) continue;
     SCOPED_TRACE(kernel_name(row).view());
-    const int depth = sm90::staging_depth(row);
+    const int depth = sm90::layout(row).staging_depth;
     if (row.ctas_per_sm > 2) {
       EXPECT_EQ(depth, 1);
       continue;
@@ -82,11 +82,11 @@ TEST(Layout, Sm90Registers) {
   for (const KernelConfig& row : kernel_variants) {
     if (row.family != Family::cooperative) continue;
     SCOPED_TRACE(kernel_name(row).view());
-    const int at_launch = sm90::registers(row).at_launch,
-              warpgroups = sm90::consumer_warpgroups(row);
-    EXPECT_LE(row.ctas_per_sm * sm90::threads(row) * at_launch, 65536);
-    if (!sm90::registers(row).are_moved()) continue;
-    const sm90::Registers after = sm90::registers(row);
+    const int at_launch = sm90::warpgroups_of(row).registers.at_launch,
+              warpgroups = sm90::warpgroups_of(row).consumers;
+    EXPECT_LE(row.ctas_per_sm * sm90::warpgroups_of(row).threads * at_launch, 65536);
+    if (!sm90::warpgroups_of(row).registers.are_moved()) continue;
+    const sm90::Registers after = sm90::warpgroups_of(row).registers;
     EXPECT_LE(after.producer + warpgroups * after.consumer, (1 + warpgroups) * at_launch);
     for (const int registers : {after.producer, after.consumer}) {
       EXPECT_EQ(registers % 8, 0);  // what setmaxnreg takes
@@ -148,8 +148,8 @@ TEST(Layout, Sm100) {
 
 TEST(Layout, Sm100TensorMemory) {
   for_each_sm100_tile([](const KernelConfig& row, int tile_n, Major) {
-    const int columns = sm100::tensor_memory_columns(row);
-    EXPECT_GE(columns, row.choices.accumulators * sm100::row_blocks(row) * tile_n);
+    const int columns = sm100::cta_tiles(row).tensor_memory_columns;
+    EXPECT_GE(columns, row.choices.accumulators * sm100::cta_tiles(row).row_blocks * tile_n);
     EXPECT_LE(columns, 512);
     EXPECT_GE(columns, 32);
     EXPECT_EQ(columns & (columns - 1), 0) << "allocations are powers of two";
@@ -293,7 +293,8 @@ TEST(Layout, ShapeAgrees) {
         const int line = columns                   ? shape.cluster_tile_m
                          : uses_tensor_memory(row) ? sm100::boxed_columns(shape.tile_n)
                                                    : shape.tile_n;
-        if (sm90::overlaps_boxes(row)) {  // the last box of a line still begins at 16 bytes
+        // The last box of a line still begins at 16 bytes.
+        if (row.family == Family::cooperative && sm90::staged_boxes(row).overlap) {
           EXPECT_LE(shape.d_box_columns, line);
           EXPECT_EQ((line - shape.d_box_columns) * size_bytes(d_type) % 16, 0);
         } else {

@@ -19,9 +19,9 @@ namespace bwgemm::dot {
 template <KernelConfig config>
 class NMajorWeights {
  public:
-  static constexpr int stages = dot::stages(config);  // of 16 lines: four loads a lane
-  static constexpr int stage_lines = 16;              // of one warp
-  static_assert(stages * stage_lines == warp_positions(config));
+  static constexpr int stages = dot::teams_of(config).stages;  // of 16 lines: four loads a lane
+  static constexpr int stage_lines = 16;                       // of one warp
+  static_assert(stages * stage_lines == teams_of(config).positions);
 
   struct Position {
     const char* unit;  // the lane's unit of columns in its first line of the round

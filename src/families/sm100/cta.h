@@ -24,10 +24,11 @@ inline constexpr int epilogue_warps = cta_rows / warp_threads;
 template <KernelConfig config>
 struct Cta {
   static constexpr int cluster_size = config.cluster.size();
-  static constexpr int group_size = group_ctas(config);
-  static constexpr int group_count = groups(config);
-  static constexpr int rows = row_blocks(config) * cta_rows;
-  static constexpr int accumulator_columns = max_tile_n(config);  // of one block of rows
+  static constexpr int group_size = groups_of(config).ctas;
+  static constexpr int group_count = groups_of(config).count;
+  static constexpr int rows = cta_tiles(config).row_blocks * cta_rows;
+  static constexpr int accumulator_columns =
+      cta_tiles(config).most_columns;  // of one block of rows
   static constexpr std::uint16_t all_ctas = (1 << cluster_size) - 1;
 
   std::uint32_t shared;  // 1024-aligned start of dynamic shared memory
@@ -95,7 +96,7 @@ struct Cta {
   // The empty barrier of one block of rows of an accumulator, at the leader.
   BWGEMM_DEVICE static std::uint32_t rows_empty(std::uint32_t empties, const Cursor& at,
                                                 int row_block) {
-    return empties + 8 * (at.stage * row_blocks(config) + row_block);
+    return empties + 8 * (at.stage * cta_tiles(config).row_blocks + row_block);
   }
   BWGEMM_DEVICE Ring response_ring() const {
     return {shared + offsets.response_full, shared + offsets.response_empty};

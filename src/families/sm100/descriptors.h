@@ -44,7 +44,7 @@ struct MatrixDescriptor {
 // ones to the next 8 of k, and stride along m or n. `held`: rows of m or n of the operand.
 template <KernelConfig config>
 constexpr std::uint64_t operand_descriptor(std::uint32_t address, Major major, int held) {
-  constexpr std::uint32_t width = block_bytes(config), group = 8 * width,
+  constexpr std::uint32_t width = operand_block(config).bytes, group = 8 * width,
                           deep = config.tile.k * width;
   constexpr bool is_swizzled = config.choices.swizzle_bytes != 0;
   const bool k_major = major == Major::k;
@@ -65,7 +65,7 @@ constexpr std::uint64_t moved(std::uint64_t descriptor, std::uint32_t bytes) {
 // Where the k of the stage's instruction `step` begins.
 template <KernelConfig config>
 constexpr std::uint32_t k_offset(Major major, int held, int step) {
-  constexpr int width = block_bytes(config);
+  constexpr int width = operand_block(config).bytes;
   if (major == Major::mn) return step * instruction_k(config.mma) * width;
   const int bytes = step * instruction_k_bytes;
   return bytes / width * held * width + bytes % width;
@@ -74,7 +74,7 @@ constexpr std::uint32_t k_offset(Major major, int held, int step) {
 // Where a block of 128 rows begins.
 template <KernelConfig config>
 constexpr std::uint32_t row_block_offset(Major major, int block) {
-  return block * cta_rows * (major == Major::mn ? swizzle_row_bytes : block_bytes(config));
+  return block * cta_rows * (major == Major::mn ? swizzle_row_bytes : operand_block(config).bytes);
 }
 
 // kind::f16: 16-bit operands of one type, dense.
@@ -103,7 +103,7 @@ constexpr std::uint32_t instruction_descriptor(Dtype type, Major a, Major b, int
                                .b = operand,
                                .a_major = a,
                                .b_major = b,
-                               .m = group_ctas(config) * cta_rows,
+                               .m = groups_of(config).ctas * cta_rows,
                                .n = tile_n}
       .encoded();
 }

@@ -52,7 +52,7 @@ class BoxWriter {
 
  private:
   static constexpr int pairs = config.tile.n / 4;  // of a thread in 64 rows
-  static constexpr bool gates_columns = gates(config) == Gates::columns;
+  static constexpr bool gates_columns = parts_of(config).gates == Gates::columns;
 
   template <class Staged>
   BWGEMM_DEVICE void write_boxes(const Staged& staged, Dtype type,

@@ -27,7 +27,7 @@ BWGEMM_DEVICE void multiply_stage(Accumulators<config>& accumulators, std::uint6
         b + descriptor_step(step *
                             k_step_bytes(config.mma, config.b, chunk_of(config.b, config.tile.n)));
 #pragma unroll
-    for (int row_block = 0; row_block < warpgroup_rows(config) / instruction_m; ++row_block) {
+    for (int row_block = 0; row_block < warpgroups_of(config).rows / instruction_m; ++row_block) {
       const std::uint64_t a_step = a + descriptor_step(step * k_step_bytes(config.mma, config.a) +
                                                        row_block * row_block_bytes);
       if constexpr (types.a == Dtype::bf16)
@@ -195,7 +195,7 @@ class PingPong {
 template <KernelConfig config>
 BWGEMM_DEVICE bool sum_in_cluster(const KernelParams& params, const Cta<config>& cta, int warpgroup,
                                   std::uint32_t split, Accumulators<config>& sums) {
-  if constexpr (can_reduce_in_cluster(config))
+  if constexpr (parts_of(config).can_reduce_in_cluster())
     return ClusterReduction<config>(params, cta, warpgroup).sum(split, sums);
   else
     return false;

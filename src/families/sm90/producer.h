@@ -233,12 +233,12 @@ template <KernelConfig config, class AwaitRing>
 BWGEMM_DEVICE void run_producer(const MappedParams& params, const Cta<config>& cta, int k_blocks,
                                 AwaitRing await_ring) {
   constexpr OperandTile a_tile = sm90::a_tile<config>, b_tile = sm90::b_tile<config>;
-  OperandLoads<a_tile, gates(config) == Gates::rows> a(
+  OperandLoads<a_tile, parts_of(config).gates == Gates::rows> a(
       params, params.a_map, params.a_rest_map, params.m,
       {a_tile.load.cuts_k ? 0 : cta.cluster_n() * a_tile.part(),
        a_tile.load.cuts_k ? cta.cluster_n() * a_tile.load.k : 0,
        static_cast<std::uint16_t>(a_tile.sharer_mask() << cta.cluster_m()), 0});
-  OperandLoads<b_tile, gates(config) == Gates::columns> b(
+  OperandLoads<b_tile, parts_of(config).gates == Gates::columns> b(
       params, params.b_map, params.b_rest_map, params.n,
       {b_tile.load.cuts_k ? 0 : cta.cluster_m() * b_tile.part(),
        b_tile.load.cuts_k ? cta.cluster_m() * b_tile.load.k : 0,
