@@ -13,7 +13,7 @@
 #include "core/device_facts.h"
 #include "core/problem.h"
 #include "core/tiling.h"
-#include "device/raster.h"
+#include "rules/rasters.h"
 
 namespace bwgemm {
 

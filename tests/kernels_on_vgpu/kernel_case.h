@@ -18,6 +18,7 @@
 #include "device/residues.h"
 #include "families/facts.h"
 #include "families/variants.h"
+#include "rules/rasters.h"
 #include "support/element.h"
 #include "vgpu/machine.h"
 #include "vgpu/tensor_map.h"
