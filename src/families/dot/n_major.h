@@ -10,6 +10,7 @@
 #pragma once
 
 #include "device/ptx/global_memory.h"
+#include "device/ptx/operand_memory.h"
 #include "device/ptx/shared_memory.h"
 #include "families/dot/tiles.h"
 #include "families/dot/unit.h"

@@ -9,6 +9,7 @@
 
 #include "device/fused.h"
 #include "device/ptx/global_memory.h"
+#include "device/ptx/operand_memory.h"
 #include "device/ptx/shared_memory.h"
 #include "device/ptx/sync.h"
 #include "families/dot/unit.h"
