@@ -63,12 +63,16 @@ BWGEMM_DEVICE void load_operand(const TensorMap& map, const OperandPart& part, B
 }
 
 template <KernelConfig config>
+BWGEMM_DEVICE void want_next_tile(const Cta<config>& cta);  // launch control: scheduler.h
+
+template <KernelConfig config>
 BWGEMM_DEVICE void run_producer(const MappedParams& params, const Cta<config>& cta, int k_blocks) {
   constexpr bool shares_b = groups_of(config).count > 1;
   const Ring ring = cta.operands();
   const std::uint32_t leaders_full =
       groups_of(config).ctas == 2 ? ptx::mapa(ring.full_address, cta.leader()) : ring.full_address;
-  const bool loads_a = has_map_of_a<config>(params), loads_b = has_map_of_b<config>(params);
+  const bool loads_a = has_map<config>(params.a, params.a_major),
+             loads_b = has_map<config>(params.b, params.b_major);
   const std::uint32_t bytes =
       (loads_a ? cta.offsets.a_bytes : 0) + (loads_b ? cta.offsets.b_bytes : 0);
   const OperandPart a{params.a_major, cta.rows, 0, cta.rows};
@@ -78,7 +82,7 @@ BWGEMM_DEVICE void run_producer(const MappedParams& params, const Cta<config>& c
   Cursor at;
   Trace trace(params, TraceRole::producer, 0, true);
   for (Walk<config> walk(params, cta); walk.valid(); walk.advance()) {
-    want_next_tile(cta);
+    if constexpr (config.choices.schedule == Schedule::launch_control) want_next_tile(cta);
     trace(TraceEvent::tile, walk.number(params));
     const TileIndex tile = walk.at(params);
     const int row = cta.row(tile), column = cta.b_column(tile);
