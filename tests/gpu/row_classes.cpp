@@ -13,13 +13,12 @@ namespace {
 
 // What the sizes of an sm90 tile choose between, see device/layout.h.
 auto code_of_sizes(const KernelConfig& row) {
-  const bool one_warpgroup = sm90::warpgroups_of(row).consumers == 1;
-  const bool half_a_matrix = sm90::staged_boxes(row).lines == 8;
-  return std::tuple(sm90::warpgroups_of(row).rows, one_warpgroup,
-                    sm90::warpgroups_of(row).registers.are_moved(),
-                    sm90::layout(row).staging_depth > 1, sm90::staged_boxes(row).line_bytes,
-                    half_a_matrix, sm90::parts_of(row).stores_from_registers,
-                    sm90::staged_boxes(row).overlap, moves_lines(row) ? row.tile.n : 0);
+  const sm90::Warpgroups warpgroups = sm90::warpgroups_of(row);
+  const sm90::StagedBoxes boxes = sm90::staged_boxes(row);
+  return std::tuple(warpgroups.rows, warpgroups.consumers == 1, warpgroups.registers.are_moved(),
+                    sm90::layout(row).staging_depth > 1, boxes.line_bytes, boxes.lines == 8,
+                    sm90::parts_of(row).stores_from_registers, boxes.overlap,
+                    moves_lines(row) ? row.tile.n : 0);
 }
 
 }  // namespace

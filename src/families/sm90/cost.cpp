@@ -89,8 +89,9 @@ double line_bytes_per_us(const Problem& problem, const KernelConfig& config,
 
 // Columns of the tile that are stored; those of boxes that overlap count twice.
 int stored_columns(const Problem& problem, const KernelConfig& config) {
-  if (!staged_boxes(config).overlap) return config.tile.n;
-  const int box = staged_boxes(config).line_bytes / size_bytes(problem.d.type);
+  const StagedBoxes boxes = staged_boxes(config);
+  if (!boxes.overlap) return config.tile.n;
+  const int box = boxes.line_bytes / size_bytes(problem.d.type);
   return static_cast<int>(ceil_div(config.tile.n, box)) * box;
 }
 
