@@ -119,26 +119,16 @@ struct Cta {
     const int box_inner = boxes.line_bytes / size_bytes(d_type);
     constexpr int tile_m = config.cluster.m * config.tile.m;
     constexpr int tile_n = config.cluster.n * config.tile.n;
-    if constexpr (config.swaps_ab)
-      return {.inner_is_m = true,
-              .tile_inner = tile_m / per_line,
-              .tile_outer = tile_n,
-              .inner = rows / per_line,
-              .outer = columns,
-              .inner_extent = warpgroups_of(config).rows / per_line,
-              .outer_extent = config.tile.n,
-              .box_inner = has_gate ? gated_box_rows : box_inner,
-              .box_outer = boxes.lines};
-    else
-      return {.inner_is_m = false,
-              .tile_inner = tile_n / per_line,
-              .tile_outer = tile_m,
-              .inner = columns / per_line,
-              .outer = rows,
-              .inner_extent = config.tile.n / per_line,
-              .outer_extent = warpgroups_of(config).rows,
-              .box_inner = box_inner,
-              .box_outer = boxes.lines};
+    constexpr bool swaps = config.swaps_ab;
+    return {.inner_is_m = swaps,
+            .tile_inner = (swaps ? tile_m : tile_n) / per_line,
+            .tile_outer = swaps ? tile_n : tile_m,
+            .inner = (swaps ? rows : columns) / per_line,
+            .outer = swaps ? columns : rows,
+            .inner_extent = (swaps ? warpgroups_of(config).rows : config.tile.n) / per_line,
+            .outer_extent = swaps ? config.tile.n : warpgroups_of(config).rows,
+            .box_inner = swaps && has_gate ? gated_box_rows : box_inner,
+            .box_outer = boxes.lines};
   }
 };
 

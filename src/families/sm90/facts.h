@@ -22,9 +22,13 @@ constexpr void fill_shape(const KernelConfig& config, Dtype d_type, Major, Kerne
 
 constexpr ImageHeaders image_headers(const KernelConfig& config) {
   if (has_residues(config)) return {"shifted/gemm.cuh"};
-  return {"gemm.cuh", parts_of(config).stores_lines ? "line_stores.h" : "",
-          parts_of(config).stores_from_registers ? "register_stores.h" : "",
-          parts_of(config).can_reduce_in_cluster() ? "cluster_reduction.h" : ""};
+  const Parts parts = parts_of(config);
+  return {"gemm.cuh",
+          config.ping_pong ? "ping_pong.h" : "",
+          parts.gates != Gates::none ? "gated_loads.h" : "",
+          parts.stores_lines ? "line_stores.h" : "",
+          parts.stores_from_registers ? "register_stores.h" : "",
+          parts.can_reduce_in_cluster() ? "cluster_reduction.h" : ""};
 }
 
 inline constexpr FamilyFacts facts{

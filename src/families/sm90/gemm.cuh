@@ -21,16 +21,9 @@
 //                                boxes: wait staging full -> combine -> write -> fence -> arrive
 //                      output    boxes: offer buffer (load C) ... wait written -> TMA store
 //
-// Where boxes do not divide a line of the tile, the last box of a line begins inside the one
-// before. Overlapping boxes store identical bytes; the second waits for the first
-// (StagedBoxes::overlap).
-//
-// ping_pong: each of two consumers has tiles of its own, every second of the CTA's. One multiplies
-// while the other stores: barriers 1 and 2 pass the tensor cores on. A slot is one consumer's.
-//
-// swaps_ab: the problem's m is the kernel's n, so that few rows of D fill a tile. D is then in
-// column order. Stores::from_registers: consumers of narrow tiles of such kernels store D
-// themselves, and the output role has nothing to do.
+// In ping-pong kernels each of two consumers has tiles of its own, every second of the CTA's, and a
+// slot is one consumer's. Where consumers store D themselves (Stores::from_registers), the output
+// role has nothing to do.
 //
 // Operands that start anywhere have a kernel of their own, shifted/gemm.cuh.
 #pragma once
@@ -82,9 +75,7 @@ BWGEMM_DEVICE void set_up(const MappedParams& params, const Cta<config>& cta, in
   if constexpr (cta.cluster_size > 1) ptx::barrier_cluster_arrive_relaxed();
   if (warp == barrier_warp) ptx::barrier_arrive(ring_barrier, 2 * 32);
   if (warp == prefetching_warp) {
-    if (ptx::elect_sync()) {
-      prefetch_maps<config>(params);
-    }
+    if (ptx::elect_sync()) prefetch_maps<config>(params);
     __syncwarp();
   }
   arrive_as_split(params, cta);

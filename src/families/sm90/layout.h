@@ -6,6 +6,7 @@
 
 #include "core/kernel_config.h"
 #include "device/layout.h"
+#include "families/sm90/operand_tile.h"
 
 namespace bwgemm::sm90 {
 
@@ -49,39 +50,10 @@ constexpr Warpgroups warpgroups_of(const KernelConfig& config) {
   return all;
 }
 
+// Of an operand that lies along m or n, which wgmma takes of 16-bit types only: 64 of m or n by 64
+// of k.
+inline constexpr int chunk_bytes = 64 * swizzle_row_bytes;
 inline constexpr int staging_rows = 64;  // one wgmma's height
-
-// An operand that lies along m or n is loaded in chunks, which are rows of so many elements, one
-// for each k, and swizzled over the width of a row. A narrow tile is one chunk of its own width:
-// TMA would fill a wider chunk with zeros, which take it longer than elements.
-constexpr int chunk_of(Major major, int extent) {
-  return major == Major::mn && (extent == 16 || extent == 32) ? extent : 64;
-}
-// Rows of 128 bytes that an operand's tile takes in memory. Along m or n these are whole chunks.
-constexpr int operand_rows(Major major, int extent) {
-  const int chunk = chunk_of(major, extent);
-  return major == Major::mn ? (extent + chunk - 1) / chunk * chunk : extent;
-}
-
-// How `sharers` CTAs of a cluster divide the loads of an operand's tile, of which each CTA receives
-// all: rows of m or n where those are whole boxes, else the rows of k of the only chunk.
-struct OperandBox {
-  int mn, k;  // one load: rows of m or n by so many of k
-  bool cuts_k;
-};
-constexpr OperandBox operand_box(Major major, int extent, int tile_k, int sharers) {
-  if (major == Major::k) return {extent / sharers, tile_k, false};
-  const int chunk = chunk_of(major, extent);
-  const bool cuts_k = operand_rows(major, extent) % (sharers * chunk) != 0;
-  return {chunk, cuts_k ? tile_k / sharers : tile_k, cuts_k};
-}
-struct OperandBoxes {
-  OperandBox a, b;
-};
-constexpr OperandBoxes operand_boxes(const KernelConfig& config) {
-  return {operand_box(config.a, config.tile.m, config.tile.k, config.cluster.n),
-          operand_box(config.b, config.tile.n, config.tile.k, config.cluster.m)};
-}
 
 // A box is what one staging buffer holds: lines of D.
 struct StagedBoxes {
@@ -141,7 +113,8 @@ constexpr int smem_room(const KernelConfig& config) {
 }
 
 constexpr Layout layout(const KernelConfig& config, int staging_depth) {
-  const int buffers = warpgroups_of(config).consumers * staging_depth;
+  const Warpgroups warpgroups = warpgroups_of(config);
+  const int buffers = warpgroups.consumers * staging_depth;
   const StagedBoxes boxes = staged_boxes(config);
   Layout at{};
   at.staging_depth = staging_depth;
@@ -157,14 +130,13 @@ constexpr Layout layout(const KernelConfig& config, int staging_depth) {
   at.staging_messages = at.staging_written + 8 * buffers;
   at.may_send = (at.staging_messages + 4 * buffers + 7) / 8 * 8;
   at.received = at.may_send + 8;
-  at.landed = at.received + 8 * warpgroups_of(config).consumers;
+  at.landed = at.received + 8 * warpgroups.consumers;
   const int end = at.landed + (config.load == Load::tma_shifted ? 8 * config.stages : 0);
   at.biases = (end + 15) / 16 * 16;
   // More accumulators leave no registers to hold biases that were loaded (tile_biases.h).
-  const bool keeps_biases =
-      config.store != Store::elements && warpgroups_of(config).accumulators < 192;
-  at.bias_bytes = keeps_biases ? 4 * (config.tile.n + warpgroups_of(config).rows) : 0;
-  at.bytes = keeps_biases ? at.biases + warpgroups_of(config).consumers * at.bias_bytes : end;
+  const bool keeps_biases = config.store != Store::elements && warpgroups.accumulators < 192;
+  at.bias_bytes = keeps_biases ? 4 * (config.tile.n + warpgroups.rows) : 0;
+  at.bytes = keeps_biases ? at.biases + warpgroups.consumers * at.bias_bytes : end;
   return at;
 }
 

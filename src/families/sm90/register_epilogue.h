@@ -2,8 +2,7 @@
 // RegisterEpilogue: fused operations that read no matrix (scales, biases, activation, gate),
 // applied in place to all accumulators of a consumer thread. The tile is then written like that of
 // a plain product, which may add a C like D to scales and biases. Operations that read a matrix
-// otherwise go part by part (boxes.h), because accumulators leave enough registers for a part of a
-// matrix only. Going part by part takes a few times as many instructions.
+// otherwise go part by part (fused_boxes.h), which takes a few times as many instructions.
 #pragma once
 
 #include "device/fused.h"
@@ -12,6 +11,12 @@
 #include "families/sm90/tile_biases.h"
 
 namespace bwgemm::sm90 {
+
+constexpr int largest_divisor(int value, int most) {
+  int divisor = value < most ? value : most;
+  while (value % divisor != 0) --divisor;
+  return divisor;
+}
 
 // Columns of the tile whose biases a thread has at a time, all if it can: loads wait together.
 template <KernelConfig config>

@@ -15,6 +15,14 @@ namespace bwgemm::sm90 {
 template <KernelConfig config>
 using Accumulators = float[warpgroups_of(config).rows / 64][config.tile.n / 2];
 
+template <KernelConfig config>
+BWGEMM_DEVICE void clear(Accumulators<config>& accumulators) {
+#pragma unroll
+  for (auto& row_block : accumulators)
+#pragma unroll
+    for (float& value : row_block) value = 0;
+}
+
 // A warpgroup's view of the partial sums. A thread's accumulators lie in units of four,
 // neighbouring threads next to each other.
 template <KernelConfig config>
@@ -80,8 +88,7 @@ class WorkspaceReduction {
   }
 
   BWGEMM_DEVICE void read_all(const float* from, Accumulators<config>& sums) const {
-#pragma unroll
-    for (int i = 0; i < count; ++i) sums[i / per_row_block][i % per_row_block] = 0;
+    clear<config>(sums);
 #pragma unroll 1
     for (std::uint32_t split = 0; split < splits_; split += splits_at_once)
 #pragma unroll
