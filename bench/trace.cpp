@@ -44,8 +44,9 @@ double product_clocks(const KernelConfig& row, const KernelParams& params) {
   const int tile_n = row.tile.n != 0 ? row.tile.n : params.tile_n;
   const double clocks = 2.0 * row.tile.m * tile_n * row.tile.k / flop_per_clock;
   if (row.family == Family::cooperative)
-    return row.ping_pong ? clocks : clocks / sm90::consumer_warpgroups(row);
-  if (row.family == Family::dot) return dot::is_of_vectors(row) ? 0 : clocks / dot::stages(row);
+    return row.ping_pong ? clocks : clocks / sm90::warpgroups_of(row).consumers;
+  if (row.family == Family::dot)
+    return dot::is_of_vectors(row) ? 0 : clocks / dot::teams_of(row).stages;
   return clocks;
 }
 

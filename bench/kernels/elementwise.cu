@@ -3,7 +3,7 @@
 // behind it, bound by memory. A thread keeps 64 bytes of loads under way, a multiprocessor 64 KB;
 // tanh.approx is the one special function of an element, so that arithmetic stays below the loads.
 #include "device/ptx/attributes.h"
-#include "device/ptx/convert.h"
+#include "device/ptx/math.h"
 #include "elementwise.h"
 
 namespace bwgemm::bench {

@@ -7,7 +7,7 @@
 #include "device/ptx/wgmma.h"
 #include "device/ptx/wgmma_mma.h"
 #include "device/ring.h"
-#include "families/sm90/descriptors.h"
+#include "families/sm90/consumer.h"
 
 namespace bwgemm::bench {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What keeps the compiler from computing values earlier, or later, than where they are written.
+// What keeps the compiler from computing values earlier, later or more often than where they are
+// written.
 #pragma once
 
-#include "device/params.h"
 #include "device/ptx/attributes.h"
 
 namespace bwgemm {
@@ -20,9 +20,10 @@ BWGEMM_DEVICE const Value* computed_here(const Value* value) {
   return value;
 }
 
-// FusedParams::operations, read anew.
-BWGEMM_DEVICE std::uint32_t operations_of(const KernelParams& params) {
-  return static_cast<std::uint32_t>(computed_here(static_cast<int>(params.fused.operations)));
+// The same for what the compiler would derive again in the main loop.
+BWGEMM_DEVICE std::uint64_t computed_once(std::uint64_t value) {
+  asm volatile("" : "+l"(value));
+  return value;
 }
 
 }  // namespace bwgemm

@@ -5,7 +5,7 @@
 
 #include "device/layout.h"
 #include "device/params.h"
-#include "device/ptx/convert.h"
+#include "device/ptx/math.h"
 
 namespace bwgemm {
 
@@ -58,31 +58,6 @@ BWGEMM_DEVICE Pair unpack(Dtype type, std::uint32_t packed) {
     return {__uint_as_float(packed << 16), __uint_as_float(packed & 0xffff0000u)};
   return {ptx::cvt_f32_f16(static_cast<std::uint16_t>(packed)),
           ptx::cvt_f32_f16(static_cast<std::uint16_t>(packed >> 16))};
-}
-
-// All of them with one question of the type.
-template <int count>
-BWGEMM_DEVICE void pack_all(Dtype type, const Pair (&values)[count],
-                            std::uint32_t (&packed)[count]) {
-  if (type == Dtype::bf16) {
-#pragma unroll
-    for (int i = 0; i < count; ++i) packed[i] = pack(Dtype::bf16, values[i]);
-  } else {
-#pragma unroll
-    for (int i = 0; i < count; ++i) packed[i] = pack(Dtype::f16, values[i]);
-  }
-}
-
-template <int count>
-BWGEMM_DEVICE void unpack_all(Dtype type, const std::uint32_t (&packed)[count],
-                              Pair (&values)[count]) {
-  if (type == Dtype::bf16) {
-#pragma unroll
-    for (int i = 0; i < count; ++i) values[i] = unpack(Dtype::bf16, packed[i]);
-  } else {
-#pragma unroll
-    for (int i = 0; i < count; ++i) values[i] = unpack(Dtype::f16, packed[i]);
-  }
 }
 
 // Where TMA puts the byte that an unswizzled staging buffer would hold at `address`, for rows of

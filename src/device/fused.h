@@ -26,6 +26,11 @@
 
 namespace bwgemm {
 
+// FusedParams::operations, read anew.
+BWGEMM_DEVICE std::uint32_t operations_of(const KernelParams& params) {
+  return static_cast<std::uint32_t>(computed_here(static_cast<int>(params.fused.operations)));
+}
+
 // The curve, if any. Straight code for `count` pairs of values.
 template <int count>
 BWGEMM_DEVICE void apply_activation(const FusedParams& params, std::uint32_t operations, Pair* x) {

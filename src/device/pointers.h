@@ -3,7 +3,7 @@
 #pragma once
 
 #include "device/params.h"
-#include "device/ptx/global_memory.h"
+#include "device/ptx/operand_memory.h"
 
 namespace bwgemm::direct {
 

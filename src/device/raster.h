@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Raster: the order in which tiles are computed, shared by host (tests, cost model) and device.
+// Raster: the order in which tiles are computed, for host and device.
 // The CTAs at work at one moment should share rows of A and columns of B in L2.
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 
 namespace bwgemm {
 
@@ -19,25 +18,11 @@ enum class Raster : std::uint8_t {
             // outside of the output
 };
 
-constexpr std::string_view name(Raster raster) {
-  switch (raster) {
-    case Raster::grouped: return "grouped";
-    case Raster::snake: return "snake";
-    case Raster::hilbert: return "hilbert";
-  }
-  return "?";
-}
-
 // Divisors that the host knows before the launch: divisions are most of what a kernel does before
 // its first load, and a reciprocal leaves a multiplication of them.
 struct Reciprocal {
   std::uint32_t of_2_32 = 0;  // 2^32 over the divisor, rounded down; its greatest value for 1
 };
-
-constexpr Reciprocal reciprocal(std::uint32_t divisor) {
-  if (divisor <= 1) return {0xffffffff};
-  return {static_cast<std::uint32_t>((std::uint64_t{1} << 32) / divisor)};
-}
 
 // The product is the quotient or, since the reciprocal is rounded down, one less.
 constexpr std::uint32_t divided(std::uint32_t value, std::uint32_t by, Reciprocal reciprocal) {
@@ -52,12 +37,6 @@ struct RasterReciprocals {
   Reciprocal rows;       // of a band
   Reciprocal last_rows;  // of the last band, where it has fewer
 };
-
-constexpr RasterReciprocals raster_reciprocals(std::uint32_t tiles_m, std::uint32_t tiles_n,
-                                               std::uint32_t group) {
-  return {reciprocal(tiles_m * tiles_n), reciprocal(group * tiles_n), reciprocal(group),
-          reciprocal(group == 0 ? 0 : tiles_m % group)};
-}
 
 // Raster::grouped.
 constexpr TileIndex tile_at(std::uint32_t index, std::uint32_t tiles_m, std::uint32_t tiles_n,
@@ -74,10 +53,6 @@ constexpr TileIndex tile_at(std::uint32_t index, std::uint32_t tiles_m, std::uin
       divided(in_band, rows, is_last ? reciprocals.last_rows : reciprocals.rows);
   return {static_cast<std::int32_t>(band * group + in_band - column * rows),
           static_cast<std::int32_t>(column), static_cast<std::int32_t>(batch)};
-}
-constexpr TileIndex tile_at(std::uint32_t index, std::uint32_t tiles_m, std::uint32_t tiles_n,
-                            std::uint32_t group) {
-  return tile_at(index, tiles_m, tiles_n, group, raster_reciprocals(tiles_m, tiles_n, group));
 }
 
 }  // namespace bwgemm

@@ -57,10 +57,5 @@ constexpr TileIndex tile_in_order(Raster raster, std::uint32_t index, std::uint3
     tile.n = static_cast<std::int32_t>(tiles_n) - 1 - tile.n;
   return tile;
 }
-constexpr TileIndex tile_in_order(Raster raster, std::uint32_t index, std::uint32_t tiles_m,
-                                  std::uint32_t tiles_n, std::uint32_t group) {
-  return tile_in_order(raster, index, tiles_m, tiles_n, group,
-                       raster_reciprocals(tiles_m, tiles_n, group));
-}
 
 }  // namespace bwgemm

@@ -17,6 +17,7 @@
 #include "families/variants.h"
 #include "program/part.h"
 #include "rules/arch_costs.h"
+#include "rules/rasters.h"
 #include "rules/rejects.h"
 
 namespace bwgemm {

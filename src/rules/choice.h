@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "core/tiling.h"
-#include "device/raster.h"
+#include "rules/rasters.h"
 
 namespace bwgemm {
 

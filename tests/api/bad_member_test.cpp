@@ -242,13 +242,11 @@ class BadMembers : public FakeHandleTest {
   std::vector<Entry> entries() {
     return {{"bwgemmMatmul", matmul},
             {"bwgemmMatmulGetWorkspaceSize",
-             [&](bwgemmHandle_t handle, const MatmulCall& c) {
-               return bwgemmMatmulGetWorkspaceSize(handle, &c.desc, c.alpha, c.a, c.b, c.beta, c.c,
-                                                   c.d, &size_);
+             [&](bwgemmHandle_t handle, const MatmulCall& call) {
+               return workspace_size(handle, call, &size_);
              }},
-            {"bwgemmMatmulExplain", [&](bwgemmHandle_t handle, const MatmulCall& c) {
-               return bwgemmMatmulExplain(handle, &c.desc, c.alpha, c.a, c.b, c.beta, c.c, c.d,
-                                          text_, sizeof text_);
+            {"bwgemmMatmulExplain", [&](bwgemmHandle_t handle, const MatmulCall& call) {
+               return explain(handle, call, text_, sizeof text_);
              }}};
   }
 

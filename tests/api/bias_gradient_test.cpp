@@ -29,13 +29,6 @@ class Gradient : public FakeHandleTest {
     EXPECT_EQ(launch.stream, fake_cuda().launch(0)->stream);
     return launch;
   }
-  std::size_t workspace_of(const MatmulCall& call) const {
-    std::size_t size = 0;
-    EXPECT_EQ(bwgemmMatmulGetWorkspaceSize(handle(), &call.desc, call.alpha, call.a, call.b,
-                                           call.beta, call.c, call.d, &size),
-              BWGEMM_STATUS_SUCCESS);
-    return size;
-  }
 };
 
 TEST_F(Gradient, TheMatrixReachesTheKernelAlsoOnceThePlanIsKnown) {
@@ -64,7 +57,9 @@ TEST_F(Gradient, TheMatrixReachesTheKernelAlsoOnceThePlanIsKnown) {
 TEST_F(Gradient, SharesTheScratchOfTheCall) {
   MatmulCall call = MatmulCall::with_gradient();  // 3 chunks of 4 units
   const std::size_t bytes = 3 * 4 * 64 * sizeof(float);
-  EXPECT_EQ(workspace_of(call), bytes);
+  std::size_t size = 0;
+  EXPECT_EQ(workspace_size(handle(), call, &size), BWGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(size, bytes);
   const BiasGradientParams own = bias_gradient_of(call).bias_gradient;
   EXPECT_EQ(own.parts, 3u);
   EXPECT_NE(own.partials, nullptr);
@@ -131,9 +126,7 @@ TEST_F(Gradient, TheReportNamesIt) {
   const MatmulCall call = MatmulCall::with_gradient();
   for (bwgemmHandle_t asked : {handle(), bwgemmHandle_t{}}) {
     char text[20000];
-    ASSERT_EQ(bwgemmMatmulExplain(asked, &call.desc, call.alpha, call.a, call.b, call.beta, call.c,
-                                  call.d, text, sizeof text),
-              BWGEMM_STATUS_SUCCESS);
+    ASSERT_EQ(explain(asked, call, text, sizeof text), BWGEMM_STATUS_SUCCESS);
     // In row order: D is column order in the call.
     EXPECT_THAT(text, HasSubstr("\nwith       sums f32 of columns of D\n"));
   }

@@ -23,13 +23,6 @@ constexpr std::size_t copied_bytes = 2 * 2 * 1024 * 1088;
 
 class Copies : public FakeHandleTest {
  protected:
-  std::size_t workspace_of(const MatmulCall& call) const {
-    std::size_t size = 0;
-    EXPECT_EQ(bwgemmMatmulGetWorkspaceSize(handle(), &call.desc, call.alpha, call.a, call.b,
-                                           call.beta, call.c, call.d, &size),
-              BWGEMM_STATUS_SUCCESS);
-    return size;
-  }
   CopiedCall copied(const MatmulCall& call) const {
     return copied_call([&] { return matmul(handle(), call); });
   }
@@ -168,7 +161,9 @@ TEST_F(Copies, OfEachStreamHaveTheirOwnPlace) {
 
 TEST_F(Copies, LieInTheCallersWorkspace) {
   MatmulCall call = MatmulCall::copied();
-  EXPECT_EQ(workspace_of(call), copied_bytes);
+  std::size_t size = 0;
+  EXPECT_EQ(workspace_size(handle(), call, &size), BWGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(size, copied_bytes);
   call.desc.workspaceSize = copied_bytes;
   for (const std::uintptr_t at : {0x7f0060000000, 0x7f0070000000, 0x7f0060000000}) {
     call.desc.workspace = device_pointer(at);
@@ -185,8 +180,7 @@ TEST_F(Copies, LieInTheCallersWorkspace) {
 
   // And in the handle's, which plain products take too.
   GemmArguments gemm = GemmArguments::copied();
-  std::size_t size = 0;
-  gemm.workspace_size = &size;
+  size = 0, gemm.workspace_size = &size;
   ASSERT_EQ(workspace_size(handle(), gemm), BWGEMM_STATUS_SUCCESS);
   EXPECT_EQ(size, copied_bytes);
   const auto again = [&] { return gemm_ex(handle(), gemm); };
@@ -243,9 +237,7 @@ TEST_F(Copies, NoneWhereNothingIsMultiplied) {
 TEST_F(Copies, AreExplainedAndListed) {
   MatmulCall call = MatmulCall::copied();
   char text[32768];
-  ASSERT_EQ(bwgemmMatmulExplain(handle(), &call.desc, call.alpha, call.a, call.b, call.beta, call.c,
-                                call.d, text, sizeof text),
-            BWGEMM_STATUS_SUCCESS);
+  ASSERT_EQ(explain(handle(), call, text, sizeof text), BWGEMM_STATUS_SUCCESS);
   EXPECT_THAT(text, HasSubstr("\ncopied     A and B first, " + std::to_string(copied_bytes) +
                               " bytes of workspace\n"));
   // In place, both operands, one of them.

@@ -167,30 +167,22 @@ TEST_F(Matmul, QueriesAnswerForTheSameProduct) {
   gemm.workspace_size = &of_gemm, gemm.text = gemm_text, gemm.text_size = sizeof gemm_text;
   ASSERT_EQ(workspace_size(handle(), gemm), BWGEMM_STATUS_SUCCESS);
   ASSERT_EQ(explain(handle(), gemm), BWGEMM_STATUS_SUCCESS);
-  EXPECT_EQ(bwgemmMatmulGetWorkspaceSize(handle(), &call.desc, call.alpha, call.a, call.b,
-                                         call.beta, call.c, call.d, &of_matmul),
-            BWGEMM_STATUS_SUCCESS);
+  EXPECT_EQ(workspace_size(handle(), call, &of_matmul), BWGEMM_STATUS_SUCCESS);
   EXPECT_GT(of_matmul, 0u);
   EXPECT_EQ(of_matmul, of_gemm);
   for (bwgemmHandle_t asked : {handle(), bwgemmHandle_t{}}) {
     EXPECT_EQ(explain(asked, gemm), BWGEMM_STATUS_SUCCESS);
-    EXPECT_EQ(bwgemmMatmulExplain(asked, &call.desc, call.alpha, call.a, call.b, call.beta, call.c,
-                                  call.d, matmul_text, sizeof matmul_text),
-              BWGEMM_STATUS_SUCCESS);
+    EXPECT_EQ(explain(asked, call, matmul_text, sizeof matmul_text), BWGEMM_STATUS_SUCCESS);
     EXPECT_STREQ(matmul_text, gemm_text);
   }
-  EXPECT_EQ(bwgemmMatmulGetWorkspaceSize(handle(), &call.desc, call.alpha, call.a, call.b,
-                                         call.beta, call.c, call.d, nullptr),
-            BWGEMM_STATUS_INVALID_VALUE);
+  EXPECT_EQ(workspace_size(handle(), call, nullptr), BWGEMM_STATUS_INVALID_VALUE);
   EXPECT_TRUE(mentions(bwgemmGetLastErrorString(), "size")) << bwgemmGetLastErrorString();
 }
 
 TEST_F(Matmul, TheReportSaysWhatIsFused) {
   const MatmulCall call = MatmulCall::with_aux();
   char text[20000];
-  ASSERT_EQ(bwgemmMatmulExplain(nullptr, &call.desc, call.alpha, call.a, call.b, call.beta, call.c,
-                                call.d, text, sizeof text),
-            BWGEMM_STATUS_SUCCESS);
+  ASSERT_EQ(explain(nullptr, call, text, sizeof text), BWGEMM_STATUS_SUCCESS);
   EXPECT_THAT(text, ::testing::HasSubstr("\nwith       aux bf16 ld 256 written, relu\n"));
 }
 

@@ -294,9 +294,7 @@ TEST_F(Tune, ExplainSaysThatAMeasurementDecided) {
   const MatmulCall call;
   const auto explained = [&] {
     std::string text(1 << 15, '\0');
-    EXPECT_EQ(bwgemmMatmulExplain(handle(), &call.desc, call.alpha, call.a, call.b, call.beta,
-                                  call.c, call.d, text.data(), text.size()),
-              BWGEMM_STATUS_SUCCESS);
+    EXPECT_EQ(explain(handle(), call, text.data(), text.size()), BWGEMM_STATUS_SUCCESS);
     return text;
   };
   EXPECT_THAT(explained(), Not(HasSubstr("by measurement")));

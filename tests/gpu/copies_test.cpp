@@ -36,8 +36,7 @@ void expect_copied(bwgemmHandle_t handle, const GemmCase& gemm, const Operands& 
                    const std::string& copied) {
   const MatmulCall call = matmul_of(gemm, operands);
   std::string text(1 << 16, '\0');
-  EXPECT_TRUE(succeeds(bwgemmMatmulExplain(handle, &call.desc, call.alpha, call.a, call.b,
-                                           call.beta, call.c, call.d, text.data(), text.size())));
+  EXPECT_TRUE(succeeds(explain(handle, call, text.data(), text.size())));
   EXPECT_NE(text.find("\ncopied     " + copied + " first"), std::string::npos) << gemm;
 }
 
@@ -165,8 +164,7 @@ TEST_F(Copies, UseTheWorkspaceWithinItsBounds) {
   Operands operands(gemm);
   MatmulCall call = matmul_of(gemm, operands);
   std::size_t wanted = 0;
-  ASSERT_TRUE(succeeds(bwgemmMatmulGetWorkspaceSize(handle(), &call.desc, call.alpha, call.a,
-                                                    call.b, call.beta, call.c, call.d, &wanted)));
+  ASSERT_TRUE(succeeds(workspace_size(handle(), call, &wanted)));
   for (int i = 0; i < 3; ++i) {
     const std::size_t size = i < 2 ? wanted : wanted - 4;
     const auto floats = static_cast<std::int64_t>(size / sizeof(float));

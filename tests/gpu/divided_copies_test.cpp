@@ -69,8 +69,7 @@ class Divider {
                        std::int64_t lines) const {
     const MatmulCall call = matmul_of(gemm, operands);
     std::string text(1 << 16, '\0');
-    EXPECT_TRUE(succeeds(bwgemmMatmulExplain(get(), &call.desc, call.alpha, call.a, call.b,
-                                             call.beta, call.c, call.d, text.data(), text.size())));
+    EXPECT_TRUE(succeeds(explain(get(), call, text.data(), text.size())));
     const std::int64_t parts = (extent + lines - 1) / lines;
     const std::string expected = "\ndivided    into " + std::to_string(parts) + " products of " +
                                  std::to_string(lines) + (form.of_m ? " columns" : " rows") +

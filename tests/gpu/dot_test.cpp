@@ -29,7 +29,7 @@ class Dot : public GpuTest, public ::testing::WithParamInterface<DotKind> {
     const Arch arch = device_arch();
     for (const KernelConfig& row : kernel_variants)
       if (row.arch == arch && row.family == Family::dot && !dot::is_of_vectors(row) &&
-          row.b == GetParam().weights && (dot::team_warps(row) == 1) == GetParam().is_of_warps)
+          row.b == GetParam().weights && (dot::teams_of(row).warps == 1) == GetParam().is_of_warps)
         row_ = &row;
     ASSERT_NE(row_, nullptr);
     whole_ = forced("1");
@@ -82,7 +82,7 @@ class Dot : public GpuTest, public ::testing::WithParamInterface<DotKind> {
     const bool weights_are_b = gemm.m <= rows && gemm.n > rows;
     Operands operands(gemm);
     const std::int64_t ld = weights_are_b ? operands.b().ld() : operands.a().ld();
-    if (dot::line_classes(ld) <= dot::team_warps(*row_)) return test::run(handle, gemm);
+    if (dot::line_classes(ld) <= dot::teams_of(*row_).warps) return test::run(handle, gemm);
     if (std::max(gemm.m, gemm.n) <= rows) return;  // either operand may be the weights
     EXPECT_EQ(call(handle, gemm, operands), BWGEMM_STATUS_NOT_SUPPORTED);
   }

@@ -103,7 +103,7 @@ bool can_gate(const KernelConfig& row) {
     case Family::direct: return true;
     case Family::dot:
     case Family::warp: return false;
-    case Family::cooperative: return sm90::gates(row) != sm90::Gates::none;
+    case Family::cooperative: return sm90::parts_of(row).gates != sm90::Gates::none;
     case Family::pair:
     case Family::single: return sm100::can_gate(row);
   }
@@ -216,7 +216,7 @@ std::vector<RowProblem> fused_problems(const KernelConfig& row) {
   if (can_gate(row))
     for (const RowProblem& problem : gates(row)) problems.push_back(problem);
   for (std::size_t i = 0; i < problems.size(); ++i) problems[i].gemm.seed = i + 1;
-  if (!sm90::takes_matrices(row))
+  if (!sm90::parts_of(row).takes_matrices)
     for (RowProblem& problem : problems) {
       problem.gemm.beta = 0;
       problem.fusing->c_apart = false;

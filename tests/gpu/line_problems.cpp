@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gpu/line_problems.h"
 
-#include "families/sm90/layout.h"
+#include "families/sm90/parts.h"
 
 namespace bwgemm::test {
 namespace {
@@ -51,7 +51,8 @@ RowProblem problem_of(const KernelConfig& row, const LineLayout& layout, bool to
 
 std::vector<RowProblem> line_problems(const KernelConfig& row) {
   std::vector<RowProblem> problems;
-  if (!sm90::can_store_lines(row) && !sm90::can_store_from_registers(row)) return problems;
+  if (!sm90::parts_of(row).stores_lines && !sm90::parts_of(row).stores_from_registers)
+    return problems;
   constexpr LineLayout in_turn{1, 1, 5}, alike{2, 1, 14}, ends{0, 0, 1};
   for (const bool to_f32 : {false, true}) {
     for (const LineLayout& layout : {in_turn, alike, ends})
@@ -59,7 +60,7 @@ std::vector<RowProblem> line_problems(const KernelConfig& row) {
     // Splits hand over the same lines.
     if (!row.ping_pong)
       problems.push_back(problem_of(row, to_f32 ? in_turn : alike, to_f32, Splits::in_memory));
-    if (sm90::can_reduce_in_cluster(row))
+    if (sm90::parts_of(row).can_reduce_in_cluster())
       problems.push_back(problem_of(row, to_f32 ? alike : in_turn, to_f32, Splits::in_cluster));
   }
   return problems;

@@ -214,10 +214,10 @@ class Matmul : public GpuTest {
   // What the code of an epilogue depends on.
   static auto kind(const KernelConfig& row) {
     const bool is_sm90 = row.family == Family::cooperative;
+    const sm90::StagedBoxes boxes = is_sm90 ? sm90::staged_boxes(row) : sm90::StagedBoxes{};
     return std::tuple(row.family, row.store, row.swaps_ab, row.cluster.m, row.cluster.n,
-                      is_sm90 ? sm90::warpgroup_rows(row) : row.tile.m,
-                      is_sm90 ? sm90::staged_boxes(row).patch_columns : 0, can_gate(row),
-                      is_sm90 ? sm90::staged_boxes(row).lines : 0, sm90::takes_matrices(row));
+                      is_sm90 ? sm90::warpgroups_of(row).rows : row.tile.m, boxes.patch_columns,
+                      can_gate(row), boxes.lines, sm90::parts_of(row).takes_matrices);
   }
 
   // One row for each kind of epilogue, with operands as the cases have them.
@@ -308,7 +308,7 @@ TEST_F(Matmul, EveryKindOfKernelGivesTheSameBits) {
       const Fusing& fusing = matmul.fusing;
       const bool has_matrices = matmul.gemm.beta != 0 || fusing.aux != BWGEMM_AUX_NONE;
       return (fusing.gate == BWGEMM_GATE_NONE || can_gate(row)) &&
-             (!has_matrices || sm90::takes_matrices(row));
+             (!has_matrices || sm90::parts_of(row).takes_matrices);
     };
     EXPECT_GE(served, std::count_if(cases.begin(), cases.end(), can_serve));
   }

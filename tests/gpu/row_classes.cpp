@@ -12,11 +12,11 @@ namespace {
 
 // What the sizes of an sm90 tile choose between, see device/layout.h.
 auto code_of_sizes(const KernelConfig& row) {
-  const bool one_warpgroup = sm90::consumer_warpgroups(row) == 1;
-  const bool half_a_matrix = sm90::staged_boxes(row).lines == 8;
-  return std::tuple(sm90::warpgroup_rows(row), one_warpgroup, sm90::registers(row).are_moved(),
-                    sm90::staging_depth(row) > 1, sm90::staged_boxes(row).line_bytes, half_a_matrix,
-                    sm90::can_store_from_registers(row), sm90::overlaps_boxes(row),
+  const sm90::Warpgroups warpgroups = sm90::warpgroups_of(row);
+  const sm90::StagedBoxes boxes = sm90::staged_boxes(row);
+  return std::tuple(warpgroups.rows, warpgroups.consumers == 1, warpgroups.registers.are_moved(),
+                    sm90::layout(row).staging_depth > 1, boxes.line_bytes, boxes.lines == 8,
+                    sm90::parts_of(row).stores_from_registers, boxes.overlap,
                     moves_lines(row) ? row.tile.n : 0);
 }
 
@@ -33,7 +33,7 @@ bool same_class(const KernelConfig& row, const KernelConfig& other) {
   alike.tile = other.tile;
   alike.stages = other.stages;
   alike.ctas_per_sm = other.ctas_per_sm;
-  if (row.family == Family::dot && (dot::team_warps(row) != dot::team_warps(other) ||
+  if (row.family == Family::dot && (dot::teams_of(row).warps != dot::teams_of(other).warps ||
                                     dot::is_of_vectors(row) != dot::is_of_vectors(other)))
     return false;
   // A tile or a ring that the launch chooses is other code.

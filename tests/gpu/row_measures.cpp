@@ -24,7 +24,7 @@ Measures measures(const KernelConfig& row, std::int64_t runtime_n) {
 }
 
 std::int64_t widest(const KernelConfig& row) {
-  return row.tile.n != 0 ? row.tile.n : sm100::max_tile_n(row);
+  return row.tile.n != 0 ? row.tile.n : sm100::cta_tiles(row).most_columns;
 }
 
 std::vector<std::int64_t> runtime_tiles(const KernelConfig& row) {

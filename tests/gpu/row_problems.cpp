@@ -29,7 +29,7 @@ void add_scalars(RowProblem& problem, float alpha, float beta) {
 
 // What a row cannot do is not asked of it: batches, a C to read, or fewer multiprocessors.
 RowProblem within(const KernelConfig& row, RowProblem problem) {
-  if (!sm90::takes_matrices(row)) {
+  if (!sm90::parts_of(row).takes_matrices) {
     add_scalars(problem, problem.gemm.alpha, 0);
     if (problem.device_scalars) problem.fusing.emplace();  // nothing: a call that may have no beta
   }
@@ -253,7 +253,7 @@ int forced_splits(const KernelConfig& row, Splits splits) {
   if (row.family == Family::dot)
     return 25;  // one more than in flight of a lone thread, see dot/output.h
   if (row.family != Family::cooperative) return several_splits;
-  return std::max(several_splits, in_flight / sm90::accumulators(row) + 1);
+  return std::max(several_splits, in_flight / sm90::warpgroups_of(row).accumulators + 1);
 }
 
 GemmCase gemm_of(const KernelConfig& row, std::int64_t m, std::int64_t n, std::int64_t k, Major a,
@@ -355,7 +355,7 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
         add_scalars(problem, 2, beta);
         if (beta != 0) fuse(row, problem);
         RowProblem other = problem;
-        if (beta == 0 && sm90::can_store_lines(row)) {  // another walk over the tiles
+        if (beta == 0 && sm90::parts_of(row).stores_lines) {  // another walk over the tiles
           ++other.gemm.ldc_extra;
           problems.push_back(other);
         } else if (beta != 0 && row.ping_pong) {  // scales are prefetched in each main loop
@@ -378,7 +378,7 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
     fuse(row, fused);
     problems.push_back(fused);
   }
-  if (sm90::can_store_from_registers(row)) {
+  if (sm90::parts_of(row).stores_from_registers) {
     // Where beta may turn out to be zero D leaves through staging buffers, too.
     for (RowProblem problem : std::vector(problems)) {
       if (problem.gemm.beta != 0 || problem.device_scalars) continue;

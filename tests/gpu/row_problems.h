@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/kernel_config.h"
-#include "device/raster.h"
+#include "rules/rasters.h"
 #include "support/gemm_case.h"
 #include "support/matmul_case.h"
 

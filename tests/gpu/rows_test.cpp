@@ -89,7 +89,7 @@ class RowTest : public GpuTest, public ::testing::WithParamInterface<int> {
       const bwgemmStatus_t status =
           problem.device_scalars
               ? operands.call(handle, on_device,
-                              sm90::takes_matrices(*row_) ? on_device + 1 : nullptr)
+                              sm90::parts_of(*row_).takes_matrices ? on_device + 1 : nullptr)
               : operands.call(handle);
       if (i == 0 && status == BWGEMM_STATUS_NOT_SUPPORTED) return false;
       EXPECT_TRUE(succeeds(status)) << matmul;
@@ -115,7 +115,7 @@ class RowTest : public GpuTest, public ::testing::WithParamInterface<int> {
     std::vector<RowProblem> all;
     for (const bool to_f32 : {false, true})
       for (const float beta : {0.0f, 1.0f}) {
-        if (beta != 0 && !sm90::takes_matrices(*row_)) continue;
+        if (beta != 0 && !sm90::parts_of(*row_).takes_matrices) continue;
         RowProblem& other = all.emplace_back(problem);
         other.gemm.output = to_f32 ? Dtype::f32 : other.gemm.input;
         other.gemm.beta = beta;
@@ -178,7 +178,7 @@ class RowTest : public GpuTest, public ::testing::WithParamInterface<int> {
       probe.gemm.c_displacement = memory == Memory::operand_lines ? 1 : 0;
       if (memory == Memory::units) probe.gemm.m = probe.gemm.n = 8;
       // Some rows ask less of a C that they only write.
-      if (sm90::takes_matrices(*row_)) {
+      if (sm90::parts_of(*row_).takes_matrices) {
         probe.gemm.beta = 1;
         probe.gemm.fill_c = Fill::normal;
       }

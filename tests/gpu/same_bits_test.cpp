@@ -135,9 +135,7 @@ class Call {
 
   std::string explained(bwgemmHandle_t handle) const {
     std::string text(1 << 16, '\0');
-    EXPECT_TRUE(
-        succeeds(bwgemmMatmulExplain(handle, &call_.desc, call_.alpha, call_.a, call_.b, call_.beta,
-                                     call_.c, call_.d, text.data(), text.size())));
+    EXPECT_TRUE(succeeds(explain(handle, call_, text.data(), text.size())));
     return text.substr(0, text.find("\nother"));
   }
 

@@ -18,6 +18,7 @@
 #include "device/residues.h"
 #include "families/facts.h"
 #include "families/variants.h"
+#include "rules/rasters.h"
 #include "support/element.h"
 #include "vgpu/machine.h"
 #include "vgpu/tensor_map.h"
@@ -326,7 +327,7 @@ class KernelCase {
   }
 
   bool stores_from_registers() const {
-    return sm90::can_store_from_registers(config_) && problem_.beta == 0 &&
+    return sm90::parts_of(config_).stores_from_registers && problem_.beta == 0 &&
            !problem_.device_scalars;
   }
 

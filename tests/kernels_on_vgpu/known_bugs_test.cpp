@@ -285,10 +285,10 @@ const KernelConfig* row_of(Kernel kernel) {
     const bool is_plain = stores_rows_by_tma(row) && row.cluster == Cluster{2, 1};
     if (kernel == Kernel::coop && row.family == Family::cooperative && is_plain) return &row;
     if (kernel == Kernel::splits && row.family == Family::cooperative && row.tile.m == 64 &&
-        sm90::can_reduce_in_cluster(row))
+        sm90::parts_of(row).can_reduce_in_cluster())
       return &row;
     if (kernel == Kernel::pair && row.family == Family::pair && is_plain) return &row;
-    if (kernel == Kernel::blocks && uses_tensor_memory(row) && sm100::row_blocks(row) > 1)
+    if (kernel == Kernel::blocks && uses_tensor_memory(row) && sm100::cta_tiles(row).row_blocks > 1)
       return &row;
     if (kernel == Kernel::loading && uses_tensor_memory(row) && sm100::has_loaders(row))
       return &row;

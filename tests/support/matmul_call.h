@@ -3,6 +3,7 @@
 // bfloat16, without epilogue, of one batch, to be changed by tests.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "bwgemm/bwgemm.h"
@@ -90,6 +91,18 @@ struct MatmulCall {
 
 inline bwgemmStatus_t matmul(bwgemmHandle_t handle, const MatmulCall& call) {
   return bwgemmMatmul(handle, &call.desc, call.alpha, call.a, call.b, call.beta, call.c, call.d);
+}
+
+inline bwgemmStatus_t workspace_size(bwgemmHandle_t handle, const MatmulCall& call,
+                                     std::size_t* size) {
+  return bwgemmMatmulGetWorkspaceSize(handle, &call.desc, call.alpha, call.a, call.b, call.beta,
+                                      call.c, call.d, size);
+}
+
+inline bwgemmStatus_t explain(bwgemmHandle_t handle, const MatmulCall& call, char* text,
+                              std::size_t size) {
+  return bwgemmMatmulExplain(handle, &call.desc, call.alpha, call.a, call.b, call.beta, call.c,
+                             call.d, text, size);
 }
 
 }  // namespace bwgemm::test

@@ -16,11 +16,14 @@ namespace {
 
 using test::problem_of, test::row_named;
 
+int widest(const KernelConfig& config) {
+  return config.tile.n != 0 ? config.tile.n : sm100::cta_tiles(config).most_columns;
+}
+
 double us(const KernelConfig& config, const Problem& problem, int sm_count = 0, int splits = 1) {
   DeviceFacts facts = config.arch == Arch::sm90 ? nominal_h200 : nominal_b200;
   if (sm_count != 0) facts.sm_count = sm_count;
-  const int tile_n = config.tile.n != 0 ? config.tile.n : sm100::max_tile_n(config);
-  return predicted_us(problem, facts, config, tile_n, splits);
+  return predicted_us(problem, facts, config, widest(config), splits);
 }
 
 class Cost : public testing::TestWithParam<KernelConfig> {};
@@ -64,8 +67,8 @@ TEST_P(Cost, GrowsWithWaves) {
   // One tile more than a wave holds costs another wave; where CTAs of a TMA kernel share an SM, and
   // take turns, another turn.
   const double turns = config.family == Family::cooperative ? config.ctas_per_sm : 1;
-  const int tile_n = config.tile.n != 0 ? config.tile.n : sm100::max_tile_n(config);
-  const int teams = config.family == Family::dot ? dot::teams(config) : 1;
+  const int tile_n = widest(config);
+  const int teams = config.family == Family::dot ? dot::teams_of(config).count : 1;
   const int units = 10 * config.ctas_per_sm * teams / config.cluster.size();
   const int rows = units * kernel_shape(config, tile_n, Dtype::bf16).cluster_tile_m;
   const double one_wave = us(config, problem_of(rows, tile_n, 65536), 10);

@@ -10,6 +10,7 @@
 
 #include "core/tiling.h"
 #include "families/facts.h"
+#include "families/sm90/operand_tile.h"
 #include "families/variants.h"
 
 namespace bwgemm {
@@ -28,7 +29,7 @@ TEST(Layout, Sm90) {
     EXPECT_EQ(at.staging % swizzle_atom_bytes, 0);
     EXPECT_EQ(at.staging_bytes % swizzle_atom_bytes, 0);
     EXPECT_GE(at.staging, row.stages * at.stage_bytes);
-    const int buffers = sm90::consumer_warpgroups(row) * sm90::staging_depth(row);
+    const int buffers = sm90::warpgroups_of(row).consumers * at.staging_depth;
     EXPECT_GE(at.full, at.staging + buffers * at.staging_bytes);
     EXPECT_EQ(at.full % 8, 0);
     EXPECT_GE(at.empty, at.full + 8 * row.stages);
@@ -49,23 +50,39 @@ TEST(Layout, Sm90) {
   }
 }
 
+// Up to the last index, which 32 bits hold.
+TEST(Layout, Sm90OperandTilesAreCutUp) {
+  constexpr int last = 0x7fffffff;
+  constexpr sm90::OperandTile rows{Major::k, 64, 1, 1, false}, shared{Major::k, 160, 4, 1, false},
+      chunk{Major::mn, 64, 1, 1, false}, chunks{Major::mn, 128, 2, 4, false},
+      narrow{Major::mn, 32, 4, 1, false, {32, 16, true}};
+  static_assert(chunk.inside(0, last, 64) == 64 && chunk.inside(last - 63, last, 64) == 64);
+  static_assert(chunks.inside(192, 193, 128) == 64);
+  static_assert(sm90::left_of(last, -last - 1) == -1);
+  static_assert(rows.inside(64, 72, 64) == 8 && rows.inside(192, 72, 64) == 0);
+  static_assert(shared.rows_of_zeros(85) == 5 && shared.rows_of_zeros(80) == 40);
+  static_assert(shared.sharer_mask() == 0xf && chunks.sharer_mask() == 0x11);
+  static_assert(narrow.part() == 32 && narrow.inside(32, 40, 32) == 32);
+}
+
 // No buffer that a tile has no box for, and none that the ring would leave room for is missing.
 TEST(Layout, Sm90StagingBuffers) {
   int deep = 0;
   for (const KernelConfig& row : kernel_variants) {
     if (row.family != Family::cooperative || row.store == Store::elements) continue;
     SCOPED_TRACE(kernel_name(row).view());
-    const int depth = sm90::staging_depth(row);
+    const int depth = sm90::layout(row).staging_depth;
     if (row.ctas_per_sm > 2) {
       EXPECT_EQ(depth, 1);
       continue;
     }
     EXPECT_GE(depth, staging_buffers);
+    const int boxes = sm90::staged_boxes(row).count;
     if (depth > staging_buffers) {
-      EXPECT_LE(depth, sm90::staged_boxes(row).count);
+      EXPECT_LE(depth, boxes);
       ++deep;
     }
-    if (depth < sm90::staged_boxes(row).count) {
+    if (depth < boxes) {
       EXPECT_GT(sm90::layout(row, depth + 1).bytes, sm90::smem_room(row));
     }
     if (row.stages == sm90::most_stages(row)) continue;
@@ -82,11 +99,11 @@ TEST(Layout, Sm90Registers) {
   for (const KernelConfig& row : kernel_variants) {
     if (row.family != Family::cooperative) continue;
     SCOPED_TRACE(kernel_name(row).view());
-    const int at_launch = sm90::registers(row).at_launch,
-              warpgroups = sm90::consumer_warpgroups(row);
-    EXPECT_LE(row.ctas_per_sm * sm90::threads(row) * at_launch, 65536);
-    if (!sm90::registers(row).are_moved()) continue;
-    const sm90::Registers after = sm90::registers(row);
+    const sm90::Warpgroups all = sm90::warpgroups_of(row);
+    const sm90::Registers after = all.registers;
+    const int at_launch = after.at_launch, warpgroups = all.consumers;
+    EXPECT_LE(row.ctas_per_sm * all.threads * at_launch, 65536);
+    if (!after.are_moved()) continue;
     EXPECT_LE(after.producer + warpgroups * after.consumer, (1 + warpgroups) * at_launch);
     for (const int registers : {after.producer, after.consumer}) {
       EXPECT_EQ(registers % 8, 0);  // what setmaxnreg takes
@@ -148,8 +165,8 @@ TEST(Layout, Sm100) {
 
 TEST(Layout, Sm100TensorMemory) {
   for_each_sm100_tile([](const KernelConfig& row, int tile_n, Major) {
-    const int columns = sm100::tensor_memory_columns(row);
-    EXPECT_GE(columns, row.choices.accumulators * sm100::row_blocks(row) * tile_n);
+    const int columns = sm100::cta_tiles(row).tensor_memory_columns;
+    EXPECT_GE(columns, row.choices.accumulators * sm100::cta_tiles(row).row_blocks * tile_n);
     EXPECT_LE(columns, 512);
     EXPECT_GE(columns, 32);
     EXPECT_EQ(columns & (columns - 1), 0) << "allocations are powers of two";
@@ -293,7 +310,8 @@ TEST(Layout, ShapeAgrees) {
         const int line = columns                   ? shape.cluster_tile_m
                          : uses_tensor_memory(row) ? sm100::boxed_columns(shape.tile_n)
                                                    : shape.tile_n;
-        if (sm90::overlaps_boxes(row)) {  // the last box of a line still begins at 16 bytes
+        // The last box of a line still begins at 16 bytes.
+        if (row.family == Family::cooperative && sm90::staged_boxes(row).overlap) {
           EXPECT_LE(shape.d_box_columns, line);
           EXPECT_EQ((line - shape.d_box_columns) * size_bytes(d_type) % 16, 0);
         } else {

@@ -24,7 +24,7 @@ Problem problem_for(const KernelConfig& row) {
   // The sizes are no whole number of tiles: the last rows have maps of their own.
   const std::int64_t m = row.family == Family::dot ? row.tile.m : 264;
   Problem problem = test::problem_of(m, 520, 768, majors);
-  problem.beta.value = sm90::takes_matrices(row) ? 1 : 0;
+  problem.beta.value = sm90::parts_of(row).takes_matrices ? 1 : 0;
   // Kernels of columns see the transpose of what they are given.
   if (!row.swaps_ab) return problem;
   problem = transposed(problem);

@@ -62,7 +62,8 @@ TEST_F(ProductStep, CooperativeParameters) {
   EXPECT_EQ(plan.variant, choice_.variant);
   EXPECT_EQ(plan.cluster, 2);
   EXPECT_EQ(plan.grid, 132);
-  EXPECT_EQ(plan.threads, sm90::threads(kernel_variants[static_cast<std::size_t>(plan.variant)]));
+  EXPECT_EQ(plan.threads,
+            sm90::warpgroups_of(kernel_variants[static_cast<std::size_t>(plan.variant)]).threads);
   const MappedParams& params = plan.params;
   EXPECT_EQ(params.tiles_m, 16);
   EXPECT_EQ(params.tiles_n, 32);

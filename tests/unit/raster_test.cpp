@@ -5,9 +5,16 @@
 #include <vector>
 
 #include "device/tile_order.h"
+#include "rules/rasters.h"
 
 namespace bwgemm {
 namespace {
+
+constexpr TileIndex tile_in_order(Raster raster, std::uint32_t index, std::uint32_t tiles_m,
+                                  std::uint32_t tiles_n, std::uint32_t group) {
+  return tile_in_order(raster, index, tiles_m, tiles_n, group,
+                       raster_reciprocals(tiles_m, tiles_n, group));
+}
 
 TEST(Raster, VisitsEveryTileOnce) {
   for (std::uint32_t tiles_m : {1u, 2u, 3u, 7u, 8u, 13u, 32u})
@@ -16,7 +23,7 @@ TEST(Raster, VisitsEveryTileOnce) {
         for (std::uint32_t group = 1; group <= tiles_m; ++group) {
           std::vector<int> visits(tiles_m * tiles_n * batch, 0);
           for (std::uint32_t index = 0; index < visits.size(); ++index) {
-            const TileIndex tile = tile_at(index, tiles_m, tiles_n, group);
+            const TileIndex tile = tile_in_order(Raster::grouped, index, tiles_m, tiles_n, group);
             ASSERT_LT(static_cast<std::uint32_t>(tile.m), tiles_m);
             ASSERT_LT(static_cast<std::uint32_t>(tile.n), tiles_n);
             ASSERT_LT(static_cast<std::uint32_t>(tile.batch), batch);
@@ -73,12 +80,12 @@ TEST(Raster, WalksBandsColumnByColumn) {
   const int expected[][2] = {{0, 0}, {1, 0}, {0, 1}, {1, 1}, {0, 2}, {1, 2}, {2, 0}, {3, 0},
                              {2, 1}, {3, 1}, {2, 2}, {3, 2}, {4, 0}, {4, 1}, {4, 2}};
   for (std::uint32_t index = 0; index < 15; ++index) {
-    const TileIndex tile = tile_at(index, 5, 3, 2);
+    const TileIndex tile = tile_in_order(Raster::grouped, index, 5, 3, 2);
     EXPECT_EQ(tile.m, expected[index][0]) << index;
     EXPECT_EQ(tile.n, expected[index][1]) << index;
     EXPECT_EQ(tile.batch, 0) << index;
   }
-  EXPECT_EQ(tile_at(15, 5, 3, 2).batch, 1);
+  EXPECT_EQ(tile_in_order(Raster::grouped, 15, 5, 3, 2).batch, 1);
 }
 
 }  // namespace

@@ -4,9 +4,9 @@
 // it is a list of static functions, each inherited from the step before unless the step changes it.
 #pragma once
 
-#include "device/ptx/convert.h"
 #include "device/ptx/cp_async_bulk.h"
 #include "device/ptx/global_memory.h"
+#include "device/ptx/math.h"
 #include "device/ptx/mbarrier.h"
 #include "device/ptx/shared_memory.h"
 #include "device/ptx/sync.h"

@@ -1,11 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// cp.async.bulk.tensor with cta_group::2: tensor loads of a CTA that multiplies with its peer.
+// cp.async.bulk.tensor with cta_group::2, tensor loads of a CTA that multiplies with its peer, and
+// the arrival that announces them to the peer.
 #pragma once
 
 #include "device/params.h"
 #include "device/ptx/attributes.h"
 
 namespace bwgemm::ptx {
+
+BWGEMM_DEVICE void mbarrier_arrive_expect_tx_relaxed_cluster(std::uint32_t cluster_barrier,
+                                                             std::uint32_t bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.relaxed.cluster.shared::cluster.b64 _, [%0], %1;" ::"r"(
+                   cluster_barrier),
+               "r"(bytes)
+               : "memory");
+}
 
 // The barrier may lie in the destination's CTA or in its peer of the pair.
 BWGEMM_DEVICE void cp_async_bulk_tensor_3d_cta_group_2(std::uint32_t destination,

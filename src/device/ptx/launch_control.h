@@ -42,4 +42,10 @@ BWGEMM_DEVICE CanceledCluster clusterlaunchcontrol_query_cancel(std::uint32_t re
   return {exists != 0, first_cta};
 }
 
+// Orders what the caller did with memory before what is done behind a wait of cluster scope.
+BWGEMM_DEVICE void mbarrier_arrive_cluster(std::uint32_t cluster_barrier) {
+  asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(cluster_barrier)
+               : "memory");
+}
+
 }  // namespace bwgemm::ptx

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Approximations of the special function unit, and what C++ has no operator for.
+// Approximations of the special function unit, what C++ has no operator for, and conversions
+// between f32 and the 16-bit types. Packed results hold the first element in the low half.
 #pragma once
 
 #include "device/ptx/attributes.h"
@@ -43,6 +44,24 @@ BWGEMM_DEVICE float mov_here(float value) {
   float copy;
   asm volatile("mov.f32 %0, %1;" : "=f"(copy) : "f"(value));
   return copy;
+}
+
+BWGEMM_DEVICE std::uint32_t cvt_rn_bf16x2_f32(float high, float low) {
+  std::uint32_t packed;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
+  return packed;
+}
+
+BWGEMM_DEVICE std::uint32_t cvt_rn_f16x2_f32(float high, float low) {
+  std::uint32_t packed;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
+  return packed;
+}
+
+BWGEMM_DEVICE float cvt_f32_f16(std::uint16_t value) {
+  float wide;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(wide) : "h"(value));
+  return wide;
 }
 
 }  // namespace bwgemm::ptx

@@ -20,22 +20,8 @@ BWGEMM_DEVICE void mbarrier_arrive_relaxed_cluster(std::uint32_t cluster_barrier
                : "memory");
 }
 
-// Orders what the caller did with memory before what is done behind a wait of cluster scope.
-BWGEMM_DEVICE void mbarrier_arrive_cluster(std::uint32_t cluster_barrier) {
-  asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(cluster_barrier)
-               : "memory");
-}
-
 BWGEMM_DEVICE void mbarrier_arrive_expect_tx(std::uint32_t barrier, std::uint32_t bytes) {
   asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], %1;" ::"r"(barrier),
-               "r"(bytes)
-               : "memory");
-}
-
-BWGEMM_DEVICE void mbarrier_arrive_expect_tx_relaxed_cluster(std::uint32_t cluster_barrier,
-                                                             std::uint32_t bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.relaxed.cluster.shared::cluster.b64 _, [%0], %1;" ::"r"(
-                   cluster_barrier),
                "r"(bytes)
                : "memory");
 }

@@ -1,12 +1,65 @@
 // SPDX-License-Identifier: Apache-2.0
-// tcgen05.*: tensor memory, multiplications into it, and their order with other threads. `ctas` is
-// the cta_group: 2 where the two CTAs of a pair act as one. A tensor memory address is lane << 16 |
-// column.
+// tcgen05.*: tensor memory, multiplications into it with their descriptors, and their order with
+// other threads. `ctas` is the cta_group: 2 where the two CTAs of a pair act as one. A tensor
+// memory address is lane << 16 | column.
 #pragma once
 
+#include "core/kernel_config.h"
 #include "device/ptx/attributes.h"
 
 namespace bwgemm::ptx {
+
+template <class Value>
+constexpr std::uint64_t bit_field(Value value, int lowest_bit) {
+  return static_cast<std::uint64_t>(value) << lowest_bit;
+}
+
+// Fields as the PTX ISA names them, in bytes; the encoding counts units of 16 bytes.
+struct MatrixDescriptor {
+  std::uint32_t start_address;
+  std::uint32_t leading_byte_offset;
+  std::uint32_t stride_byte_offset;
+  int swizzle_bytes;
+
+  constexpr std::uint64_t encoded() const {
+    constexpr std::uint32_t address_in_cta = 0x3ffff;  // without the CTA's rank
+    constexpr int fixed_pattern = 1;
+    const int swizzle = swizzle_bytes == 128  ? 2
+                        : swizzle_bytes == 64 ? 4
+                        : swizzle_bytes == 32 ? 6
+                                              : 0;
+    return bit_field((start_address & address_in_cta) >> 4, 0) |
+           bit_field(leading_byte_offset >> 4, 16) | bit_field(stride_byte_offset >> 4, 32) |
+           bit_field(fixed_pattern, 46) | bit_field(swizzle, 61);
+  }
+};
+
+// kind::f16: 16-bit operands of one type, dense.
+struct InstructionDescriptor {
+  enum class Accumulator : std::uint8_t { f16 = 0, f32 = 1 };
+  enum class Operand : std::uint8_t { f16 = 0, bf16 = 1 };
+
+  Accumulator d;
+  Operand a, b;
+  Major a_major, b_major;
+  int m, n;  // of the whole multiplication: of both CTAs
+
+  constexpr std::uint32_t encoded() const {
+    return static_cast<std::uint32_t>(
+        bit_field(d, 4) | bit_field(a, 7) | bit_field(b, 10) | bit_field(a_major == Major::mn, 15) |
+        bit_field(b_major == Major::mn, 16) | bit_field(n >> 3, 17) | bit_field(m >> 4, 24));
+  }
+};
+
+// Encodings known from elsewhere.
+static_assert(InstructionDescriptor{
+                  InstructionDescriptor::Accumulator::f32, InstructionDescriptor::Operand::bf16,
+                  InstructionDescriptor::Operand::bf16, Major::k, Major::k, 128, 256}
+                  .encoded() == 0x0840'0490);
+static_assert(InstructionDescriptor{
+                  InstructionDescriptor::Accumulator::f16, InstructionDescriptor::Operand::f16,
+                  InstructionDescriptor::Operand::f16, Major::k, Major::k, 256, 256}
+                  .encoded() == 0x1040'0000);
 
 // Writes the address of `columns` columns (a power of two from 32) to shared memory. Whole warp.
 template <int cta_group, int columns>

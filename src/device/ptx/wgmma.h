@@ -1,11 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// wgmma.* but the multiplications, which are generated (wgmma_mma.h): the order between
-// accumulator registers, asynchronous groups and the threads that use them.
+// wgmma.* but the multiplications, which are generated (wgmma_mma.h): the descriptor of an operand,
+// and the order between accumulator registers, asynchronous groups and the threads that use them.
 #pragma once
 
 #include "device/ptx/attributes.h"
 
 namespace bwgemm::ptx {
+
+// A swizzled operand in shared memory. Fields as the PTX ISA names them, in bytes; the encoding
+// counts units of 16 bytes. Of the address only the offset in the CTA counts: in a cluster the bits
+// above it hold the CTA's rank.
+struct MatrixDescriptor {
+  std::uint32_t start_address;
+  std::uint32_t leading_byte_offset;
+  std::uint32_t stride_byte_offset;
+  int swizzle_bytes;
+
+  constexpr std::uint64_t encoded() const {
+    const std::uint64_t swizzle = swizzle_bytes == 128 ? 1 : swizzle_bytes == 64 ? 2 : 3;
+    constexpr std::uint32_t offset_mask = (1 << 18) - 1;
+    return static_cast<std::uint64_t>((start_address & offset_mask) >> 4) |
+           static_cast<std::uint64_t>(leading_byte_offset >> 4) << 16 |
+           static_cast<std::uint64_t>(stride_byte_offset >> 4) << 32 | swizzle << 62;
+  }
+};
 
 BWGEMM_DEVICE void wgmma_fence() {
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");

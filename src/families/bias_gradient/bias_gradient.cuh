@@ -12,6 +12,7 @@
 
 #include "device/epilogue.h"
 #include "device/ptx/global_memory.h"
+#include "device/ptx/operand_memory.h"
 #include "device/ptx/shared_memory.h"
 #include "device/ptx/sync.h"
 #include "families/bias_gradient/params.h"

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "device/loose_unit.h"
+#include "device/ptx/operand_memory.h"
 #include "device/ptx/sync.h"
 #include "families/copies/params.h"
 

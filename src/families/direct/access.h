@@ -5,6 +5,7 @@
 
 #include "device/params.h"
 #include "device/ptx/global_memory.h"
+#include "device/ptx/operand_memory.h"
 #include "families/direct/layout.h"
 
 namespace bwgemm::direct {

@@ -7,6 +7,7 @@
 #include "device/epilogue.h"
 #include "device/ptx/cp_async.h"
 #include "device/ptx/mma.h"
+#include "device/ptx/operand_memory.h"
 #include "device/ptx/shared_memory.h"
 #include "device/ptx/sync.h"
 #include "families/direct/access.h"

@@ -54,7 +54,7 @@ class Activations {
 
  private:
   BWGEMM_DEVICE int class_positions() const { return positions_ >> (31 - __clz(classes_)); }
-  BWGEMM_DEVICE int pitch() const { return 2 * positions_ + activation_pad(config); }
+  BWGEMM_DEVICE int pitch() const { return 2 * positions_ + layout(config).activation_pad; }
 
   // And none that reaches beyond a row: what follows the last may not be the caller's.
   BWGEMM_DEVICE bool has_aligned_units(const char* slab, int first_k) const {

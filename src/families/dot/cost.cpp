@@ -21,7 +21,7 @@ double staging_us(const Problem& problem, const KernelConfig& config, int rows, 
   const auto inner = a_major(problem) == Major::k ? 1.0 : static_cast<double>(problem.a.ld);
   const int neighbours = a_major(problem) == Major::k ? 1 : rows;  // in memory
   const double units = rows * static_cast<double>(unit_k) / unit_elements;
-  const int at_once = 32 * team_warps(config) * (in_units ? 8 : 2);
+  const int at_once = 32 * teams_of(config).warps * (in_units ? 8 : 2);
   const double lines_of_unit =
       in_units ? unit_elements / line_elements
                : unit_elements * std::min(1.0, inner * unit_elements / line_elements) / neighbours;
@@ -43,14 +43,14 @@ double stagings(const Problem& problem, const KernelConfig& config, int rows, st
 double dot_compute_us(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
                       int splits, const ArchCosts& costs) {
   const std::int64_t units = tiles(problem, config, config.tile.n).total() * splits;
-  const std::int64_t resident = resident_clusters(facts, config) * teams(config);
-  const double team_bytes_per_us = costs.dot_cta_bytes_per_us / teams(config);
+  const std::int64_t resident = resident_clusters(facts, config) * teams_of(config).count;
+  const double team_bytes_per_us = costs.dot_cta_bytes_per_us / teams_of(config).count;
   const double outputs = static_cast<double>(config.tile.m) * config.tile.n;
   const int rows = static_cast<int>(std::clamp<std::int64_t>(problem.m, 1, config.tile.m));
   const std::int64_t unit_k = ceil_div(k_steps(problem, config), splits) * config.tile.k;
   const double unit_bytes = static_cast<double>(unit_k) * (config.tile.m + config.tile.n) * 2 +
                             outputs * output_bytes_per_element(problem);
-  const double outputs_per_thread = 1.0 * rows * config.tile.n / (32 * team_warps(config));
+  const double outputs_per_thread = 1.0 * rows * config.tile.n / (32 * teams_of(config).warps);
   const double unit_us = costs.dot_output_us * outputs_per_thread;
   const double sharing =
       std::max(1.0, static_cast<double>(std::min(units, resident)) / facts.sm_count);

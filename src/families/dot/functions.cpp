@@ -15,7 +15,7 @@ const char* rejects(const Problem& problem, const KernelConfig& config, const Te
   if (problem.is_pointer_array) return "takes no arrays of pointers";
   if (problem.epilogue.gate != Gate::none) return "has no gate";
   if (problem.k > longest_k) return "k is too large for 32-bit positions";
-  if (config.b == Major::mn && line_classes(problem.b.ld) > team_warps(config))
+  if (config.b == Major::mn && line_classes(problem.b.ld) > teams_of(config).warps)
     return texts.b.ld;  // a warp takes lines of one class
   if (problem.n > index_limit) return texts.n_limit;
   if (const char* reason = tile_rejects(problem, config.tile.m, config.tile.n)) return reason;

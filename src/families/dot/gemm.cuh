@@ -37,8 +37,8 @@ BWGEMM_DEVICE void finish(const KernelParams& params, const Scaling& scaling, co
 #pragma unroll
     for (int warp = 0; warp < Team<config>::warps; ++warp)
       sum += __uint_as_float(ptx::ld_shared(
-          partials + warp * partials_bytes(config) +
-          4 * (row * partials_pitch(config) + column + weights.column_shift(unit, warp))));
+          partials + warp * layout(config).partials_bytes +
+          4 * (row * layout(config).partials_pitch + column + weights.column_shift(unit, warp))));
     return sum;
   };
   if (splits > 1) {
@@ -64,8 +64,8 @@ BWGEMM_DEVICE void share_partials(const Weights<config>& weights, int warp,
                                   std::uint32_t partials_at) {
   using Team = Team<config>;
   Team::synchronize();  // orders the reads of the last unit's partials before these stores
-  weights.store_partials(partials, partials_at + warp * partials_bytes(config),
-                         partials_pitch(config));
+  weights.store_partials(partials, partials_at + warp * layout(config).partials_bytes,
+                         layout(config).partials_pitch);
   Team::synchronize();  // orders the stores before the reads of other threads
 }
 
@@ -85,8 +85,8 @@ BWGEMM_DEVICE void look_ahead(const KernelParams& params, const Weights<config>&
 template <KernelConfig config>
 BWGEMM_DEVICE void multiply_rows(const KernelParams& params, std::uint32_t shared) {
   using Team = Team<config>;
-  const std::uint32_t partials_at =
-      shared + layout(config).partials + Team::number() * Team::warps * partials_bytes(config);
+  const std::uint32_t partials_at = shared + layout(config).partials +
+                                    Team::number() * Team::warps * layout(config).partials_bytes;
   const Lane lane(Team::thread());
   Trace trace(params, TraceRole::team, Team::number(), Team::thread() == 0);
   ptx::griddepcontrol_wait();  // what grids before this one wrote before anything is read
@@ -97,7 +97,7 @@ BWGEMM_DEVICE void multiply_rows(const KernelParams& params, std::uint32_t share
   const int splits = multiplies ? params.splits : 1;
 
   const std::uint32_t units = tiles_of_all_batches(params) * splits;
-  const std::uint32_t step = gridDim.x * teams(config);
+  const std::uint32_t step = gridDim.x * teams_of(config).count;
   std::uint32_t index = blockIdx.x + Team::number() * gridDim.x;  // few units: on all CTAs
   if (index >= units) return;
   Unit unit = unit_at(params, index, splits);
@@ -106,7 +106,8 @@ BWGEMM_DEVICE void multiply_rows(const KernelParams& params, std::uint32_t share
 #pragma unroll
   for (int stage = 0; stage < Weights<config>::stages; ++stage) weights.load(stage, ahead);
 
-  Activations<config> activations(params, shared + Team::number() * team_activation_bytes(config),
+  Activations<config> activations(params,
+                                  shared + Team::number() * layout(config).team_activation_bytes,
                                   weights.longest_split(), weights.position_classes());
   const std::uint32_t activation_row = activations.row_of(lane.group, weights.class_of(lane.warp));
   const int slab_rounds = activations.slab_rounds();

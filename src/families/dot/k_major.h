@@ -9,6 +9,7 @@
 #pragma once
 
 #include "device/ptx/global_memory.h"
+#include "device/ptx/operand_memory.h"
 #include "device/ptx/shared_memory.h"
 #include "families/dot/tiles.h"
 #include "families/dot/unit.h"
@@ -18,10 +19,10 @@ namespace bwgemm::dot {
 template <KernelConfig config>
 class KMajorWeights {
  public:
-  static constexpr int stages = dot::stages(config);  // of 32 positions: two loads a lane
-  static constexpr int stage_positions = 32;          // of one warp
+  static constexpr int stages = dot::teams_of(config).stages;  // of 32 positions: two loads a lane
+  static constexpr int stage_positions = 32;                   // of one warp
   static constexpr int warp_positions = stages * stage_positions;
-  static_assert(warp_positions == dot::warp_positions(config));
+  static_assert(warp_positions == dot::teams_of(config).positions);
 
   // Where a warp reads in one round of the unit.
   struct Position {

@@ -16,56 +16,48 @@ inline constexpr int activation_bytes = 8 * (2 * 4224 + 64);  // eight rows, 409
 // CTAs that are the splits of one unit, in a cluster.
 inline constexpr int most_cluster_splits = 16;
 
-// Steps of k that a warp reads in one round.
-constexpr int warp_positions(const KernelConfig& config) {
-  if (is_of_vectors(config)) return 32 * 8;
-  return config.b == Major::k ? 128 : 32;
-}
-// Stages of a round, each loaded again as soon as it is multiplied.
-constexpr int stages(const KernelConfig& config) {
-  return config.b == Major::k ? 4 : 2;
-}
-// The warps that share the k of a unit are a team, and each team of a CTA works on its own units.
-constexpr int team_warps(const KernelConfig& config) {
-  return config.tile.k / warp_positions(config);
-}
-constexpr int teams(const KernelConfig& config) {
-  return warps / team_warps(config);
-}
-
-// Rows of activations are padded so that the lanes of one load meet different banks.
-constexpr int activation_pad(const KernelConfig& config) {
-  return config.b == Major::k ? 64 : 32;
-}
-constexpr int team_activation_bytes(const KernelConfig& config) {
-  return activation_bytes / teams(config);
-}
-// Steps of k for which activations of `rows` rows fit.
-constexpr int activation_positions(const KernelConfig& config, int rows) {
-  return (team_activation_bytes(config) / rows - activation_pad(config)) / 2 / 128 * 128;
-}
-
-// A warp's partial sums are tile.m rows of f32; of vectors one for each lane.
-constexpr int partials_pitch(const KernelConfig& config) {
-  return config.tile.n + 4;
-}
-constexpr int partials_bytes(const KernelConfig& config) {
-  return is_of_vectors(config) ? 32 * 4 : config.tile.m * partials_pitch(config) * 4;
+// How the warps of a CTA share its units and their k.
+struct Teams {
+  int positions;  // steps of k that a warp reads in one round
+  int stages;     // of a round, each loaded again as soon as it is multiplied
+  int warps;      // of a team, which share the k of a unit
+  int count;      // of a CTA, each with units of its own
+};
+constexpr Teams teams_of(const KernelConfig& config) {
+  const bool is_k_major = config.b == Major::k;
+  const int positions = is_of_vectors(config) ? 32 * 8 : is_k_major ? 128 : 32;
+  const int team_warps = config.tile.k / positions;
+  return {positions, is_k_major ? 4 : 2, team_warps, warps / (team_warps > 0 ? team_warps : 1)};
 }
 
 struct Layout {
-  int partials;          // [warp]; activations lie before them
+  // Activations come first. Their rows are padded so that the lanes of one load meet different
+  // banks.
+  int team_activation_bytes, activation_pad;
+  // Partial sums [warp]: tile.m rows of f32; of vectors one f32 for each lane.
+  int partials, partials_bytes, partials_pitch;
   int received, splits;  // of vectors: a barrier, and 16 bytes for each sum of a split
   int bytes;
 };
 
 constexpr Layout layout(const KernelConfig& config) {
-  if (!is_of_vectors(config)) {
-    const int end = activation_bytes + warps * partials_bytes(config);
-    return {activation_bytes, end, end, end};
-  }
-  const int received = warps * partials_bytes(config), splits = received + 16;
-  return {0, received, splits, splits + 16 * config.tile.n * most_cluster_splits};
+  Layout at{};
+  at.team_activation_bytes = activation_bytes / teams_of(config).count;
+  at.activation_pad = config.b == Major::k ? 64 : 32;
+  at.partials_pitch = config.tile.n + 4;
+  at.partials_bytes = is_of_vectors(config) ? 32 * 4 : config.tile.m * at.partials_pitch * 4;
+  at.partials = is_of_vectors(config) ? 0 : activation_bytes;
+  const int end = at.partials + warps * at.partials_bytes;
+  at.received = end;
+  at.splits = is_of_vectors(config) ? end + 16 : end;
+  at.bytes = is_of_vectors(config) ? at.splits + 16 * config.tile.n * most_cluster_splits : end;
+  return at;
+}
+
+// Steps of k for which activations of `rows` rows fit.
+constexpr int activation_positions(const KernelConfig& config, int rows) {
+  const Layout at = layout(config);
+  return (at.team_activation_bytes / rows - at.activation_pad) / 2 / 128 * 128;
 }
 
 constexpr const char* invalid_because(const KernelConfig& config) {
@@ -73,11 +65,11 @@ constexpr const char* invalid_because(const KernelConfig& config) {
   if (is_of_vectors(config)) {
     if (config.b != Major::k || config.tile.n > 8 || (config.tile.n & (config.tile.n - 1)) != 0)
       return "one row: 1, 2, 4 or 8 columns that lie along k";
-    if (team_warps(config) != warps) return "one row: tile.k must be 2048";
+    if (teams_of(config).warps != warps) return "one row: tile.k must be 2048";
   } else if (config.tile.m != 8 || config.tile.n != (config.b == Major::k ? 16 : 64)) {
     return "tile must be 8x16 (B contiguous along k) or 8x64, or of one row";
   }
-  if (team_warps(config) != 1 && team_warps(config) != warps)
+  if (teams_of(config).warps != 1 && teams_of(config).warps != warps)
     return "tile.k must be what one warp reads in a round (128 or, B contiguous along n, 32), or "
            "eight";
   if (config.cluster.size() != 1) return "cluster must be 1x1";

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "device/ptx/global_memory.h"
+#include "device/ptx/operand_memory.h"
 #include "device/ptx/shared_memory.h"
 #include "families/dot/tiles.h"
 #include "families/dot/unit.h"
@@ -19,9 +20,9 @@ namespace bwgemm::dot {
 template <KernelConfig config>
 class NMajorWeights {
  public:
-  static constexpr int stages = dot::stages(config);  // of 16 lines: four loads a lane
-  static constexpr int stage_lines = 16;              // of one warp
-  static_assert(stages * stage_lines == warp_positions(config));
+  static constexpr int stages = dot::teams_of(config).stages;  // of 16 lines: four loads a lane
+  static constexpr int stage_lines = 16;                       // of one warp
+  static_assert(stages * stage_lines == teams_of(config).positions);
 
   struct Position {
     const char* unit;  // the lane's unit of columns in its first line of the round

@@ -9,6 +9,7 @@
 
 #include "device/fused.h"
 #include "device/ptx/global_memory.h"
+#include "device/ptx/operand_memory.h"
 #include "device/ptx/shared_memory.h"
 #include "device/ptx/sync.h"
 #include "families/dot/unit.h"
@@ -91,7 +92,7 @@ class OutputTile {
  public:
   static constexpr int block = config.tile.m * config.tile.n;
   static_assert(4 * (block > Team<config>::threads ? block : Team<config>::threads) <=
-                Team<config>::warps * partials_bytes(config));
+                Team<config>::warps * layout(config).partials_bytes);
 
   BWGEMM_DEVICE OutputTile(const KernelParams& params, const Unit& unit, int columns)
       : params_(params), unit_(unit), columns_(columns) {}

@@ -30,7 +30,7 @@ BWGEMM_DEVICE Unit unit_at(const KernelParams& params, std::uint32_t index, int 
 
 template <KernelConfig config>
 struct Team {
-  static constexpr int warps = team_warps(config), threads = 32 * warps;
+  static constexpr int warps = teams_of(config).warps, threads = 32 * warps;
   static constexpr bool is_cta = warps == dot::warps;
 
   static BWGEMM_DEVICE int number() { return is_cta ? 0 : threadIdx.x / threads; }  // in its CTA

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "device/ptx/mbarrier.h"
+#include "device/ptx/operand_memory.h"
 #include "device/ptx/sync.h"
 #include "device/ring.h"
 #include "device/trace.h"

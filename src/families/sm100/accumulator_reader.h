@@ -39,8 +39,8 @@ class AccumulatorReader {
                                   std::uint32_t tensor_memory, int k_blocks)
       : cta_(cta),
         ring_(cta.accumulator_ring()),
-        released_(group_ctas(config) == 2 ? ptx::mapa(ring_.empty_address, cta.leader())
-                                          : ring_.empty_address),
+        released_(groups_of(config).ctas == 2 ? ptx::mapa(ring_.empty_address, cta.leader())
+                                              : ring_.empty_address),
         tensor_memory_(tensor_memory + (quarter() << 16)),
         k_blocks_(k_blocks),
         splits_(params.splits) {}
@@ -88,8 +88,8 @@ class AccumulatorReader {
   }
   template <int columns>
   BWGEMM_DEVICE void load(float (&sums)[columns], int row_block, int column) const {
-    const int block = at_.stage * row_blocks(config) + row_block;
-    load_accumulators(sums, tensor_memory_ + block * max_tile_n(config) + column);
+    const int block = at_.stage * cta_tiles(config).row_blocks + row_block;
+    load_accumulators(sums, tensor_memory_ + block * cta_tiles(config).most_columns + column);
   }
   BWGEMM_DEVICE void hand_back(int row_block) {
     // All loads of the block's accumulators by the warp before their next multiplications.
@@ -97,12 +97,12 @@ class AccumulatorReader {
     __syncwarp();
     if (ptx::laneid() == 0) {
       const std::uint32_t released = cta_.rows_empty(released_, at_, row_block);
-      if constexpr (group_ctas(config) == 2)
+      if constexpr (groups_of(config).ctas == 2)
         ptx::mbarrier_arrive_relaxed_cluster(released);
       else
         ptx::mbarrier_arrive(released);
     }
-    if (row_block + 1 == row_blocks(config)) at_.advance(config.choices.accumulators);
+    if (row_block + 1 == cta_tiles(config).row_blocks) at_.advance(config.choices.accumulators);
   }
 
   // The thread's row in each block, and the first of its warp's.
@@ -113,7 +113,7 @@ class AccumulatorReader {
 
  private:
   static constexpr int unit = 4;  // floats that lie together in partial sums
-  static constexpr int step = columns_at_once(config);
+  static constexpr int step = cta_tiles(config).columns_at_once;
   static constexpr int barrier = 1;
   static constexpr int in_flight = 64;  // registers for what the last split reads back
 
@@ -126,7 +126,7 @@ class AccumulatorReader {
 
   BWGEMM_DEVICE void leave(float* to) {
 #pragma unroll 1
-    for (int row_block = 0; row_block < row_blocks(config); ++row_block)
+    for (int row_block = 0; row_block < cta_tiles(config).row_blocks; ++row_block)
 #pragma unroll 1
       for (int done = 0; done < cta_.tile_n; done += step) {
         const int column = min(done, cta_.tile_n - step);  // of the last step some a second time

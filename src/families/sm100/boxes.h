@@ -71,7 +71,7 @@ class RowWriter {
 
   BWGEMM_DEVICE void write_tile(const TileIndex& tile, AccumulatorReader<config>& accumulators) {
 #pragma unroll 1
-    for (int row_block = 0; row_block < row_blocks(config); ++row_block) {
+    for (int row_block = 0; row_block < cta_tiles(config).row_blocks; ++row_block) {
       const int held =
           holds && accumulators.are_accumulators() ? min(boxed_columns_, held_columns) : 0;
 #pragma unroll 1
@@ -92,7 +92,8 @@ class RowWriter {
 
  private:
   // Tiles with a rest have boxes of this width; of pairs that share B tiles are multiples of it.
-  static constexpr bool has_rest = may_leave_rest(config) && columns == 32 && groups(config) == 1;
+  static constexpr bool has_rest =
+      may_leave_rest(config) && columns == 32 && groups_of(config).count == 1;
   // Where the next tile waits for the only accumulators, a thread reads the last ones of its row
   // before it waits for the first of their staging buffers.
   static constexpr bool holds = config.choices.accumulators == 1;

@@ -27,7 +27,7 @@ class ColumnWriter {
   }
 
  private:
-  static constexpr int step = columns_at_once(config);
+  static constexpr int step = cta_tiles(config).columns_at_once;
   static constexpr int bytes = size_bytes(type);
   static constexpr int box_rows = swizzle_row_bytes / bytes;
 

@@ -25,7 +25,7 @@ constexpr double single_mma_clocks(int tile_n) {
 }
 
 double mma_clocks(const KernelConfig& config, int tile_n) {
-  return config.family == Family::pair ? row_blocks(config) * pair_mma_clocks(tile_n)
+  return config.family == Family::pair ? cta_tiles(config).row_blocks * pair_mma_clocks(tile_n)
                                        : single_mma_clocks(tile_n);
 }
 
@@ -49,22 +49,22 @@ double loading_block_us(const Problem& problem, const KernelConfig& config, int 
 Block block_of(const Problem& problem, const ArchCosts& costs, const KernelConfig& config,
                int tile_n, const TileCounts& tiles) {
   const RowBytes bytes(problem, costs, config, config.a, b_major(problem),
-                       tile_n / group_ctas(config));
-  const double a = static_cast<double>(config.tile.m) / group_ctas(config);
+                       tile_n / groups_of(config).ctas);
+  const double a = static_cast<double>(config.tile.m) / groups_of(config).ctas;
   const double b = held_b_columns(config, tile_n, b_major(problem));
   // Two single CTAs on neighbouring SMs ask for the same rows of B, one above the other, which
   // leave L2 once.
   const int neighbours = config.family == Family::single && tiles.m > 1 ? 2 : 1;
-  const OperandRows shared{a, b / (neighbours * groups(config))};
+  const OperandRows shared{a, b / (neighbours * groups_of(config).count)};
   return {.flop = 2.0 * config.tile.m * tile_n * config.tile.k,
           .bytes = bytes.plain({a, b}),
-          .sm_bytes = bytes.of_sm({a, b}, {a, b / groups(config)}),
+          .sm_bytes = bytes.of_sm({a, b}, {a, b / groups_of(config).count}),
           .l2_bytes = bytes.of_l2(shared),
           .l2_delivers = bytes.plain(shared)};
 }
 
 double cta_outputs(const KernelConfig& config, int tile_n) {
-  return static_cast<double>(config.tile.m) * tile_n / group_ctas(config);
+  return static_cast<double>(config.tile.m) * tile_n / groups_of(config).ctas;
 }
 
 }  // namespace

@@ -24,10 +24,9 @@ inline constexpr int epilogue_warps = cta_rows / warp_threads;
 template <KernelConfig config>
 struct Cta {
   static constexpr int cluster_size = config.cluster.size();
-  static constexpr int group_size = group_ctas(config);
-  static constexpr int group_count = groups(config);
-  static constexpr int rows = row_blocks(config) * cta_rows;
-  static constexpr int accumulator_columns = max_tile_n(config);  // of one block of rows
+  static constexpr int group_size = groups_of(config).ctas;
+  static constexpr int group_count = groups_of(config).count;
+  static constexpr int rows = cta_tiles(config).row_blocks * cta_rows;
   static constexpr std::uint16_t all_ctas = (1 << cluster_size) - 1;
 
   std::uint32_t shared;  // 1024-aligned start of dynamic shared memory
@@ -95,15 +94,8 @@ struct Cta {
   // The empty barrier of one block of rows of an accumulator, at the leader.
   BWGEMM_DEVICE static std::uint32_t rows_empty(std::uint32_t empties, const Cursor& at,
                                                 int row_block) {
-    return empties + 8 * (at.stage * row_blocks(config) + row_block);
+    return empties + 8 * (at.stage * cta_tiles(config).row_blocks + row_block);
   }
-  BWGEMM_DEVICE Ring response_ring() const {
-    return {shared + offsets.response_full, shared + offsets.response_empty};
-  }
-  BWGEMM_DEVICE std::uint32_t response(const Cursor& at) const {
-    return shared + offsets.response + 16 * at.stage;
-  }
-  BWGEMM_DEVICE Barrier response_wanted() const { return {shared + offsets.response_wanted}; }
   BWGEMM_DEVICE Barrier tensor_memory_read() const { return {shared + offsets.tensor_memory_read}; }
   BWGEMM_DEVICE std::uint32_t tensor_memory_slot() const { return shared + offsets.tensor_memory; }
   // Where the epilogue tells the output role that it has the sums of a tile: a word per buffer.
@@ -121,26 +113,17 @@ struct Cta {
   }
   BWGEMM_DEVICE OutputWindow window(Dtype d_type) const {
     const int first_row = static_cast<int>(rank) * rows;
-    if constexpr (config.swaps_ab)
-      return {.inner_is_m = true,
-              .tile_inner = cluster_size * rows,
-              .tile_outer = tile_n,
-              .inner = first_row,
-              .outer = 0,
-              .inner_extent = rows,
-              .outer_extent = tile_n,
-              .box_inner = swizzle_row_bytes / size_bytes(d_type),
-              .box_outer = tile_n};
-    else
-      return {.inner_is_m = false,
-              .tile_inner = d_tile_n,
-              .tile_outer = cluster_size * rows,
-              .inner = 0,
-              .outer = first_row,
-              .inner_extent = boxed_columns(d_tile_n),
-              .outer_extent = rows,
-              .box_inner = staging_columns(d_tile_n, size_bytes(d_type)),
-              .box_outer = cta_rows};
+    constexpr bool swaps = config.swaps_ab;
+    return {.inner_is_m = swaps,
+            .tile_inner = swaps ? cluster_size * rows : d_tile_n,
+            .tile_outer = swaps ? tile_n : cluster_size * rows,
+            .inner = swaps ? first_row : 0,
+            .outer = swaps ? 0 : first_row,
+            .inner_extent = swaps ? rows : boxed_columns(d_tile_n),
+            .outer_extent = swaps ? tile_n : rows,
+            .box_inner = swaps ? swizzle_row_bytes / size_bytes(d_type)
+                               : staging_columns(d_tile_n, size_bytes(d_type)),
+            .box_outer = staging_lines(config, tile_n)};
   }
 };
 

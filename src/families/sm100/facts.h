@@ -11,12 +11,12 @@
 namespace bwgemm::sm100 {
 
 constexpr void fill_shape(const KernelConfig& config, Dtype d_type, Major b, KernelShape& shape) {
-  shape.threads = threads(config);
+  shape.threads = role_threads + (has_loaders(config) ? loader_threads : 0);
   shape.stages = stages_that_fit(config, shape.tile_n, b);
   shape.smem_bytes = layout(config, shape.tile_n, b, shape.stages).bytes;
   shape.map_rank = config.choices.map_rank;
-  shape.operand_box_columns = block_elements(config);
-  shape.a_box_rows = row_blocks(config) * cta_rows;
+  shape.operand_box_columns = operand_block(config).elements;
+  shape.a_box_rows = cta_tiles(config).row_blocks * cta_rows;
   shape.b_box_rows = shape.tile_n / config.cluster.size();
   if (config.store == Store::elements) return;
   shape.d_box_rows = staging_lines(config, shape.tile_n);

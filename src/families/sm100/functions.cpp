@@ -34,8 +34,8 @@ const char* gate_rejects(const Problem& problem, const KernelConfig& config) {
 
 // The narrowest run-time tile makes the most tiles.
 const char* tiles_reject(const Problem& problem, const KernelConfig& config, const Texts& texts) {
-  const int widest = max_tile_n(config) * config.cluster.n;
-  const int narrowest = columns_at_once(config) * config.cluster.n;
+  const int widest = cta_tiles(config).most_columns * config.cluster.n;
+  const int narrowest = cta_tiles(config).columns_at_once * config.cluster.n;
   const int tile_m = cluster_tile(config, narrowest).m;
   if (const char* reason = size_rejects(problem, config, tile_m, widest, texts)) return reason;
   if (const char* reason = tile_rejects(problem, tile_m, narrowest)) return reason;

@@ -63,7 +63,7 @@ class FusedWriter {
       }
     } else {
 #pragma unroll 1
-      for (int row_block = 0; row_block < row_blocks(config); ++row_block)
+      for (int row_block = 0; row_block < cta_tiles(config).row_blocks; ++row_block)
         for_all_columns(tile, row_block, [&](const Piece& piece) {
           if constexpr (stores_rows_by_tma(config))
             write_box(piece, accumulators);

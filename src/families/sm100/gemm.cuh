@@ -63,10 +63,10 @@ BWGEMM_DEVICE void init_accumulators(const Cta<config>& cta) {
   Cursor at;
   for (; at.stage < config.choices.accumulators; ++at.stage) {
     ring.full(at).init(1);
-    for (int rows = 0; rows < row_blocks(config); ++rows)
+    for (int rows = 0; rows < cta_tiles(config).row_blocks; ++rows)
       Barrier{cta.rows_empty(ring.empty_address, at, rows)}.init(cta.group_size * epilogue_warps);
   }
-  if constexpr (group_ctas(config) == 2) cta.tensor_memory_read().init(1);
+  if constexpr (groups_of(config).ctas == 2) cta.tensor_memory_read().init(1);
 }
 
 template <KernelConfig config>
@@ -110,8 +110,9 @@ BWGEMM_DEVICE std::uint32_t set_up(const MappedParams& params, const Cta<config>
     ptx::barrier_cluster_wait();
   }
   if (warp == tensor_memory_warp) {
-    ptx::tcgen05_alloc<group_ctas(config), tensor_memory_columns(config)>(cta.tensor_memory_slot());
-    ptx::tcgen05_relinquish_alloc_permit<group_ctas(config)>();
+    ptx::tcgen05_alloc<groups_of(config).ctas, cta_tiles(config).tensor_memory_columns>(
+        cta.tensor_memory_slot());
+    ptx::tcgen05_relinquish_alloc_permit<groups_of(config).ctas>();
   }
   // The allocation, and the address written to shared memory, before any thread's use. That the
   // peer has allocated too is known from its producer's arrivals, which follow its barrier.
@@ -181,9 +182,10 @@ BWGEMM_DEVICE void gemm(const MappedParams& params) {
   synchronise<config>();
   if (warp == tensor_memory_warp) {
     // All loads from tensor memory of the group before its release.
-    if constexpr (group_ctas(config) == 2) cta.tensor_memory_read().wait(0);
+    if constexpr (groups_of(config).ctas == 2) cta.tensor_memory_read().wait(0);
     ptx::tcgen05_fence_after_thread_sync();
-    ptx::tcgen05_dealloc<group_ctas(config), tensor_memory_columns(config)>(tensor_memory);
+    ptx::tcgen05_dealloc<groups_of(config).ctas, cta_tiles(config).tensor_memory_columns>(
+        tensor_memory);
   }
 }
 

@@ -3,7 +3,7 @@
 // the run-time tile_n for host and device alike.
 //
 // An operand of one stage is a row of blocks, each as wide as the swizzle: K-major, all its rows by
-// `block_bytes` of k; MN-major, tile.k by `block_bytes` along m or n. One tensor-map box each.
+// the width in k; MN-major, tile.k by the width along m or n. One tensor-map box each.
 #pragma once
 
 #include "device/layout.h"
@@ -17,32 +17,33 @@ inline constexpr int max_stages = 16;
 inline constexpr int responses = 3;  // of launch control: one in flight, two in use
 
 // CTAs that multiply together, and how many such groups a cluster has: they share columns of B.
-constexpr int group_ctas(const KernelConfig& config) {
-  return config.family == Family::pair ? 2 : 1;
-}
-constexpr int groups(const KernelConfig& config) {
-  return config.cluster.size() / group_ctas(config);
+struct Groups {
+  int ctas, count;
+};
+constexpr Groups groups_of(const KernelConfig& config) {
+  const int ctas = config.family == Family::pair ? 2 : 1;
+  return {ctas, config.cluster.size() / ctas};
 }
 // Whether warps load what TMA cannot address of A and B (loaders.h).
 constexpr bool has_loaders(const KernelConfig& config) {
   return uses_tensor_memory(config) && config.load == Load::threads;
 }
-constexpr int threads(const KernelConfig& config) {
-  return role_threads + (has_loaders(config) ? loader_threads : 0);
-}
 
-// Blocks of cta_rows in one CTA, each multiplied by the same B.
-constexpr int row_blocks(const KernelConfig& config) {
-  return config.tile.m / (group_ctas(config) * cta_rows);
-}
-
-constexpr int max_tile_n(const KernelConfig& config) {
-  return config.swaps_ab ? 64 : 256;
-}
 inline constexpr int tile_n_step = 16;
-// Columns of its row that a thread takes at once; no tile has fewer.
-constexpr int columns_at_once(const KernelConfig& config) {
-  return config.swaps_ab ? 16 : 32;
+// What one CTA holds of tiles.
+struct CtaTiles {
+  int row_blocks;       // of cta_rows, each multiplied by the same B
+  int columns_at_once;  // of its row, that a thread takes; no tile has fewer
+  int most_columns;
+  // Of tensor memory, which has 128 lanes and 512 columns of f32. A power of two for every config
+  // that is valid.
+  int tensor_memory_columns;
+};
+constexpr CtaTiles cta_tiles(const KernelConfig& config) {
+  const int row_blocks = config.tile.m / (groups_of(config).ctas * cta_rows);
+  const int most_columns = config.swaps_ab ? 64 : 256;
+  return {row_blocks, config.swaps_ab ? 16 : 32, most_columns,
+          config.choices.accumulators * row_blocks * most_columns};
 }
 
 // How many columns of D that a tile makes are stored in whole boxes. What may be left is one step,
@@ -63,19 +64,14 @@ constexpr bool can_gate(const KernelConfig& config) {
   return !config.swaps_ab;
 }
 
-// Columns of tensor memory, which has 128 lanes and 512 columns of f32. A power of two for every
-// config that is valid.
-constexpr int tensor_memory_columns(const KernelConfig& config) {
-  return config.choices.accumulators * row_blocks(config) * max_tile_n(config);
-}
-
-// Bytes along the contiguous index of an operand that one box holds. Without swizzle these are the
-// 8 rows of 16 bytes of which the instruction's operands are made.
-constexpr int block_bytes(const KernelConfig& config) {
-  return config.choices.swizzle_bytes == 0 ? 16 : config.choices.swizzle_bytes;
-}
-constexpr int block_elements(const KernelConfig& config) {
-  return block_bytes(config) * 8 / operand_bits(config.mma);
+// What one box holds along the contiguous index of an operand. Without swizzle these are the 8 rows
+// of 16 bytes of which the instruction's operands are made.
+struct OperandBlock {
+  int bytes, elements;
+};
+constexpr OperandBlock operand_block(const KernelConfig& config) {
+  const int bytes = config.choices.swizzle_bytes == 0 ? 16 : config.choices.swizzle_bytes;
+  return {bytes, bytes * 8 / operand_bits(config.mma)};
 }
 
 // Columns of one staging buffer: a full row of 128 bytes, or 32 columns where 64 do not divide the
@@ -95,8 +91,8 @@ constexpr int staging_depth(const KernelConfig& config) {
 // Columns of B that one CTA holds. Boxes of an N-major B are loaded whole: the last one may reach
 // beyond the CTA's columns, to some that no multiplication reads.
 constexpr int held_b_columns(const KernelConfig& config, int tile_n, Major b) {
-  const int columns = tile_n / group_ctas(config);
-  const int whole = b == Major::mn ? block_elements(config) : 1;
+  const int columns = tile_n / groups_of(config).ctas;
+  const int whole = b == Major::mn ? operand_block(config).elements : 1;
   return (columns + whole - 1) / whole * whole;
 }
 
@@ -120,7 +116,7 @@ inline constexpr int fixed_bytes = 1024;
 
 constexpr Layout layout(const KernelConfig& config, int tile_n, Major b, int stages) {
   Layout at{};
-  at.a_bytes = row_blocks(config) * cta_rows * swizzle_row_bytes;
+  at.a_bytes = cta_tiles(config).row_blocks * cta_rows * swizzle_row_bytes;
   at.b_bytes = held_b_columns(config, tile_n, b) * swizzle_row_bytes;
   at.stage_bytes = at.a_bytes + at.b_bytes;
   at.staging = stages * at.stage_bytes;
@@ -130,7 +126,8 @@ constexpr Layout layout(const KernelConfig& config, int tile_n, Major b, int sta
   at.empty = at.full + 8 * max_stages;
   at.accumulator_full = at.empty + 8 * max_stages;
   at.accumulator_empty = at.accumulator_full + 8 * config.choices.accumulators;
-  at.staging_ready = at.accumulator_empty + 8 * config.choices.accumulators * row_blocks(config);
+  at.staging_ready =
+      at.accumulator_empty + 8 * config.choices.accumulators * cta_tiles(config).row_blocks;
   at.staging_written = at.staging_ready + 8 * staging_depth(config);
   at.response_full = at.staging_written + 8 * staging_depth(config);
   at.response_empty = at.response_full + 8 * responses;

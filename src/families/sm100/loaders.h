@@ -21,7 +21,9 @@ inline constexpr int row_units = swizzle_row_bytes / LoosePlace::unit_bytes;
 // One lane of each loader warp, at the full barriers.
 template <KernelConfig config>
 BWGEMM_DEVICE int loader_arrivals(const KernelParams& params) {
-  return has_map_of_a<config>(params) && has_map_of_b<config>(params) ? 0 : loader_warps;
+  return has_map<config>(params.a, params.a_major) && has_map<config>(params.b, params.b_major)
+             ? 0
+             : loader_warps;
 }
 
 // An operand in memory, by rows of a slot: 64 elements of one m or n along k, or of one k along
@@ -52,8 +54,10 @@ class LoaderSteps {
   BWGEMM_DEVICE LoaderSteps(const KernelParams& params, const Cta<config>& cta, int k_blocks)
       : walk_(params, cta),
         k_blocks_(k_blocks),
-        first_(has_map_of_a<config>(params) ? 1 : 0),
-        end_(has_map_of_b<config>(params) ? 1 : 1 + (cta.tile_n + cta_rows - 1) / cta_rows),
+        first_(has_map<config>(params.a, params.a_major) ? 1 : 0),
+        end_(has_map<config>(params.b, params.b_major)
+                 ? 1
+                 : 1 + (cta.tile_n + cta_rows - 1) / cta_rows),
         part_(end_ - 1) {}
 
   BWGEMM_DEVICE bool valid() const { return walk_.valid(); }

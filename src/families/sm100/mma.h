@@ -29,8 +29,8 @@ struct Multiplier {
     const std::uint64_t a_slot = moved(a.descriptor, slot), b_slot = moved(b.descriptor, slot);
 #pragma unroll
     for (int step = 0; step < config.tile.k / instruction_k(config.mma); ++step)
-      ptx::tcgen05_mma_f16<group_ctas(config)>(
-          accumulator + row_block * max_tile_n(config),
+      ptx::tcgen05_mma_f16<groups_of(config).ctas>(
+          accumulator + row_block * cta_tiles(config).most_columns,
           moved(a_slot, row_block_offset<config>(a.major, row_block) +
                             k_offset<config>(a.major, a.held, step)),
           moved(b_slot, k_offset<config>(b.major, b.held, step)), instruction,
@@ -38,7 +38,7 @@ struct Multiplier {
   }
   BWGEMM_DEVICE void all_rows(std::uint32_t accumulator, const Cursor& at, bool accumulate) const {
 #pragma unroll
-    for (int row_block = 0; row_block < row_blocks(config); ++row_block)
+    for (int row_block = 0; row_block < cta_tiles(config).row_blocks; ++row_block)
       rows(row_block, accumulator, at, accumulate);
   }
 };
@@ -46,7 +46,7 @@ struct Multiplier {
 // Arrives where this thread's multiplications so far are complete.
 template <KernelConfig config>
 BWGEMM_DEVICE void commit(std::uint32_t barrier, std::uint16_t ctas) {
-  if constexpr (group_ctas(config) == 2)
+  if constexpr (groups_of(config).ctas == 2)
     ptx::tcgen05_commit_multicast(barrier, ctas);
   else
     ptx::tcgen05_commit(barrier);
@@ -77,7 +77,7 @@ class MmaRole {
     wait_for_rows(0);
     const std::uint32_t d = tensor_memory_ + accumulator_.stage * accumulator_pitch;
     int block = 0;
-    if constexpr (row_blocks(config) == 2) block = multiply_apart(d, blocks);
+    if constexpr (cta_tiles(config).row_blocks == 2) block = multiply_apart(d, blocks);
     for (; block < blocks; ++block) {
       wait_for_operands(at_, block);
       multiplier_.all_rows(d, at_, block > 0);
@@ -94,21 +94,22 @@ class MmaRole {
     trace_(TraceEvent::finish);
     for (int i = 0; i < accumulators; ++i) {
 #pragma unroll
-      for (int row_block = 0; row_block < row_blocks(config); ++row_block)
+      for (int row_block = 0; row_block < cta_tiles(config).row_blocks; ++row_block)
         rows_empty(row_block).wait(accumulator_.phase ^ 1);
       accumulator_.advance(accumulators);
     }
     // And all of their loads before tensor memory is released, in both CTAs of a pair.
-    if constexpr (group_ctas(config) == 2)
+    if constexpr (groups_of(config).ctas == 2)
 #pragma unroll
-      for (std::uint32_t rank = 0; rank < group_ctas(config); ++rank)
+      for (std::uint32_t rank = 0; rank < groups_of(config).ctas; ++rank)
         ptx::mbarrier_arrive_relaxed_cluster(
             ptx::mapa(cta_.tensor_memory_read().address, cta_.leader() + rank));
   }
 
  private:
   static constexpr int accumulators = config.choices.accumulators;
-  static constexpr int accumulator_pitch = row_blocks(config) * max_tile_n(config);
+  static constexpr int accumulator_pitch =
+      cta_tiles(config).row_blocks * cta_tiles(config).most_columns;
 
   BWGEMM_DEVICE Barrier rows_empty(int row_block) const {
     return {cta_.rows_empty(ring_.empty_address, accumulator_, row_block)};

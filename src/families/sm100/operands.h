@@ -19,12 +19,8 @@ BWGEMM_DEVICE bool starts_at_units(const StridedMatrix& matrix, Major major) {
 }
 
 template <KernelConfig config>
-BWGEMM_DEVICE bool has_map_of_a(const KernelParams& params) {
-  return !has_loaders(config) || starts_at_units(params.a, params.a_major);
-}
-template <KernelConfig config>
-BWGEMM_DEVICE bool has_map_of_b(const KernelParams& params) {
-  return !has_loaders(config) || starts_at_units(params.b, params.b_major);
+BWGEMM_DEVICE bool has_map(const StridedMatrix& matrix, Major major) {
+  return !has_loaders(config) || starts_at_units(matrix, major);
 }
 
 // Maps that the launch does not use may be anything.
@@ -39,8 +35,8 @@ BWGEMM_DEVICE void prefetch_maps(const MappedParams& params) {
 template <KernelConfig config>
 requires(has_loaders(config)) BWGEMM_DEVICE void prefetch_maps(const MappedParams& params) {
   if (params.k_blocks == 0) return;
-  if (has_map_of_a<config>(params)) ptx::prefetch_tensormap(params.a_map);
-  if (has_map_of_b<config>(params)) ptx::prefetch_tensormap(params.b_map);
+  if (has_map<config>(params.a, params.a_major)) ptx::prefetch_tensormap(params.a_map);
+  if (has_map<config>(params.b, params.b_major)) ptx::prefetch_tensormap(params.b_map);
 }
 
 }  // namespace bwgemm::sm100

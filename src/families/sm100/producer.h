@@ -21,7 +21,7 @@ struct BoxTarget {
 template <KernelConfig config, bool multicasts>
 BWGEMM_DEVICE void load_box(const TensorMap& map, int inner, int outer, int batch,
                             const BoxTarget& to) {
-  constexpr bool pair = group_ctas(config) == 2;
+  constexpr bool pair = groups_of(config).ctas == 2;
   constexpr bool has_batch = config.choices.map_rank == 3;
   static_assert(has_batch || (pair && !multicasts), "forms that no row has are not written");
   if constexpr (multicasts)
@@ -45,7 +45,7 @@ struct OperandPart {
 template <KernelConfig config, bool multicasts>
 BWGEMM_DEVICE void load_operand(const TensorMap& map, const OperandPart& part, BoxTarget to, int mn,
                                 int k, int batch) {
-  constexpr int width = block_bytes(config), elements = block_elements(config);
+  constexpr int width = operand_block(config).bytes, elements = operand_block(config).elements;
   const std::uint32_t operand = to.destination;
   if (part.major == Major::k) {
 #pragma unroll
@@ -63,12 +63,16 @@ BWGEMM_DEVICE void load_operand(const TensorMap& map, const OperandPart& part, B
 }
 
 template <KernelConfig config>
+BWGEMM_DEVICE void want_next_tile(const Cta<config>& cta);  // launch control: scheduler.h
+
+template <KernelConfig config>
 BWGEMM_DEVICE void run_producer(const MappedParams& params, const Cta<config>& cta, int k_blocks) {
-  constexpr bool shares_b = groups(config) > 1;
+  constexpr bool shares_b = groups_of(config).count > 1;
   const Ring ring = cta.operands();
   const std::uint32_t leaders_full =
-      group_ctas(config) == 2 ? ptx::mapa(ring.full_address, cta.leader()) : ring.full_address;
-  const bool loads_a = has_map_of_a<config>(params), loads_b = has_map_of_b<config>(params);
+      groups_of(config).ctas == 2 ? ptx::mapa(ring.full_address, cta.leader()) : ring.full_address;
+  const bool loads_a = has_map<config>(params.a, params.a_major),
+             loads_b = has_map<config>(params.b, params.b_major);
   const std::uint32_t bytes =
       (loads_a ? cta.offsets.a_bytes : 0) + (loads_b ? cta.offsets.b_bytes : 0);
   const OperandPart a{params.a_major, cta.rows, 0, cta.rows};
@@ -78,7 +82,7 @@ BWGEMM_DEVICE void run_producer(const MappedParams& params, const Cta<config>& c
   Cursor at;
   Trace trace(params, TraceRole::producer, 0, true);
   for (Walk<config> walk(params, cta); walk.valid(); walk.advance()) {
-    want_next_tile(cta);
+    if constexpr (config.choices.schedule == Schedule::launch_control) want_next_tile(cta);
     trace(TraceEvent::tile, walk.number(params));
     const TileIndex tile = walk.at(params);
     const int row = cta.row(tile), column = cta.b_column(tile);
@@ -92,7 +96,7 @@ BWGEMM_DEVICE void run_producer(const MappedParams& params, const Cta<config>& c
       ring.wait_empty(at);
       trace(TraceEvent::issue, block);
       const std::uint32_t full = leaders_full + 8 * at.stage;
-      if constexpr (group_ctas(config) == 2)
+      if constexpr (groups_of(config).ctas == 2)
         ptx::mbarrier_arrive_expect_tx_relaxed_cluster(full, bytes);
       else
         ptx::mbarrier_arrive_expect_tx(full, bytes);

@@ -22,7 +22,7 @@ class ScatterWriter {
   BWGEMM_DEVICE void write_tile(const TileIndex& tile,
                                 AccumulatorReader<config>& accumulators) const {
 #pragma unroll 1
-    for (int row_block = 0; row_block < row_blocks(config); ++row_block) {
+    for (int row_block = 0; row_block < cta_tiles(config).row_blocks; ++row_block) {
       const int row = cta_.row(tile) + row_block * cta_rows + static_cast<int>(accumulators.row());
       const int first = tile.n * cta_.tile_n;
       char* d = address_of(params_.d, row, first, tile.batch);
@@ -42,7 +42,7 @@ class ScatterWriter {
   }
 
  private:
-  static constexpr int columns = columns_at_once(config);
+  static constexpr int columns = cta_tiles(config).columns_at_once;
   static constexpr int bytes = size_bytes(type);
   static constexpr int unit_bytes = 16;
   static constexpr int per_unit = unit_bytes / bytes;

@@ -13,7 +13,7 @@ constexpr const char* choices_invalid_because(const KernelConfig& config) {
     return "swizzle must be 0 (none), 32, 64 or 128 bytes";
   if (choices.map_rank != 2 && choices.map_rank != 3) return "tensor maps have 2 or 3 dimensions";
   if (choices.accumulators != 1 && choices.accumulators != 2) return "accumulators must be 1 or 2";
-  if (tensor_memory_columns(config) > 512) return "tensor memory has 512 columns";
+  if (cta_tiles(config).tensor_memory_columns > 512) return "tensor memory has 512 columns";
   return nullptr;
 }
 
@@ -50,16 +50,16 @@ constexpr const char* invalid_because(const KernelConfig& config) {
 constexpr const char* b_invalid_because(const KernelConfig& config, int tile_n, Major b,
                                         bool has_gate) {
   if (b == Major::k)
-    return groups(config) > 1 && tile_n / config.cluster.size() % 8 != 0
+    return groups_of(config).count > 1 && tile_n / config.cluster.size() % 8 != 0
                ? "each part of a K-major B that pairs share must be whole swizzle atoms, of 8 rows"
                : nullptr;
-  if (tile_n / group_ctas(config) % 16 != 0)
+  if (tile_n / groups_of(config).ctas % 16 != 0)
     return "the columns of an N-major B in one CTA must be a multiple of 16";
   // Columns of B that are loaded apart and then lie together: those of a cluster's groups, and a
   // gate's x and y in one CTA alone.
-  const bool loads_gate_apart = has_gate && group_ctas(config) == 1;
-  const int parts = groups(config) * (loads_gate_apart ? 2 : 1);
-  return parts > 1 && tile_n / group_ctas(config) / parts % block_elements(config) != 0
+  const bool loads_gate_apart = has_gate && groups_of(config).ctas == 1;
+  const int parts = groups_of(config).count * (loads_gate_apart ? 2 : 1);
+  return parts > 1 && tile_n / groups_of(config).ctas / parts % operand_block(config).elements != 0
              ? "each part of an N-major B must be whole boxes"
              : nullptr;
 }
@@ -67,8 +67,8 @@ constexpr const char* b_invalid_because(const KernelConfig& config, int tile_n, 
 // Null, or why the tile cannot have this many columns.
 constexpr const char* tile_n_invalid_because(const KernelConfig& config, int tile_n, Major b,
                                              bool has_gate = false) {
-  const int least = columns_at_once(config);
-  if (tile_n < least || tile_n > max_tile_n(config) || tile_n % tile_n_step != 0)
+  const int least = cta_tiles(config).columns_at_once;
+  if (tile_n < least || tile_n > cta_tiles(config).most_columns || tile_n % tile_n_step != 0)
     return "tile_n must be a multiple of 16 in 32..256; in 16..64 for swap-AB";
   if (has_gate && (tile_n < 2 * least || tile_n % (2 * tile_n_step) != 0))
     return "with a gate tile_n must be a multiple of 32 from 64: half of it is stored, in steps of "

@@ -54,11 +54,4 @@ using NextTile =
 template <KernelConfig config, bool of_warp = false>
 using Walk = bwgemm::Walk<NextTile<config, of_warp>, RasterMap>;
 
-// Launch control: the producer of the cluster's first CTA asks for a tile when it begins one.
-template <KernelConfig config>
-BWGEMM_DEVICE void want_next_tile(const Cta<config>& cta) {
-  if constexpr (config.choices.schedule == Schedule::launch_control)
-    if (cta.rank == 0) ptx::mbarrier_arrive(cta.response_wanted().address);
-}
-
 }  // namespace bwgemm::sm100

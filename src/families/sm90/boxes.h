@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// BoxWriter: the epilogue of one consumer warpgroup that stores through staging buffers. A box is
-// what one buffer holds and one TMA store moves. The warpgroup writes output values box by box into
-// the buffers, for the output role (device/output.h, or line_stores.h). staging.h says where in a
-// buffer each value lies.
+// BoxWriter: the epilogue of one consumer warpgroup that stores through staging buffers. It
+// writes output values box by box into the buffers, for the output role (device/output.h, or
+// line_stores.h). staging.h and staged_f32.h say where in a buffer each value lies.
 #pragma once
 
 #include "device/epilogue.h"
@@ -10,6 +9,7 @@
 #include "device/ptx/sync.h"
 #include "families/sm90/cta.h"
 #include "families/sm90/split.h"
+#include "families/sm90/staged_f32.h"
 #include "families/sm90/staging.h"
 
 namespace bwgemm::sm90 {
@@ -52,7 +52,7 @@ class BoxWriter {
 
  private:
   static constexpr int pairs = config.tile.n / 4;  // of a thread in 64 rows
-  static constexpr bool gates_columns = gates(config) == Gates::columns;
+  static constexpr bool gates_columns = parts_of(config).gates == Gates::columns;
 
   template <class Staged>
   BWGEMM_DEVICE void write_boxes(const Staged& staged, Dtype type,

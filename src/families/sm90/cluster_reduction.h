@@ -12,21 +12,21 @@
 #include "device/ptx/shared_memory.h"
 #include "device/ptx/sync.h"
 #include "families/sm90/cta.h"
-#include "families/sm90/layout.h"
+#include "families/sm90/parts.h"
 #include "families/sm90/split.h"
 
 namespace bwgemm::sm90 {
 
 template <KernelConfig config>
 class ClusterReduction {
-  static constexpr int count = accumulators(config);
+  static constexpr int count = warpgroups_of(config).accumulators;
   static constexpr int per_row_block = config.tile.n / 2;
   static constexpr int warpgroup_threads = 128;
   static constexpr int unit = 4;  // floats, of neighbouring threads next to each other
   static constexpr int unit_bytes = unit * sizeof(float);
   static constexpr int unit_pitch = warpgroup_threads * unit_bytes;
   static constexpr int partial_bytes = count / unit * unit_pitch;  // of a warpgroup
-  static constexpr int tile_bytes = consumer_warpgroups(config) * partial_bytes;
+  static constexpr int tile_bytes = warpgroups_of(config).consumers * partial_bytes;
   static constexpr int ring_bytes = config.stages * Cta<config>::offsets.stage_bytes;
 
  public:
@@ -39,7 +39,7 @@ class ClusterReduction {
                           static_cast<int>(first_byte_ / cta.offsets.stage_bytes)) {}
 
   BWGEMM_DEVICE static void init(const Cta<config>& cta) {
-    constexpr int warpgroups = consumer_warpgroups(config);
+    constexpr int warpgroups = warpgroups_of(config).consumers;
     may_send(cta).init(warps_per_warpgroup * warpgroups);
     for (int warpgroup = 0; warpgroup < warpgroups; ++warpgroup) arrived(cta, warpgroup).init(1);
   }

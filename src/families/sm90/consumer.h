@@ -1,20 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
 // The consumer role of the Hopper kernel: a warpgroup that multiplies 64 or 128 rows of a tile into
 // registers by wgmma, adds up the splits of k (split.h, cluster_reduction.h) and runs the epilogue
-// (exit.h). PingPong lets two consumers multiply in turn.
+// (exit.h).
 #pragma once
 
+#include <type_traits>
+
+#include "device/computed_here.h"
 #include "device/ptx/wgmma.h"
 #include "device/ptx/wgmma_mma.h"
 #include "device/trace.h"
 #include "families/sm90/cta.h"
-#include "families/sm90/descriptors.h"
 #include "families/sm90/split.h"
 
 namespace bwgemm::sm90 {
 
+// Parts that only some kernels have: their images include them.
 template <KernelConfig config>
-class ClusterReduction;  // can_reduce_in_cluster(): cluster_reduction.h, which their images include
+class ClusterReduction;  // Parts::can_reduce_in_cluster(): cluster_reduction.h
+template <KernelConfig config>
+class PingPong;  // config.ping_pong: ping_pong.h
+
+inline constexpr int instruction_m = 64;
+
+// Where wgmma finds an operand, a swizzled tile as device/layout.h describes it. The stride steps
+// to the next 8 rows: of m or n (K-major), of k (MN-major). The leading offset steps to the next 64
+// of m or n where they are contiguous; K-major rows hold all of a block's k. `chunk`: chunk_of()
+// the operand; a narrow one is alone, and the leading offset means nothing.
+constexpr std::uint64_t operand_descriptor(std::uint32_t address, Major major, int chunk = 64) {
+  const int row_bytes = major == Major::k ? swizzle_row_bytes : chunk * 2;
+  constexpr int atom_rows = 8;  // the swizzle repeats after so many
+  return ptx::MatrixDescriptor{
+      .start_address = address,
+      .leading_byte_offset = major == Major::k ? 0u : chunk_bytes,
+      .stride_byte_offset = static_cast<std::uint32_t>(atom_rows * row_bytes),
+      .swizzle_bytes = row_bytes}
+      .encoded();
+}
+
+// Added to an encoded descriptor to move its start.
+constexpr std::uint64_t descriptor_step(int bytes) {
+  return static_cast<std::uint64_t>(bytes >> 4);
+}
+
+// From one wgmma's rows of A to the next: rows, or a chunk.
+inline constexpr int row_block_bytes = instruction_m * swizzle_row_bytes;
+
+// From one instruction's k to the next: within the rows, or whole rows further.
+constexpr int k_step_bytes(MmaKind kind, Major major, int chunk = 64) {
+  return major == Major::k ? instruction_k_bytes : instruction_k(kind) * chunk * 2;
+}
 
 // Multiplies one stage: the warpgroup's rows of A by tile.n columns of B, tile.k deep.
 template <KernelConfig config, MmaTypes types>
@@ -27,7 +62,7 @@ BWGEMM_DEVICE void multiply_stage(Accumulators<config>& accumulators, std::uint6
         b + descriptor_step(step *
                             k_step_bytes(config.mma, config.b, chunk_of(config.b, config.tile.n)));
 #pragma unroll
-    for (int row_block = 0; row_block < warpgroup_rows(config) / instruction_m; ++row_block) {
+    for (int row_block = 0; row_block < warpgroups_of(config).rows / instruction_m; ++row_block) {
       const std::uint64_t a_step = a + descriptor_step(step * k_step_bytes(config.mma, config.a) +
                                                        row_block * row_block_bytes);
       if constexpr (types.a == Dtype::bf16)
@@ -38,12 +73,6 @@ BWGEMM_DEVICE void multiply_stage(Accumulators<config>& accumulators, std::uint6
                                                            accumulate || step > 0);
     }
   }
-}
-
-// Hides where a value comes from, so that the compiler does not derive it again in the main loop.
-BWGEMM_DEVICE std::uint64_t computed_once(std::uint64_t value) {
-  asm volatile("" : "+l"(value));
-  return value;
 }
 
 // The consumers' side of the operand ring.
@@ -147,55 +176,22 @@ class OperandReader {
   Cursor at_;
 };
 
+// Consumers that multiply as soon as operands are there: the members of PingPong do nothing.
 template <KernelConfig config>
-BWGEMM_DEVICE void clear(Accumulators<config>& accumulators) {
-#pragma unroll
-  for (auto& row_block : accumulators)
-#pragma unroll
-    for (float& value : row_block) value = 0;
-}
-
-// Ping-pong: two warpgroups multiply one after the other, each its own tiles; empty for other
-// kernels. One phase bit tells consecutive fills of a slot apart, so a consumer may lag by less
-// than one trip round the ring. A warpgroup therefore starts only when the other has waited for
-// every slot of its tile.
-template <KernelConfig config>
-class PingPong {
- public:
-  BWGEMM_DEVICE PingPong(int warpgroup, int k_blocks, OperandReader<config>& operands)
-      : mine_(1 + warpgroup),
-        others_(2 - warpgroup),
-        k_blocks_(k_blocks),
-        is_first_(warpgroup == 0) {
-    if (!is_first_) pass(operands);
-  }
-  BWGEMM_DEVICE void wait() {
-    if constexpr (config.ping_pong) {
-      if (!is_first_) ptx::barrier_sync(mine_, threads);
-      is_first_ = false;
-    }
-  }
-  BWGEMM_DEVICE void hand_over(bool is_awaited) const {
-    if constexpr (config.ping_pong)
-      if (is_awaited) ptx::barrier_arrive(others_, threads);
-  }
-  // Passes by the slots of the other warpgroup's tile.
-  BWGEMM_DEVICE void pass(OperandReader<config>& operands) const {
-    if constexpr (config.ping_pong) operands.pass(k_blocks_);
-  }
-
- private:
-  static constexpr int threads = 2 * 128;
-  int mine_, others_;  // barriers
-  int k_blocks_;
-  bool is_first_;  // nobody multiplies before this tile
+struct AnyTurn {
+  BWGEMM_DEVICE AnyTurn(int, int, OperandReader<config>&) {}
+  BWGEMM_DEVICE void wait() const {}
+  BWGEMM_DEVICE void hand_over(bool) const {}
+  BWGEMM_DEVICE void pass(OperandReader<config>&) const {}
 };
+template <KernelConfig config>
+using Turns = std::conditional_t<config.ping_pong, PingPong<config>, AnyTurn<config>>;
 
 // Adds up the splits of a tile that are the CTAs of a cluster. Other kernels never ask.
 template <KernelConfig config>
 BWGEMM_DEVICE bool sum_in_cluster(const KernelParams& params, const Cta<config>& cta, int warpgroup,
                                   std::uint32_t split, Accumulators<config>& sums) {
-  if constexpr (can_reduce_in_cluster(config))
+  if constexpr (parts_of(config).can_reduce_in_cluster())
     return ClusterReduction<config>(params, cta, warpgroup).sum(split, sums);
   else
     return false;
@@ -211,7 +207,7 @@ BWGEMM_DEVICE void run_consumer(const typename Exit::Params& params, const Cta<c
   OperandReader<config> operands(cta, warpgroup);
   const WorkspaceReduction<config> partials(params, cta.rank, warpgroup);
   Exit exit(params, cta, warpgroup, scaling);
-  PingPong<config> ping_pong(warpgroup, k_blocks, operands);
+  Turns<config> turns(warpgroup, k_blocks, operands);
   for (Tiles tiles = cta.tiles(params, warpgroup); tiles.valid(); tiles.advance()) {
     trace(TraceEvent::tile, tiles.number(params));
     const bool is_split = cta.is_split(params, tiles);
@@ -222,13 +218,13 @@ BWGEMM_DEVICE void run_consumer(const typename Exit::Params& params, const Cta<c
     if constexpr (!config.ping_pong) exit.load_vectors(tiles, prepared);
     if (split.blocks() == 0) clear<config>(accumulators);
     if constexpr (config.ping_pong) trace(TraceEvent::wait_turn);
-    ping_pong.wait();
+    turns.wait();
     operands.multiply_tile(params.input_types, accumulators, split.blocks(), trace, [&] {
-      ping_pong.hand_over(tiles.has_tile_between());
+      turns.hand_over(tiles.has_tile_between());
       if constexpr (config.ping_pong) exit.load_vectors(tiles, prepared);
       exit.store_biases(prepared);
     });
-    ping_pong.pass(operands);
+    turns.pass(operands);
     trace(TraceEvent::epilogue);
     const bool has_sums = !is_split || (cta.has_cluster_of_splits(params)
                                             ? sum_in_cluster(params, cta, warpgroup,

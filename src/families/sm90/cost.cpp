@@ -53,9 +53,9 @@ Block block_of(const Problem& problem, const ArchCosts& costs, const KernelConfi
                const TileCounts& tiles) {
   const bool has_gate = problem.epilogue.gate != Gate::none;
   const LoadedRows a = loaded_rows(config.a, problem.m, config.tile.m, tiles.m * config.cluster.m,
-                                   has_gate && gates(config) == Gates::rows);
+                                   has_gate && parts_of(config).gates == Gates::rows);
   const LoadedRows b = loaded_rows(config.b, problem.n, config.tile.n, tiles.n * config.cluster.n,
-                                   has_gate && gates(config) == Gates::columns);
+                                   has_gate && parts_of(config).gates == Gates::columns);
   const RowBytes bytes(problem, costs, config, config.a, config.b, config.tile.n);
   constexpr double depth = swizzle_row_bytes;
   const OperandRows shared{a.mean / config.cluster.n, b.mean / config.cluster.m};
@@ -81,7 +81,7 @@ bool has_odd_rows(const Matrix& d) {
 // line.
 double line_bytes_per_us(const Problem& problem, const KernelConfig& config,
                          const ArchCosts& costs) {
-  const int warps = config.ping_pong ? 1 : consumer_warpgroups(config);
+  const int warps = config.ping_pong ? 1 : warpgroups_of(config).consumers;
   const StagedBoxes boxes = staged_boxes(config);
   const double of_column = costs.lines_of_columns * (1 + costs.lines_of_a_box / boxes.lines);
   const double slowdown =
@@ -91,15 +91,16 @@ double line_bytes_per_us(const Problem& problem, const KernelConfig& config,
 
 // Columns of the tile that are stored; those of boxes that overlap count twice.
 int stored_columns(const Problem& problem, const KernelConfig& config) {
-  if (!overlaps_boxes(config)) return config.tile.n;
-  const int box = staged_boxes(config).line_bytes / size_bytes(problem.d.type);
+  const StagedBoxes boxes = staged_boxes(config);
+  if (!boxes.overlap) return config.tile.n;
+  const int box = boxes.line_bytes / size_bytes(problem.d.type);
   return static_cast<int>(ceil_div(config.tile.n, box)) * box;
 }
 
 // Whether a fused epilogue has few registers beside the accumulators: it then waits for its vectors
 // a few columns at a time, which no product hides.
 bool is_tight(const KernelConfig& config) {
-  return accumulators(config) > 160;
+  return warpgroups_of(config).accumulators > 160;
 }
 
 // Slowdown of a ping-pong kernel where a CTA has one tile: nobody multiplies in the gaps that its

@@ -9,7 +9,7 @@
 #include "device/ptx/sync.h"
 #include "device/ring.h"
 #include "device/walk.h"
-#include "families/sm90/layout.h"
+#include "families/sm90/parts.h"
 
 namespace bwgemm::sm90 {
 
@@ -21,7 +21,7 @@ inline constexpr int warps_per_warpgroup = 4;
 // Where there is no C the compiler knows beta to be zero.
 template <KernelConfig config>
 BWGEMM_DEVICE float beta_of(const KernelParams& params) {
-  return takes_matrices(config) ? load_scalar(params.beta) : 0;
+  return parts_of(config).takes_matrices ? load_scalar(params.beta) : 0;
 }
 template <KernelConfig config>
 BWGEMM_DEVICE Scaling scaling_of(const KernelParams& params) {
@@ -38,7 +38,7 @@ struct Cta {
   static constexpr int sharers = config.cluster.m + config.cluster.n - 1;
   // One lane of every warp, of every such CTA, that multiplies the slot.
   static constexpr int empty_arrivals =
-      (config.ping_pong ? 1 : consumer_warpgroups(config)) * warps_per_warpgroup * sharers;
+      (config.ping_pong ? 1 : warpgroups_of(config).consumers) * warps_per_warpgroup * sharers;
 
   std::uint32_t shared;  // 1024-aligned start of dynamic shared memory
   std::uint32_t rank;    // among CTAs that share operands
@@ -69,13 +69,13 @@ struct Cta {
   }
   // Whether this launch's clusters are the splits of a tile.
   BWGEMM_DEVICE static bool has_cluster_of_splits(const KernelParams& params) {
-    return can_reduce_in_cluster(config) && params.reduces_in_cluster;
+    return parts_of(config).can_reduce_in_cluster() && params.reduces_in_cluster;
   }
   BWGEMM_DEVICE static bool stores_from_registers(const KernelParams& params) {
-    return can_store_from_registers(config) && params.stores == Stores::from_registers;
+    return parts_of(config).stores_from_registers && params.stores == Stores::from_registers;
   }
   BWGEMM_DEVICE static constexpr int first_row(int warpgroup) {
-    return config.ping_pong ? 0 : warpgroup * warpgroup_rows(config);
+    return config.ping_pong ? 0 : warpgroup * warpgroups_of(config).rows;
   }
 
   BWGEMM_DEVICE std::uint32_t a(std::uint32_t stage) const {
@@ -86,7 +86,7 @@ struct Cta {
 
   // The staging buffers of one consumer warpgroup.
   BWGEMM_DEVICE StagingBuffers staging(int warpgroup) const {
-    constexpr int count = staging_depth(config);
+    constexpr int count = offsets.staging_depth;
     const std::uint32_t barriers = 8 * count * warpgroup;
     return {
         {shared + offsets.staging_ready + barriers, shared + offsets.staging_written + barriers},
@@ -96,13 +96,14 @@ struct Cta {
         static_cast<std::uint32_t>(offsets.staging_bytes)};
   }
   // All barriers of all staging buffers.
-  static constexpr int all_staging_buffers = consumer_warpgroups(config) * staging_depth(config);
+  static constexpr int all_staging_buffers =
+      warpgroups_of(config).consumers * offsets.staging_depth;
   BWGEMM_DEVICE Ring all_staging() const {
     return {shared + offsets.staging_ready, shared + offsets.staging_written};
   }
   // Where a warpgroup tells its output role that it has the sums of a tile: a word for each buffer.
   BWGEMM_DEVICE std::uint32_t has_sums(int warpgroup) const {
-    return shared + offsets.staging_messages + 4 * warpgroup * staging_depth(config);
+    return shared + offsets.staging_messages + 4 * warpgroup * offsets.staging_depth;
   }
 
   // A warpgroup's biases (tile_biases.h).
@@ -118,26 +119,16 @@ struct Cta {
     const int box_inner = boxes.line_bytes / size_bytes(d_type);
     constexpr int tile_m = config.cluster.m * config.tile.m;
     constexpr int tile_n = config.cluster.n * config.tile.n;
-    if constexpr (config.swaps_ab)
-      return {.inner_is_m = true,
-              .tile_inner = tile_m / per_line,
-              .tile_outer = tile_n,
-              .inner = rows / per_line,
-              .outer = columns,
-              .inner_extent = warpgroup_rows(config) / per_line,
-              .outer_extent = config.tile.n,
-              .box_inner = has_gate ? gated_box_rows : box_inner,
-              .box_outer = boxes.lines};
-    else
-      return {.inner_is_m = false,
-              .tile_inner = tile_n / per_line,
-              .tile_outer = tile_m,
-              .inner = columns / per_line,
-              .outer = rows,
-              .inner_extent = config.tile.n / per_line,
-              .outer_extent = warpgroup_rows(config),
-              .box_inner = box_inner,
-              .box_outer = boxes.lines};
+    constexpr bool swaps = config.swaps_ab;
+    return {.inner_is_m = swaps,
+            .tile_inner = (swaps ? tile_m : tile_n) / per_line,
+            .tile_outer = swaps ? tile_n : tile_m,
+            .inner = (swaps ? rows : columns) / per_line,
+            .outer = swaps ? columns : rows,
+            .inner_extent = (swaps ? warpgroups_of(config).rows : config.tile.n) / per_line,
+            .outer_extent = swaps ? config.tile.n : warpgroups_of(config).rows,
+            .box_inner = swaps && has_gate ? gated_box_rows : box_inner,
+            .box_outer = boxes.lines};
   }
 };
 

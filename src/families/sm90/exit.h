@@ -25,13 +25,14 @@ template <KernelConfig config>
 BWGEMM_DEVICE Exit choose_exit(bool has_output_role, std::uint32_t operations,
                                const Scaling& scaling) {
   // Without matrices the register epilogue serves everything.
-  if (takes_matrices(config) && !RegisterEpilogue<config>::serves(operations, scaling))
+  if (parts_of(config).takes_matrices && !RegisterEpilogue<config>::serves(operations, scaling))
     return Exit::fused_boxes;
   return has_output_role ? Exit::boxes : Exit::registers;
 }
 
 template <KernelConfig config>
-class RegisterStores;  // can_store_from_registers(): register_stores.h, which their images include
+class RegisterStores;  // Parts::stores_from_registers: register_stores.h, which their images
+                       // include
 struct NoStores {};
 
 // `Writer`: FusedBoxes, or of kernels that store by elements shifted/scatter.h.
@@ -52,7 +53,7 @@ class TileExit {
   // What a consumer has loaded or computed of one tile before the epilogue. A caller makes one for
   // each tile: what lives from tile to tile would take main loops out of uniform registers.
   struct Prepared {
-    std::conditional_t<can_store_from_registers(config), RegisterStores<config>, NoStores>
+    std::conditional_t<parts_of(config).stores_from_registers, RegisterStores<config>, NoStores>
         register_stores;
     bool has_biases = false;
     typename TileBiases<config>::Loaded biases;
@@ -61,7 +62,7 @@ class TileExit {
   // For the tile at which `tiles` stands.
   BWGEMM_DEVICE Prepared prepare(const Tiles& tiles) const {
     Prepared prepared;
-    if constexpr (can_store_from_registers(config))
+    if constexpr (parts_of(config).stores_from_registers)
       prepared.register_stores = RegisterStores<config>(params_, cta_, tiles, warpgroup_);
     return prepared;
   }
@@ -70,8 +71,8 @@ class TileExit {
     const std::uint32_t operations = operations_of(params_);
     if (config.store == Store::elements || (operations & operation::reads_vectors) == 0) return;
     const Origin at = origin(tiles);
-    prepared.has_biases =
-        keeps_biases(config) && (operations & (operation::row_bias | operation::column_bias)) != 0;
+    prepared.has_biases = parts_of(config).keeps_biases &&
+                          (operations & (operation::row_bias | operation::column_bias)) != 0;
     if (prepared.has_biases) biases_.load(prepared.biases, at.row, at.column, at.batch);
     if ((operations & RegisterEpilogue<config>::vectors_in_memory) != 0)
       prefetch_vectors<config>(params_, at.row, at.column, at.batch);
@@ -93,7 +94,7 @@ class TileExit {
       if (!has_sums) return;
       const std::uint32_t operations = operations_of(params_);
       const Exit exit = choose_exit<config>(has_output_role, operations, scaling_);
-      if constexpr (takes_matrices(config))
+      if constexpr (parts_of(config).takes_matrices)
         if (exit == Exit::fused_boxes) {
           const Origin at = origin(tiles);
           writer_.write_fused(sums, at.row, at.column, at.batch);
@@ -101,10 +102,10 @@ class TileExit {
         }
       // What is left to do. Where no C is read, the compiler knows.
       const Scaling left{apply_in_registers(operations, sums, tiles),
-                         takes_matrices(config) ? scaling_.beta : 0};
+                         parts_of(config).takes_matrices ? scaling_.beta : 0};
       if (exit == Exit::boxes)
         writer_.write_tile(sums, left, (operations & operation::gate) != 0);
-      else if constexpr (can_store_from_registers(config))
+      else if constexpr (parts_of(config).stores_from_registers)
         prepared.register_stores.write_tile(params_, sums, left);
     }
   }

@@ -10,7 +10,7 @@ namespace bwgemm::sm90 {
 
 // CTAs of a cluster in m share B, each loads its part; in n they share A.
 constexpr void fill_shape(const KernelConfig& config, Dtype d_type, Major, KernelShape& shape) {
-  shape.threads = threads(config);
+  shape.threads = warpgroups_of(config).threads;
   shape.smem_bytes = layout(config).bytes;
   shape.map_rank = 3;
   shape.operand_box_columns = row_elements(config.mma);
@@ -22,17 +22,24 @@ constexpr void fill_shape(const KernelConfig& config, Dtype d_type, Major, Kerne
 
 constexpr ImageHeaders image_headers(const KernelConfig& config) {
   if (has_residues(config)) return {"shifted/gemm.cuh"};
-  return {"gemm.cuh", can_store_lines(config) ? "line_stores.h" : "",
-          can_store_from_registers(config) ? "register_stores.h" : "",
-          can_reduce_in_cluster(config) ? "cluster_reduction.h" : ""};
+  const Parts parts = parts_of(config);
+  return {"gemm.cuh",
+          config.ping_pong ? "ping_pong.h" : "",
+          parts.gates != Gates::none ? "gated_loads.h" : "",
+          parts.stores_lines ? "line_stores.h" : "",
+          parts.stores_from_registers ? "register_stores.h" : "",
+          parts.can_reduce_in_cluster() ? "cluster_reduction.h" : ""};
 }
 
-inline constexpr FamilyFacts facts{.folder = "sm90",
-                                   .invalid_because = invalid_because,
-                                   .fill_shape = fill_shape,
-                                   .image_headers = image_headers,
-                                   .most_cluster_splits = most_cluster_splits,
-                                   .arrivals_per_tile = consumer_warpgroups};
+inline constexpr FamilyFacts facts{
+    .folder = "sm90",
+    .invalid_because = invalid_because,
+    .fill_shape = fill_shape,
+    .image_headers = image_headers,
+    .most_cluster_splits =
+        [](const KernelConfig& config) { return parts_of(config).cluster_splits; },
+    .arrivals_per_tile =
+        [](const KernelConfig& config) { return warpgroups_of(config).consumers; }};
 
 // Tiles of ping-pong kernels take equally many slots of the ring.
 inline SplitLimits split_limits(const Problem&, const KernelConfig& config) {

@@ -115,9 +115,9 @@ class FusedBoxes : public BoxWriter<config> {
   static constexpr int patch_columns = staged_boxes(config).patch_columns;
   static constexpr int part_pairs = patch_columns / 4;
   static constexpr int parts_of_rows = config.tile.n / patch_columns;
-  static constexpr int parts = parts_of_rows * warpgroup_rows(config) / staging_rows;
-  static constexpr bool can_gate = gates(config) != Gates::none;
-  static constexpr bool gates_rows = gates(config) == Gates::rows;
+  static constexpr int parts = parts_of_rows * warpgroups_of(config).rows / staging_rows;
+  static constexpr bool can_gate = parts_of(config).gates != Gates::none;
+  static constexpr bool gates_rows = parts_of(config).gates == Gates::rows;
 
   // alpha * A * B of a part. One of its branches runs: registers have no index.
   BWGEMM_DEVICE void take(const Accumulators<config>& accumulators, int part,

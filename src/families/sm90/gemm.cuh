@@ -12,7 +12,7 @@
 //   operands (stages)  producer -> consumers   1 + TMA bytes, those of  1 lane of each warp of each
 //                                              peers' loads included    CTA that shares A or B
 //   staging            output   -> consumer    1 (+ TMA bytes of C)     1 lane of each warp: 4
-//     (staging_depth() per consumer)
+//     (Layout::staging_depth per consumer)
 // Timeline, per tile   producer  k: wait empty, after the first round -> expect bytes -> TMA a, b
 //   (or split of its   consumer  k: wait full -> wgmma x 4 -> commit -> wait for k-1 -> release k-1
 //   k)                           wait for all -> release the last: the producer runs ahead
@@ -21,16 +21,9 @@
 //                                boxes: wait staging full -> combine -> write -> fence -> arrive
 //                      output    boxes: offer buffer (load C) ... wait written -> TMA store
 //
-// Where boxes do not divide a line of the tile, the last box of a line begins inside the one
-// before. Overlapping boxes store identical bytes; the second waits for the first
-// (overlaps_boxes()).
-//
-// ping_pong: each of two consumers has tiles of its own, every second of the CTA's. One multiplies
-// while the other stores: barriers 1 and 2 pass the tensor cores on. A slot is one consumer's.
-//
-// swaps_ab: the problem's m is the kernel's n, so that few rows of D fill a tile. D is then in
-// column order. Stores::from_registers: consumers of narrow tiles of such kernels store D
-// themselves, and the output role has nothing to do.
+// In ping-pong kernels each of two consumers has tiles of its own, every second of the CTA's, and a
+// slot is one consumer's. Where consumers store D themselves (Stores::from_registers), the output
+// role has nothing to do.
 //
 // Operands that start anywhere have a kernel of their own, shifted/gemm.cuh.
 #pragma once
@@ -48,7 +41,7 @@ namespace bwgemm::sm90 {
 
 // Parts that only some kernels have: their images include them (image_headers() in facts.h).
 template <KernelConfig config>
-class LineStores;  // can_store_lines(): line_stores.h
+class LineStores;  // Parts::stores_lines: line_stores.h
 
 inline constexpr int producer_warp = 0, barrier_warp = 1, prefetching_warp = 2;
 inline constexpr int ring_barrier = 4;  // 1 to 3 are those of ping-pong, or of splits
@@ -60,7 +53,7 @@ BWGEMM_DEVICE void init_barriers(const KernelParams& params, const Cta<config>& 
   if (ptx::elect_sync()) {
     cta.operands().init(config.stages, 1, cta.empty_arrivals);
     cta.all_staging().init(cta.all_staging_buffers, 1, warps_per_warpgroup);
-    if constexpr (can_reduce_in_cluster(config))
+    if constexpr (parts_of(config).can_reduce_in_cluster())
       if (cta.has_cluster_of_splits(params)) ClusterReduction<config>::init(cta);
     ptx::fence_mbarrier_init();  // before uses by TMA and, with the cluster barrier, by peers
   }
@@ -82,13 +75,11 @@ BWGEMM_DEVICE void set_up(const MappedParams& params, const Cta<config>& cta, in
   if constexpr (cta.cluster_size > 1) ptx::barrier_cluster_arrive_relaxed();
   if (warp == barrier_warp) ptx::barrier_arrive(ring_barrier, 2 * 32);
   if (warp == prefetching_warp) {
-    if (ptx::elect_sync()) {
-      prefetch_maps<config>(params);
-    }
+    if (ptx::elect_sync()) prefetch_maps<config>(params);
     __syncwarp();
   }
   arrive_as_split(params, cta);
-  ptx::barrier_sync(0, threads(config) - 32);
+  ptx::barrier_sync(0, warpgroups_of(config).threads - 32);
   if constexpr (cta.cluster_size > 1) ptx::barrier_cluster_wait();  // at once
 }
 
@@ -125,17 +116,17 @@ BWGEMM_DEVICE void run_output(const MappedParams& params, const Cta<config>& cta
   if (cta.stores_from_registers(params)) return;
   const StagingBuffers staging = cta.staging(warpgroup);
   const auto window = [&](bool has_gate) { return cta.window(warpgroup, params.d_type, has_gate); };
-  if constexpr (can_store_lines(config))
+  if constexpr (parts_of(config).stores_lines)
     if (params.stores == Stores::by_lines) {
       store_tiles(params, cta, warpgroup,
                   LineStores<config>(params, staging, window(false), warpgroup));
       return;
     }
   if (!ptx::elect_sync()) return;
-  constexpr bool can_gate = gates(config) != Gates::none;
+  constexpr bool can_gate = parts_of(config).gates != Gates::none;
   const bool has_gate = can_gate && params.fused.has(operation::gate);
   const bool reads_c = beta_of<config>(params) != 0 && !params.fused.has(operation::loads_c);
-  using Role = OutputRole<3, overlaps_boxes(config)>;
+  using Role = OutputRole<3, staged_boxes(config).overlap>;
   store_tiles(params, cta, warpgroup, Role(params, staging, window(has_gate), reads_c, warpgroup));
 }
 
@@ -157,7 +148,7 @@ BWGEMM_DEVICE void run_warpgroup0(const MappedParams& params, const Cta<config>&
   if (warp > producer_warp) {
     set_up(params, cta, warp);
     ptx::griddepcontrol_wait();
-    if (warp <= consumer_warpgroups(config)) run_output(params, cta, warp - 1);
+    if (warp <= warpgroups_of(config).consumers) run_output(params, cta, warp - 1);
     leave(params, cta);
     return;
   }
@@ -169,7 +160,8 @@ template <KernelConfig config>
 BWGEMM_DEVICE void run_consumer_warp(const MappedParams& params, const Cta<config>& cta, int warp) {
   set_up(params, cta, warp);
   ptx::griddepcontrol_wait();
-  if constexpr (registers(config).are_moved()) ptx::setmaxnreg_inc<registers(config).consumer>();
+  if constexpr (warpgroups_of(config).registers.are_moved())
+    ptx::setmaxnreg_inc<warpgroups_of(config).registers.consumer>();
   const Scaling scaling = scaling_of<config>(params);
   run_consumer<TileExit<config, FusedBoxes<config>>>(
       params, cta, warp / warps_per_warpgroup - 1, scaling, k_blocks_to_run(params, scaling.alpha));
@@ -185,7 +177,8 @@ BWGEMM_DEVICE void gemm(const MappedParams& params) {
     run_consumer_warp<config>(params, cta, warp);
     return;
   }
-  if constexpr (registers(config).are_moved()) ptx::setmaxnreg_dec<registers(config).producer>();
+  if constexpr (warpgroups_of(config).registers.are_moved())
+    ptx::setmaxnreg_dec<warpgroups_of(config).registers.producer>();
   run_warpgroup0<config>(params, cta, warp);
 }
 

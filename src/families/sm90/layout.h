@@ -6,29 +6,9 @@
 
 #include "core/kernel_config.h"
 #include "device/layout.h"
+#include "families/sm90/operand_tile.h"
 
 namespace bwgemm::sm90 {
-
-// A consumer warpgroup computes 64 rows of the tile, or 128: where tile.m is 256, in ping-pong
-// kernels, and where CTAs share a multiprocessor, so that fewer threads start with more
-// registers (ptxas wants those of one wgmma to fit before any are moved).
-constexpr int consumer_warpgroups(const KernelConfig& config) {
-  if (config.ping_pong) return 2;
-  const bool rows_of_128 = config.tile.m == 256 || (config.tile.m == 128 && config.ctas_per_sm > 1);
-  return config.tile.m / (rows_of_128 ? 128 : 64);
-}
-constexpr int warpgroup_rows(const KernelConfig& config) {
-  return config.ping_pong ? config.tile.m : config.tile.m / consumer_warpgroups(config);
-}
-constexpr int threads(const KernelConfig& config) {
-  return 128 * (1 + consumer_warpgroups(config));
-}
-
-inline constexpr int staging_rows = 64;  // one wgmma's height
-
-constexpr int accumulators(const KernelConfig& config) {  // of one consumer thread
-  return warpgroup_rows(config) * config.tile.n / 128;
-}
 
 // Registers per thread: at launch all warpgroups of the CTA have the same, setmaxnreg then moves
 // them to the consumers.
@@ -38,84 +18,48 @@ struct Registers {
   // False: every thread has enough from the start.
   constexpr bool are_moved() const { return at_launch < consumer; }
 };
-constexpr Registers registers(const KernelConfig& config) {
-  const int of_thread = 65536 / (threads(config) * config.ctas_per_sm) / 8 * 8;
+
+// How the warpgroups of a CTA share its tile and its registers.
+struct Warpgroups {
+  int consumers;     // behind that of the producer
+  int rows;          // of the tile, that a consumer computes
+  int threads;       // of the CTA
+  int accumulators;  // of one consumer thread
+  Registers registers;
+};
+// A consumer computes 64 rows of the tile, or 128: where tile.m is 256, in ping-pong kernels, and
+// where CTAs share a multiprocessor, so that fewer threads start with more registers (ptxas wants
+// those of one wgmma to fit before any are moved).
+constexpr Warpgroups warpgroups_of(const KernelConfig& config) {
+  const bool rows_of_128 = config.tile.m == 256 || (config.tile.m == 128 && config.ctas_per_sm > 1);
+  Warpgroups all{};
+  all.consumers = config.ping_pong ? 2 : config.tile.m / (rows_of_128 ? 128 : 64);
+  all.rows = config.ping_pong ? config.tile.m : config.tile.m / all.consumers;
+  all.threads = 128 * (1 + all.consumers);
+  all.accumulators = all.rows * config.tile.n / 128;
+
+  const int of_thread = 65536 / (all.threads * config.ctas_per_sm) / 8 * 8;
   const int at_launch = of_thread < 248 ? of_thread : 248;
-  const int warpgroups = consumer_warpgroups(config);
-  const bool needs_more = accumulators(config) > 160;
-  const int producer = config.load == Load::tma_shifted            ? 104  // it moves lines
-                       : needs_more                                ? 24
-                       : config.ctas_per_sm > 1 || warpgroups == 3 ? 32
-                                                                   : 40;
-  const int all = at_launch * (1 + warpgroups);
-  const int consumer = (all - producer) / warpgroups / 8 * 8;
-  return {at_launch, producer, consumer < 240 ? consumer : 240};
+  const int producer = config.load == Load::tma_shifted               ? 104  // it moves lines
+                       : all.accumulators > 160                       ? 24
+                       : config.ctas_per_sm > 1 || all.consumers == 3 ? 32
+                                                                      : 40;
+  const int of_all = at_launch * (1 + all.consumers);
+  const int consumer = (of_all - producer) / all.consumers / 8 * 8;
+  all.registers = {at_launch, producer, consumer < 240 ? consumer : 240};
+  return all;
 }
 
-// Whether the last box of each line of the tile begins inside the one before, because boxes do not
-// divide the line. Overlapping boxes store identical bytes, one behind the other.
-constexpr bool overlaps_boxes(const KernelConfig& config) {
-  return config.family == Family::cooperative && stores_rows_by_tma(config) &&
-         config.tile.n % 32 != 0;
-}
-
-// Whether the epilogue can read C, and read or write aux. Where boxes overlap, the second would
-// find what the first has stored.
-constexpr bool takes_matrices(const KernelConfig& config) {
-  return !overlaps_boxes(config);
-}
-
-// Whether consumers can store D from their registers: they hold so few values that the way through
-// staging buffers would take longer.
-constexpr bool can_store_from_registers(const KernelConfig& config) {
-  constexpr int most_columns = 32;
-  return config.family == Family::cooperative && config.swaps_ab && config.cluster.size() == 1 &&
-         config.tile.n <= most_columns;
-}
-
-// Whether the output role can store D line by line, where TMA cannot. The role's warp needs
-// registers, of which places in a cluster take some. Consumers that store themselves do so there,
-// too.
-constexpr bool can_store_lines(const KernelConfig& config) {
-  return config.family == Family::cooperative && config.store != Store::elements &&
-         config.cluster.size() == 1 && registers(config).producer >= 32 &&
-         !overlaps_boxes(config) && !can_store_from_registers(config);
-}
-
-// An operand that lies along m or n is loaded in chunks, which are rows of so many elements, one
-// for each k, and swizzled over the width of a row. A narrow tile is one chunk of its own width:
-// TMA would fill a wider chunk with zeros, which take it longer than elements.
-constexpr int chunk_of(Major major, int extent) {
-  return major == Major::mn && (extent == 16 || extent == 32) ? extent : 64;
-}
-// Rows of 128 bytes that an operand's tile takes in memory. Along m or n these are whole chunks.
-constexpr int operand_rows(Major major, int extent) {
-  const int chunk = chunk_of(major, extent);
-  return major == Major::mn ? (extent + chunk - 1) / chunk * chunk : extent;
-}
-
-// How `sharers` CTAs of a cluster divide the loads of an operand's tile, of which each CTA receives
-// all: rows of m or n where those are whole boxes, else the rows of k of the only chunk.
-struct OperandBox {
-  int mn, k;  // one load: rows of m or n by so many of k
-  bool cuts_k;
-};
-constexpr OperandBox operand_box(Major major, int extent, int tile_k, int sharers) {
-  if (major == Major::k) return {extent / sharers, tile_k, false};
-  const int chunk = chunk_of(major, extent);
-  const bool cuts_k = operand_rows(major, extent) % (sharers * chunk) != 0;
-  return {chunk, cuts_k ? tile_k / sharers : tile_k, cuts_k};
-}
-struct OperandBoxes {
-  OperandBox a, b;
-};
-constexpr OperandBoxes operand_boxes(const KernelConfig& config) {
-  return {operand_box(config.a, config.tile.m, config.tile.k, config.cluster.n),
-          operand_box(config.b, config.tile.n, config.tile.k, config.cluster.m)};
-}
+// Of an operand that lies along m or n, which wgmma takes of 16-bit types only: 64 of m or n by 64
+// of k.
+inline constexpr int chunk_bytes = 64 * swizzle_row_bytes;
+inline constexpr int staging_rows = 64;  // one wgmma's height
 
 // A box is what one staging buffer holds: lines of D.
 struct StagedBoxes {
+  // The last box of each line of the tile begins inside the one before, because boxes do not divide
+  // the line. Overlapping boxes store identical bytes, one behind the other.
+  bool overlap;
   int line_bytes;
   int patch_columns;  // of the tile that a fused epilogue handles at a time
   int lines;          // rows of the tile, or columns
@@ -123,21 +67,21 @@ struct StagedBoxes {
 };
 constexpr StagedBoxes staged_boxes(const KernelConfig& config) {
   StagedBoxes boxes{};
+  const Warpgroups groups = warpgroups_of(config);
+  boxes.overlap = stores_rows_by_tma(config) && config.tile.n % 32 != 0;
   // 128 bytes, or half where rows of the tile are made of such lines in every type and not of those
   // of 128 bytes, and where the buffers of three warpgroups would cost a stage.
-  const bool has_whole_lines = config.tile.n % 64 == 0 || overlaps_boxes(config);
-  const bool is_whole = config.swaps_ab || (has_whole_lines && consumer_warpgroups(config) < 3);
+  const bool has_whole_lines = config.tile.n % 64 == 0 || boxes.overlap;
+  const bool is_whole = config.swaps_ab || (has_whole_lines && groups.consumers < 3);
   boxes.line_bytes = is_whole ? swizzle_row_bytes : swizzle_row_bytes / 2;
-  // Columns are staged 16 at a time where 32 do not divide the tile, and where larger buffers of
-  // three warpgroups would cost a stage.
-  const bool is_short =
-      config.swaps_ab && (config.tile.n % 32 != 0 || consumer_warpgroups(config) == 3);
-  // No more than a box of f32, nor than a thread has registers for.
-  const int most_columns = !is_whole || is_short || accumulators(config) > 160 ? 16 : 32;
+  // No more than a box of f32, nor than a thread has registers for. Of staged columns 16 where 32
+  // do not divide the tile, and where larger buffers of three warpgroups would cost a stage.
+  const bool is_short = config.swaps_ab ? config.tile.n % 32 != 0 || groups.consumers == 3
+                                        : !is_whole || groups.accumulators > 160;
+  const int most_columns = is_short ? 16 : 32;
   boxes.patch_columns = config.tile.n < most_columns ? config.tile.n : most_columns;
-  // 64 rows, or an equal part of the columns where one buffer of 64 does not hold all; whole
-  // patches.
-  boxes.lines = is_short ? most_columns : staging_rows;
+  // 64 rows, or an equal part of the columns, in whole patches.
+  boxes.lines = config.swaps_ab && is_short ? most_columns : staging_rows;
   // NOLINTNEXTLINE(clang-analyzer-core.DivideZero): tiles have columns
   const auto divides = [&] {
     return config.tile.n % boxes.lines == 0 && boxes.lines % boxes.patch_columns == 0;
@@ -146,20 +90,8 @@ constexpr StagedBoxes staged_boxes(const KernelConfig& config) {
   const int line_elements = boxes.line_bytes / 2;
   const int of_64_rows = config.swaps_ab ? config.tile.n / boxes.lines
                                          : (config.tile.n + line_elements - 1) / line_elements;
-  boxes.count = warpgroup_rows(config) / staging_rows * of_64_rows;
+  boxes.count = groups.rows / staging_rows * of_64_rows;
   return boxes;
-}
-
-// A gate makes one column of D of a column of x and one of y, which alternate in groups of 8: boxes
-// are whole 128-byte lines. Where A and B are swapped, rows alternate so, and each box has half the
-// rows of a wgmma, in any type.
-inline constexpr int gated_box_rows = staging_rows / 2;
-enum class Gates { none, rows, columns };
-constexpr Gates gates(const KernelConfig& config) {
-  if (config.swaps_ab) return config.a == Major::k ? Gates::rows : Gates::none;
-  const bool has_whole_boxes = config.tile.n % 128 == 0 && staged_boxes(config).patch_columns == 32;
-  return stores_rows_by_tma(config) && config.b == Major::k && has_whole_boxes ? Gates::columns
-                                                                               : Gates::none;
 }
 
 // Offsets in bytes from the 1024-aligned start of dynamic shared memory.
@@ -173,15 +105,10 @@ struct Layout {
   int may_send;                        // mbarrier, where splits of k are a cluster
   int received;                        // mbarriers [warpgroup], likewise
   int landed;                          // mbarriers, one per stage; tma_shifted only
-  int biases, bias_bytes;              // f32 [warpgroup][columns, then rows]; of a warpgroup
+  int biases, bias_bytes;              // f32 [warpgroup][columns, then rows]; of a warpgroup; or 0
+  int staging_depth;                   // buffers of a warpgroup
   int bytes;
 };
-
-// Whether biases go through shared memory (tile_biases.h): more accumulators leave no registers to
-// hold what was loaded.
-constexpr bool keeps_biases(const KernelConfig& config) {
-  return config.store != Store::elements && accumulators(config) < 192;
-}
 
 // Shared memory of one of ctas_per_sm CTAs.
 constexpr int smem_room(const KernelConfig& config) {
@@ -189,9 +116,11 @@ constexpr int smem_room(const KernelConfig& config) {
 }
 
 constexpr Layout layout(const KernelConfig& config, int staging_depth) {
-  const int buffers = consumer_warpgroups(config) * staging_depth;
+  const Warpgroups warpgroups = warpgroups_of(config);
+  const int buffers = warpgroups.consumers * staging_depth;
   const StagedBoxes boxes = staged_boxes(config);
   Layout at{};
+  at.staging_depth = staging_depth;
   at.a_bytes = config.tile.m * swizzle_row_bytes;
   at.b_bytes = operand_rows(config.b, config.tile.n) * swizzle_row_bytes;
   at.stage_bytes = at.a_bytes + at.b_bytes;
@@ -204,45 +133,26 @@ constexpr Layout layout(const KernelConfig& config, int staging_depth) {
   at.staging_messages = at.staging_written + 8 * buffers;
   at.may_send = (at.staging_messages + 4 * buffers + 7) / 8 * 8;
   at.received = at.may_send + 8;
-  at.landed = at.received + 8 * consumer_warpgroups(config);
+  at.landed = at.received + 8 * warpgroups.consumers;
   const int end = at.landed + (config.load == Load::tma_shifted ? 8 * config.stages : 0);
   at.biases = (end + 15) / 16 * 16;
-  at.bias_bytes = 4 * (config.tile.n + warpgroup_rows(config));
-  at.bytes = keeps_biases(config) ? at.biases + consumer_warpgroups(config) * at.bias_bytes : end;
+  // More accumulators leave no registers to hold biases that were loaded (tile_biases.h).
+  const bool keeps_biases = config.store != Store::elements && warpgroups.accumulators < 192;
+  at.bias_bytes = keeps_biases ? 4 * (config.tile.n + warpgroups.rows) : 0;
+  at.bytes = keeps_biases ? at.biases + warpgroups.consumers * at.bias_bytes : end;
   return at;
 }
 
 // Staging buffers of one consumer warpgroup: two, and more where the ring leaves room for them, so
 // that the next products need not wait until stores have left. Where many CTAs share a
 // multiprocessor, the others work while one waits.
-constexpr int staging_depth(const KernelConfig& config) {
-  if (config.ctas_per_sm > 2) return 1;
+constexpr Layout layout(const KernelConfig& config) {
+  if (config.ctas_per_sm > 2) return layout(config, 1);
   int depth = staging_buffers;
-  if (config.store == Store::elements) return depth;
+  if (config.store == Store::elements) return layout(config, depth);
   while (depth < staged_boxes(config).count && layout(config, depth + 1).bytes <= smem_room(config))
     ++depth;
-  return depth;
-}
-
-constexpr Layout layout(const KernelConfig& config) {
-  return layout(config, staging_depth(config));
-}
-
-// The most splits of k of a tile that can be the CTAs of a cluster; 1: none can. The config must
-// have no other use for a cluster, and each CTA an SM of its own, as fewer CTAs than SMs do
-// otherwise. Tiles of more columns gain nothing by such clusters, and the code costs a tenth of a
-// microsecond. The first split's ring must have room for the partial sums of the others.
-constexpr int most_cluster_splits(const KernelConfig& config) {
-  constexpr int most_columns = 32, largest_cluster = 16;
-  if (config.cluster.size() != 1 || config.ctas_per_sm != 1 || config.ping_pong ||
-      config.store == Store::elements || config.tile.n > most_columns)
-    return 1;
-  const int partial_bytes = config.tile.m * config.tile.n * 4;
-  const int room = config.stages * layout(config).stage_bytes / partial_bytes;
-  return room < largest_cluster ? 1 + room : largest_cluster;
-}
-constexpr bool can_reduce_in_cluster(const KernelConfig& config) {
-  return most_cluster_splits(config) > 1;
+  return layout(config, depth);
 }
 
 }  // namespace bwgemm::sm90

@@ -7,7 +7,6 @@
 
 #include "device/epilogue.h"
 #include "device/output.h"
-#include "device/output_boxes.h"
 #include "device/ptx/global_memory.h"
 #include "device/ptx/shared_memory.h"
 #include "families/sm90/cta.h"

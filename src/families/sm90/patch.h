@@ -66,13 +66,13 @@ BWGEMM_DEVICE void prefetch_vectors(const KernelParams& params, int row, int col
     ptx::prefetch_global_l1(static_cast<const char*>(vector.data) +
                             element * (is_f32 == 0 || fused.has(is_f32) ? 4 : 2));
   };
-  if (group < warpgroup_rows(config) / 8 && groups.has_row(group)) {
-    if constexpr (!keeps_biases(config))
+  if (group < warpgroups_of(config).rows / 8 && groups.has_row(group)) {
+    if constexpr (!parts_of(config).keeps_biases)
       prefetch(operation::row_bias, operation::row_bias_f32, fused.row_bias, groups.row(group));
     prefetch(operation::row_scale, 0, fused.row_scale, groups.row(group));
   }
   if (group < config.tile.n / 8 && groups.has_first(group)) {
-    if constexpr (!keeps_biases(config))
+    if constexpr (!parts_of(config).keeps_biases)
       prefetch(operation::column_bias, operation::column_bias_f32, fused.column_bias,
                groups.first(group));
     prefetch(operation::column_scale, 0, fused.column_scale, groups.first(group));

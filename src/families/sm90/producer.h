@@ -14,64 +14,9 @@
 #include "device/ptx/sync.h"
 #include "device/trace.h"
 #include "families/sm90/cta.h"
-#include "families/sm90/descriptors.h"
-#include "families/sm90/split.h"
+#include "families/sm90/operand_tile.h"
 
 namespace bwgemm::sm90 {
-
-// What is left of `extent` from `first` on. `first` may be a tile behind the end, and over 2^31.
-BWGEMM_DEVICE constexpr int left_of(int extent, int first) {
-  return static_cast<int>(static_cast<std::uint32_t>(extent) - static_cast<std::uint32_t>(first));
-}
-
-// One operand's tile as bulk loads: `rows` of m or n by tile.k, loaded in equal parts by `sharers`
-// CTAs that all receive all of it.
-struct OperandTile {
-  Major major;
-  int rows;
-  int sharers;
-  int sharer_step;    // from rank to rank
-  bool may_be_empty;  // perhaps none is loaded: a cluster may stick out of D
-  OperandBox load = {64, 64, false};
-
-  // Rows of m or n that one CTA loads.
-  constexpr int part() const { return load.cuts_k ? rows : rows / sharers; }
-  constexpr int box() const { return major == Major::k ? part() : load.mn; }
-  // How many of the `most` rows of the tile from `first` on have to be loaded, where the operand
-  // has `extent` rows. Rows that lie along m or n are loaded in chunks, of which `most` has a whole
-  // number.
-  BWGEMM_DEVICE constexpr int inside(int first, int extent, int most) const {
-    const int left = left_of(extent, first);
-    const int rows = left < 0 ? 0 : left < most ? left : most;
-    return major == Major::k ? rows : (rows + load.mn - 1) / load.mn * load.mn;
-  }
-  // What one load brings of a part that is outside of the operand, by the map of its last rows.
-  BWGEMM_DEVICE constexpr int rows_of_zeros(int extent) const {
-    if (sharers == 1) return 0;
-    if (major == Major::mn) return load.mn;
-    const int rest = static_cast<int>(static_cast<std::uint32_t>(extent) % part());
-    return rest == 0 ? part() : rest;
-  }
-  constexpr std::uint32_t sharer_mask() const {  // of the first set of sharers
-    std::uint32_t mask = 0;
-    for (int i = 0; i < sharers; ++i) mask |= 1u << i * sharer_step;
-    return mask;
-  }
-};
-
-// To the last index, which 32 bits hold.
-static_assert(OperandTile{Major::mn, 64, 1, 1, false}.inside(0, 0x7fffffff, 64) == 64);
-static_assert(OperandTile{Major::mn, 64, 1, 1, false}.inside(0x7fffffc0, 0x7fffffff, 64) == 64);
-static_assert(OperandTile{Major::mn, 128, 1, 1, false}.inside(192, 193, 128) == 64);
-static_assert(left_of(0x7fffffff, -0x80000000) == -1);
-static_assert(OperandTile{Major::k, 64, 1, 1, false}.inside(64, 72, 64) == 8);
-static_assert(OperandTile{Major::k, 64, 1, 1, false}.inside(192, 72, 64) == 0);
-static_assert(OperandTile{Major::k, 160, 4, 1, false}.rows_of_zeros(85) == 5);
-static_assert(OperandTile{Major::k, 160, 4, 1, false}.rows_of_zeros(80) == 40);
-static_assert(OperandTile{Major::k, 160, 4, 1, false}.sharer_mask() == 0xf);
-static_assert(OperandTile{Major::mn, 128, 2, 4, false}.sharer_mask() == 0x11);
-static_assert(OperandTile{Major::mn, 32, 4, 1, false, {32, 16, true}}.part() == 32);
-static_assert(OperandTile{Major::mn, 32, 4, 1, false, {32, 16, true}}.inside(32, 40, 32) == 32);
 
 // What this CTA has to do for an operand.
 struct OperandPart {
@@ -102,21 +47,12 @@ BWGEMM_DEVICE void load_operand(const TensorMap& map, const OperandPart& part,
   }
 }
 
-// Loads the same part of a K-major operand whose columns, or rows, a gate reorders: see
-// FusedParams::columns.
+// The same of an operand that a gate reorders. Parts::gates: gated_loads.h, which their images
+// include.
 template <OperandTile tile>
 BWGEMM_DEVICE void load_gated(const TensorMap& map, const OperandPart& part,
                               std::uint32_t destination, int mn, int k, int batch,
-                              std::uint32_t barrier) {
-  constexpr int group = 16;  // x and y
-  static_assert(tile.part() % group == 0 && tile.box() == tile.part());
-  const std::uint32_t to = destination + part.first * swizzle_row_bytes;
-  const int first = (mn + part.first) / group;
-  if constexpr (tile.sharers == 1)
-    ptx::cp_async_bulk_tensor_5d(to, map, k, 0, 0, first, batch, barrier);
-  else
-    ptx::cp_async_bulk_tensor_5d_multicast(to, map, k, 0, 0, first, batch, barrier, part.mask);
-}
+                              std::uint32_t barrier);
 
 // The loads of an operand: its maps, this CTA's part, and what of the tile is inside. With
 // `can_gate` the one along D's contiguous dimension, whose boxes a gate leaves whole.
@@ -168,15 +104,6 @@ class OperandLoads {
   const TensorMap* map_ = nullptr;
   int mn_ = 0, batch_ = 0;
 };
-
-template <KernelConfig config>
-constexpr OperandTile a_tile{
-    config.a,         operand_rows(config.a, config.tile.m),         config.cluster.n,
-    config.cluster.m, config.cluster.m > 1 && config.cluster.n == 1, operand_boxes(config).a};
-template <KernelConfig config>
-constexpr OperandTile b_tile{
-    config.b, operand_rows(config.b, config.tile.n),         config.cluster.m,
-    1,        config.cluster.n > 1 && config.cluster.m == 1, operand_boxes(config).b};
 
 // Maps that the launch does not use may be anything.
 template <KernelConfig config>
@@ -233,12 +160,12 @@ template <KernelConfig config, class AwaitRing>
 BWGEMM_DEVICE void run_producer(const MappedParams& params, const Cta<config>& cta, int k_blocks,
                                 AwaitRing await_ring) {
   constexpr OperandTile a_tile = sm90::a_tile<config>, b_tile = sm90::b_tile<config>;
-  OperandLoads<a_tile, gates(config) == Gates::rows> a(
+  OperandLoads<a_tile, parts_of(config).gates == Gates::rows> a(
       params, params.a_map, params.a_rest_map, params.m,
       {a_tile.load.cuts_k ? 0 : cta.cluster_n() * a_tile.part(),
        a_tile.load.cuts_k ? cta.cluster_n() * a_tile.load.k : 0,
        static_cast<std::uint16_t>(a_tile.sharer_mask() << cta.cluster_m()), 0});
-  OperandLoads<b_tile, gates(config) == Gates::columns> b(
+  OperandLoads<b_tile, parts_of(config).gates == Gates::columns> b(
       params, params.b_map, params.b_rest_map, params.n,
       {b_tile.load.cuts_k ? 0 : cta.cluster_m() * b_tile.part(),
        b_tile.load.cuts_k ? cta.cluster_m() * b_tile.load.k : 0,

@@ -2,8 +2,7 @@
 // RegisterEpilogue: fused operations that read no matrix (scales, biases, activation, gate),
 // applied in place to all accumulators of a consumer thread. The tile is then written like that of
 // a plain product, which may add a C like D to scales and biases. Operations that read a matrix
-// otherwise go part by part (boxes.h), because accumulators leave enough registers for a part of a
-// matrix only. Going part by part takes a few times as many instructions.
+// otherwise go part by part (fused_boxes.h), which takes a few times as many instructions.
 #pragma once
 
 #include "device/fused.h"
@@ -13,13 +12,20 @@
 
 namespace bwgemm::sm90 {
 
+constexpr int largest_divisor(int value, int most) {
+  int divisor = value < most ? value : most;
+  while (value % divisor != 0) --divisor;
+  return divisor;
+}
+
 // Columns of the tile whose biases a thread has at a time, all if it can: loads wait together.
 template <KernelConfig config>
 struct ColumnBlock {
-  static constexpr bool is_tight = accumulators(config) > 160;  // of registers
-  static constexpr int row_blocks = warpgroup_rows(config) / 64;
+  static constexpr bool is_tight = warpgroups_of(config).accumulators > 160;  // of registers
+  static constexpr int row_blocks = warpgroups_of(config).rows / 64;
   static constexpr int rows = 2 * row_blocks;
-  static constexpr int spare = registers(config).consumer - accumulators(config) - 48;
+  static constexpr int spare =
+      warpgroups_of(config).registers.consumer - warpgroups_of(config).accumulators - 48;
   static constexpr int pairs = largest_divisor(config.tile.n / 8, is_tight     ? 2
                                                                   : spare < 16 ? 8
                                                                                : spare / 2);
@@ -48,8 +54,8 @@ struct ColumnBlock {
 
 template <KernelConfig config>
 class RegisterEpilogue {
-  static constexpr bool can_gate = gates(config) != Gates::none;
-  static constexpr bool gates_columns = gates(config) == Gates::columns;
+  static constexpr bool can_gate = parts_of(config).gates != Gates::none;
+  static constexpr bool gates_columns = parts_of(config).gates == Gates::columns;
 
  public:
   // Whether all that is asked for is done here. `operations`: those of the launch.
@@ -66,8 +72,8 @@ class RegisterEpilogue {
 
   // Operations that read vectors from memory, and so need to know where the tile lies.
   static constexpr std::uint32_t vectors_in_memory =
-      keeps_biases(config) ? operation::row_scale | operation::column_scale
-                           : operation::reads_vectors;
+      parts_of(config).keeps_biases ? operation::row_scale | operation::column_scale
+                                    : operation::reads_vectors;
 
   BWGEMM_DEVICE RegisterEpilogue(const KernelParams& params, std::uint32_t operations, float alpha)
       : params_(params), operations_(operations), alpha_(alpha) {}
@@ -82,7 +88,7 @@ class RegisterEpilogue {
       const int warp = computed_here(threadIdx.x / 32 % warps_per_warpgroup);
       apply_vectors(values, row + warp * 16 + lane / 4, column + lane % 4 * 2, batch);
     }
-    if constexpr (keeps_biases(config))
+    if constexpr (parts_of(config).keeps_biases)
       if (has(operation::row_bias | operation::column_bias)) biases.add(values);
     const bool has_relu = has(operation::relu);
     if (has(operation::curves & ~operation::relu) || (has_relu && has_gate()))
@@ -94,7 +100,7 @@ class RegisterEpilogue {
   }
 
  private:
-  static_assert(takes_matrices(config) || !can_gate);
+  static_assert(parts_of(config).takes_matrices || !can_gate);
   using Columns = ColumnBlock<config>;
   static constexpr int pairs = config.tile.n / 4;  // of a thread in 64 rows
   static constexpr int all_pairs = pairs * Columns::row_blocks;
@@ -131,7 +137,7 @@ class RegisterEpilogue {
       };
 #pragma unroll
       for (int i = 0; i < Columns::rows * Columns::pairs; ++i) x[i] = {value(i)[0], value(i)[1]};
-      if constexpr (keeps_biases(config))
+      if constexpr (parts_of(config).keeps_biases)
         fused.apply_scales(x);
       else
         fused.apply_vectors(x);

@@ -13,18 +13,27 @@ namespace bwgemm::sm90 {
 
 // Sums of one consumer thread: row blocks of 64 by the columns of the tile.
 template <KernelConfig config>
-using Accumulators = float[warpgroup_rows(config) / 64][config.tile.n / 2];
+using Accumulators = float[warpgroups_of(config).rows / 64][config.tile.n / 2];
+
+template <KernelConfig config>
+BWGEMM_DEVICE void clear(Accumulators<config>& accumulators) {
+#pragma unroll
+  for (auto& row_block : accumulators)
+#pragma unroll
+    for (float& value : row_block) value = 0;
+}
 
 // A warpgroup's view of the partial sums. A thread's accumulators lie in units of four,
 // neighbouring threads next to each other.
 template <KernelConfig config>
 class WorkspaceReduction {
-  static constexpr int count = accumulators(config);
+  static constexpr int count = warpgroups_of(config).accumulators;
   static constexpr int per_row_block = config.tile.n / 2;
   static constexpr int warpgroup_threads = 128;
   static constexpr int unit = 4;  // floats
   // Registers of loads in flight: part of a split, or several splits where they are small.
-  static constexpr int spare = (registers(config).consumer - count - 48) / unit * unit;
+  static constexpr int spare =
+      (warpgroups_of(config).registers.consumer - count - 48) / unit * unit;
   static constexpr int in_flight = spare < unit ? unit : spare < 96 ? spare : 96;
   static constexpr int chunk = count < in_flight ? count : in_flight;
   static constexpr int splits_at_once = in_flight / chunk;
@@ -43,7 +52,8 @@ class WorkspaceReduction {
                          warpgroup_ * (warpgroup_threads * count) +
                          threadIdx.x % warpgroup_threads * unit;
     write(first + static_cast<std::int64_t>(tiles.split(params)) * split_pitch, sums);
-    if (!is_last(params.arrivals + tile * consumer_warpgroups(config) + warpgroup_)) return false;
+    if (!is_last(params.arrivals + tile * warpgroups_of(config).consumers + warpgroup_))
+      return false;
     read_all(first, sums);
     return true;
   }
@@ -62,7 +72,7 @@ class WorkspaceReduction {
   BWGEMM_DEVICE bool is_last(std::uint32_t* arrivals) const {
     // Constant where possible: with a number that ptxas does not know the kernel takes all 16
     // barriers.
-    const int barrier = consumer_warpgroups(config) == 1 ? 1 : 1 + warpgroup_;
+    const int barrier = warpgroups_of(config).consumers == 1 ? 1 : 1 + warpgroup_;
     // The sums of every thread before the arrival of one.
     ptx::barrier_sync(barrier, warpgroup_threads);
     bool last = false;
@@ -78,8 +88,7 @@ class WorkspaceReduction {
   }
 
   BWGEMM_DEVICE void read_all(const float* from, Accumulators<config>& sums) const {
-#pragma unroll
-    for (int i = 0; i < count; ++i) sums[i / per_row_block][i % per_row_block] = 0;
+    clear<config>(sums);
 #pragma unroll 1
     for (std::uint32_t split = 0; split < splits_; split += splits_at_once)
 #pragma unroll

@@ -27,7 +27,8 @@ class TileBiases {
   BWGEMM_DEVICE TileBiases(const KernelParams& params, const Cta<config>& cta, int warpgroup)
       : params_(params),
         columns_(cta.biases(warpgroup)),
-        barrier_(consumer_warpgroups(config) == 1 ? first_barrier : first_barrier + warpgroup) {}
+        barrier_(warpgroups_of(config).consumers == 1 ? first_barrier : first_barrier + warpgroup) {
+  }
 
   // `row` and `column`: of the product, where the warpgroup's part of the tile begins.
   BWGEMM_DEVICE void load(Loaded& loaded, int row, int column, int batch) const {
@@ -42,9 +43,9 @@ class TileBiases {
       }
     }
     if (has(operation::row_bias))
-      loaded.row =
-          load_one(params_.fused.row_bias, has(operation::row_bias_f32), batch, row + thread,
-                   thread < warpgroup_rows(config) && row + thread < static_cast<int>(params_.m));
+      loaded.row = load_one(
+          params_.fused.row_bias, has(operation::row_bias_f32), batch, row + thread,
+          thread < warpgroups_of(config).rows && row + thread < static_cast<int>(params_.m));
   }
 
   // Every thread of the warpgroup stores what it has loaded.
@@ -58,7 +59,7 @@ class TileBiases {
           ptx::st_shared(columns_ + 4 * place(column),
                          value(loaded.columns[i], has(operation::column_bias_f32)));
     }
-    if (has(operation::row_bias) && thread < warpgroup_rows(config))
+    if (has(operation::row_bias) && thread < warpgroups_of(config).rows)
       ptx::st_shared(rows() + 4 * thread, value(loaded.row, has(operation::row_bias_f32)));
     ptx::barrier_sync(barrier_, threads);  // before reads of any of these
   }
@@ -69,7 +70,7 @@ class TileBiases {
       const std::uint32_t first =
           rows() + 4 * (threadIdx.x / 32 % warps_per_warpgroup * 16 + lane / 4);
 #pragma unroll
-      for (int i = 0; i < warpgroup_rows(config) / 64; ++i)
+      for (int i = 0; i < warpgroups_of(config).rows / 64; ++i)
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
           const float bias = __uint_as_float(ptx::ld_shared(first + 4 * (64 * i + 8 * half)));

@@ -2,7 +2,7 @@
 // What a config of the Hopper kernels may be, and how deep its ring is.
 #pragma once
 
-#include "families/sm90/layout.h"
+#include "families/sm90/parts.h"
 
 namespace bwgemm::sm90 {
 
@@ -33,17 +33,19 @@ constexpr const char* tile_invalid_because(const KernelConfig& config) {
   if (tile.n < 8 || tile.n > 256) return "tile.n must be 8 to 256, as that of wgmma";
   if (config.swaps_ab) {
     if (tile.n % 8 != 0) return "tile.n must be a multiple of 8, as that of wgmma";
-    if (warpgroup_rows(config) != 64) return "columns are staged in 64 rows of the tile";
+    if (warpgroups_of(config).rows != 64) return "columns are staged in 64 rows of the tile";
     const StagedBoxes boxes = staged_boxes(config);
     if (boxes.lines % boxes.patch_columns != 0)
       return "columns are staged in whole patches: tile.n must be 8 or a multiple of 16";
-  } else if (overlaps_boxes(config) && (tile.n % 16 != 0 || tile.n < 64)) {
+  } else if (staged_boxes(config).overlap && (tile.n % 16 != 0 || tile.n < 64)) {
     return "tile.n must be a multiple of 32, or of 16 from 64 on: output is staged in 32 or 64 "
            "columns";
   }
-  if (tile.n / 2 + 26 > registers(config).at_launch)
+  if (tile.n / 2 + 26 > warpgroups_of(config).registers.at_launch)
     return "the accumulators of one wgmma exceed the registers that threads start with";
-  return accumulators(config) + 40 > registers(config).consumer ? "too many accumulators" : nullptr;
+  return warpgroups_of(config).accumulators + 40 > warpgroups_of(config).registers.consumer
+             ? "too many accumulators"
+             : nullptr;
 }
 
 constexpr const char* cluster_invalid_because(const KernelConfig& config) {

@@ -5,6 +5,7 @@
 
 #include "device/params.h"
 #include "device/ptx/global_memory.h"
+#include "device/ptx/operand_memory.h"
 #include "device/ptx/sync.h"
 
 namespace bwgemm::warp {

@@ -176,8 +176,9 @@ CallArguments LaunchCase::add_operands(GlobalMemory& layout, const KernelConfig&
   const float scalars[] = {gemm.alpha, gemm.beta};
   const std::uint64_t address = add_array(layout, scalars, sizeof scalars);
   arguments.alpha = reinterpret_cast<const void*>(address);
-  arguments.beta =
-      sm90::takes_matrices(row) ? reinterpret_cast<const void*>(address + sizeof(float)) : nullptr;
+  arguments.beta = sm90::parts_of(row).takes_matrices
+                       ? reinterpret_cast<const void*>(address + sizeof(float))
+                       : nullptr;
   return arguments;
 }
 
@@ -399,8 +400,8 @@ std::vector<RowProblem> long_rows(const KernelConfig& row) {
     problems.push_back({.gemm = gemm, .clusters = 1});  // where k is not split
   };
   constexpr int units = 8, unit = 8, stage = 32;
-  add(std::int64_t{32} * dot::team_warps(row) * units * unit / row.tile.m);
-  for (int k = 2 * unit - 1; k < dot::warp_positions(row); k += stage) add(k);
+  add(std::int64_t{32} * dot::teams_of(row).warps * units * unit / row.tile.m);
+  for (int k = 2 * unit - 1; k < dot::teams_of(row).positions; k += stage) add(k);
   return problems;
 }
 

@@ -33,7 +33,7 @@ BWGEMM_DEVICE void set_up(const ResidueParams& params, const Cta<config>& cta, i
     prefetch_residue_maps(params);
     __syncwarp();
   }
-  ptx::barrier_sync(0, threads(config));
+  ptx::barrier_sync(0, warpgroups_of(config).threads);
 }
 
 template <KernelConfig config>
@@ -49,7 +49,8 @@ BWGEMM_DEVICE void run_consumer_warp(const ResidueParams& params, const Cta<conf
                                      int warp) {
   set_up(params, cta, warp);
   ptx::griddepcontrol_wait();
-  if constexpr (registers(config).are_moved()) ptx::setmaxnreg_inc<registers(config).consumer>();
+  if constexpr (warpgroups_of(config).registers.are_moved())
+    ptx::setmaxnreg_inc<warpgroups_of(config).registers.consumer>();
   const Scaling scaling = scaling_of<config>(params);
   run_consumer<TileExit<config, Scatter<config>>>(params, cta, warp / warps_per_warpgroup - 1,
                                                   scaling, k_blocks_to_run(params, scaling.alpha));
@@ -64,7 +65,8 @@ BWGEMM_DEVICE void gemm(const ResidueParams& params) {
     run_consumer_warp<config>(params, cta, warp);
     return;
   }
-  if constexpr (registers(config).are_moved()) ptx::setmaxnreg_dec<registers(config).producer>();
+  if constexpr (warpgroups_of(config).registers.are_moved())
+    ptx::setmaxnreg_dec<warpgroups_of(config).registers.producer>();
   run_producer_warp(params, cta, warp);
 }
 

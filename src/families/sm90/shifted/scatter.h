@@ -34,7 +34,7 @@ class Scatter {
   }
 
  private:
-  static_assert(warpgroup_rows(config) == 64);
+  static_assert(warpgroups_of(config).rows == 64);
   static constexpr int segment_columns = 64;
   static constexpr int segments = config.tile.n / segment_columns;
   static constexpr int row_bytes = segment_columns * 4;

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parts: what a Hopper kernel has beside the main loop and the epilogue of a plain product.
+#pragma once
+
+#include "families/sm90/layout.h"
+
+namespace bwgemm::sm90 {
+
+// A gate makes one column of D of a column of x and one of y, which alternate in groups of 8: boxes
+// are whole 128-byte lines. Where A and B are swapped, rows alternate so, and each box has half the
+// rows of a wgmma, in any type.
+enum class Gates { none, rows, columns };
+inline constexpr int gated_box_rows = staging_rows / 2;
+
+struct Parts {
+  // The epilogue can read C, and read or write aux. Where boxes overlap, the second would find what
+  // the first has stored.
+  bool takes_matrices = true;
+  bool keeps_biases = false;  // they go through shared memory (tile_biases.h)
+  Gates gates = Gates::none;
+  // Consumers can store D from their registers: they hold so few values that the way through
+  // staging buffers would take longer.
+  bool stores_from_registers = false;
+  // The output role can store D line by line, where TMA cannot. The role's warp needs registers, of
+  // which places in a cluster take some.
+  bool stores_lines = false;
+  // The most splits of k of a tile that can be the CTAs of a cluster; 1: none can.
+  int cluster_splits = 1;
+
+  constexpr bool can_reduce_in_cluster() const { return cluster_splits > 1; }
+};
+
+constexpr Gates gates_of(const KernelConfig& config, const StagedBoxes& boxes) {
+  if (config.swaps_ab) return config.a == Major::k ? Gates::rows : Gates::none;
+  const bool has_whole_boxes = config.tile.n % 128 == 0 && boxes.patch_columns == 32;
+  return stores_rows_by_tma(config) && config.b == Major::k && has_whole_boxes ? Gates::columns
+                                                                               : Gates::none;
+}
+
+// The config must have no other use for a cluster, and each CTA an SM of its own, as fewer CTAs
+// than SMs do otherwise. Wider tiles gain nothing by such clusters, and the code costs a tenth of a
+// microsecond. The first split's ring must have room for the partial sums of the others.
+constexpr int cluster_splits_of(const KernelConfig& config, int stage_bytes) {
+  constexpr int most_columns = 32, largest_cluster = 16;
+  if (config.cluster.size() != 1 || config.ctas_per_sm != 1 || config.ping_pong ||
+      config.store == Store::elements || config.tile.n > most_columns)
+    return 1;
+  const int partial_bytes = config.tile.m * config.tile.n * 4;
+  const int room = config.stages * stage_bytes / partial_bytes;
+  return room < largest_cluster ? 1 + room : largest_cluster;
+}
+
+// Kernels of other families have none of them.
+constexpr Parts parts_of(const KernelConfig& config) {
+  Parts parts;
+  if (config.family != Family::cooperative) return parts;
+  const StagedBoxes boxes = staged_boxes(config);
+  const Layout at = layout(config);
+  parts.takes_matrices = !boxes.overlap;
+  parts.keeps_biases = at.bias_bytes > 0;
+  parts.gates = gates_of(config, boxes);
+  const bool is_alone = config.cluster.size() == 1;
+  parts.stores_from_registers = config.swaps_ab && is_alone && config.tile.n <= 32;
+  parts.stores_lines = config.store != Store::elements && is_alone && !boxes.overlap &&
+                       warpgroups_of(config).registers.producer >= 32 &&
+                       !parts.stores_from_registers;
+  parts.cluster_splits = cluster_splits_of(config, at.stage_bytes);
+  return parts;
+}
+
+}  // namespace bwgemm::sm90
