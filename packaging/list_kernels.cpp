@@ -25,7 +25,6 @@ using bwgemm::Family;
 using bwgemm::KernelConfig;
 using bwgemm::Load;
 using bwgemm::Major;
-using bwgemm::MmaKind;
 using bwgemm::Schedule;
 using bwgemm::Store;
 
@@ -37,13 +36,6 @@ std::string_view enumerator(Family family) {
     case Family::direct: return "direct";
     case Family::dot: return "dot";
     case Family::warp: return "warp";
-  }
-  return "?";
-}
-
-std::string_view enumerator(MmaKind kind) {
-  switch (kind) {
-    case MmaKind::b16: return "b16";
   }
   return "?";
 }
@@ -105,7 +97,7 @@ std::string source(const KernelConfig& config) {
   text << "\ninline constexpr bwgemm::KernelConfig config{\n"
        << "    bwgemm::Arch::" << name(config.arch)
        << ", bwgemm::Family::" << enumerator(config.family)
-       << ", bwgemm::MmaKind::" << enumerator(config.mma)
+       << ", bwgemm::MmaKind::" << facts_of(config.mma).name
        << ", bwgemm::Major::" << enumerator(config.a) << ", bwgemm::Major::" << enumerator(config.b)
        << ",\n    {" << config.tile.m << ", " << config.tile.n << ", " << config.tile.k << "}, {"
        << config.cluster.m << ", " << config.cluster.n << "}, " << config.stages
