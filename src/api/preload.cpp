@@ -6,6 +6,7 @@
 #include "api/handle.h"
 #include "api/program.h"
 #include "api/validate.h"
+#include "families/helpers.h"
 #include "families/variants.h"
 
 namespace bwgemm {
@@ -59,8 +60,7 @@ void preload(Handle& handle, const bwgemmMatmulDesc_t& given) {
 
 void preload_all(Handle& handle) {
   const ContextScope scope(handle.context);
-  handle.kernels.get(bias_gradient_kernel);
-  handle.kernels.get(copy_kernel);
+  for (const Helper& helper : helpers) handle.kernels.get(helper.number);
   for (std::size_t variant = 0; variant < kernel_variants.size(); ++variant) {
     if (kernel_variants[variant].arch != handle.facts.arch()) continue;
     try {
