@@ -15,7 +15,6 @@
 #include "api/tuning_cache.h"
 #include "bwgemm/bwgemm.h"
 #include "core/device_facts.h"
-#include "families/bias_gradient/step.h"
 #include "launch/driver.h"
 #include "launch/kernels.h"
 #include "launch/scratch.h"
