@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs when the kernels are configured: writes one <name>.cu per variant of families/variants.h,
-// and those of families/bias_gradient and families/copies, into the folder given, and prints one
-// line for each for CMake: name, source folder, threads, cluster size, compilation targets
-// (separated by commas). Files whose text is unchanged are not touched, so that a new variant
-// compiles only itself.
+// and those of families/helpers.h, into the folder given, and prints one line for each for CMake:
+// name, source folder, threads, cluster size, compilation targets (separated by commas). Files
+// whose text is unchanged are not touched, so that a new variant compiles only itself.
 #include <array>
 #include <filesystem>
 #include <fstream>
@@ -14,9 +13,8 @@
 
 #include "core/element.h"
 #include "core/kernel_config.h"
-#include "families/bias_gradient/params.h"
-#include "families/copies/params.h"
 #include "families/facts.h"
+#include "families/helpers.h"
 #include "families/variants.h"
 
 namespace {
@@ -25,7 +23,6 @@ using bwgemm::Family;
 using bwgemm::KernelConfig;
 using bwgemm::Load;
 using bwgemm::Major;
-using bwgemm::MmaKind;
 using bwgemm::Schedule;
 using bwgemm::Store;
 
@@ -37,13 +34,6 @@ std::string_view enumerator(Family family) {
     case Family::direct: return "direct";
     case Family::dot: return "dot";
     case Family::warp: return "warp";
-  }
-  return "?";
-}
-
-std::string_view enumerator(MmaKind kind) {
-  switch (kind) {
-    case MmaKind::b16: return "b16";
   }
   return "?";
 }
@@ -105,7 +95,7 @@ std::string source(const KernelConfig& config) {
   text << "\ninline constexpr bwgemm::KernelConfig config{\n"
        << "    bwgemm::Arch::" << name(config.arch)
        << ", bwgemm::Family::" << enumerator(config.family)
-       << ", bwgemm::MmaKind::" << enumerator(config.mma)
+       << ", bwgemm::MmaKind::" << facts_of(config.mma).name
        << ", bwgemm::Major::" << enumerator(config.a) << ", bwgemm::Major::" << enumerator(config.b)
        << ",\n    {" << config.tile.m << ", " << config.tile.n << ", " << config.tile.k << "}, {"
        << config.cluster.m << ", " << config.cluster.n << "}, " << config.stages
@@ -127,20 +117,7 @@ std::string source(const KernelConfig& config) {
   return text.str();
 }
 
-// A kernel beside the variants, of which there is one for each architecture.
-struct Helper {
-  std::string_view folder, header, params, body;  // body: of namespace bwgemm
-  int threads, ctas_per_sm;                       // as many as hide the latency of loads
-  bwgemm::KernelName (*name)(bwgemm::Arch);
-};
-
-constexpr std::array helpers{
-    Helper{"bias_gradient", "bias_gradient.cuh", "BiasGradientParams", "bias_gradient::add_up",
-           bwgemm::bias_gradient::threads, 2, bwgemm::bias_gradient::kernel_name},
-    Helper{"copies", "copy.cuh", "CopiesParams", "copies::copy", bwgemm::copies::threads,
-           bwgemm::copies::ctas_per_sm, bwgemm::copies::kernel_name}};
-
-std::string source(const Helper& helper, bwgemm::Arch arch) {
+std::string source(const bwgemm::Helper& helper, bwgemm::Arch arch) {
   std::ostringstream text;
   text << "// Written by packaging/list_kernels.cpp from families/" << helper.folder
        << "/params.h.\n"
@@ -180,7 +157,7 @@ int main(int argc, char** argv) {
               << ' ' << threads(variant) << ' ' << variant.cluster.size() << ' '
               << targets(variant.arch) << '\n';
   }
-  for (const Helper& helper : helpers)
+  for (const bwgemm::Helper& helper : bwgemm::helpers)
     for (const bwgemm::Arch arch : {bwgemm::Arch::sm90, bwgemm::Arch::sm100}) {
       const bwgemm::KernelName kernel = helper.name(arch);
       if (!write_source(argv[1], kernel, source(helper, arch))) return 1;

@@ -4,7 +4,6 @@
 #include "device/params.h"
 #include "device/ptx/cp_async_bulk.h"
 #include "device/ptx/sync.h"
-#include "device/ptx/wgmma.h"
 #include "device/ptx/wgmma_mma.h"
 #include "device/ring.h"
 #include "families/sm90/consumer.h"
@@ -14,6 +13,8 @@ namespace bwgemm::bench {
 // Slots of operands that the products walk through, so that no two that follow each other see the
 // same numbers.
 inline constexpr int slots = 4;
+
+inline constexpr MmaTypes bf16{Dtype::bf16, Dtype::bf16};
 
 template <int warpgroups, int columns>
 struct Operands {
@@ -44,7 +45,7 @@ BWGEMM_DEVICE void multiply(const uint4* pool, float* sink, int blocks) {
 #pragma unroll
     for (int step = 0; step < swizzle_row_bytes / instruction_k_bytes; ++step) {
       const std::uint64_t at = slot + sm90::descriptor_step(step * instruction_k_bytes);
-      ptx::wgmma_mma_async_bf16<0, 0>(accumulators, a + at, b + at, true);
+      ptx::wgmma_mma_async<bf16, 0, 0>(accumulators, a + at, b + at, true);
     }
     ptx::wgmma_commit_group();
     ptx::wgmma_wait_group<1>();

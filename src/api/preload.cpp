@@ -6,6 +6,7 @@
 #include "api/handle.h"
 #include "api/program.h"
 #include "api/validate.h"
+#include "families/helpers.h"
 #include "families/variants.h"
 
 namespace bwgemm {
@@ -13,17 +14,15 @@ namespace {
 
 constexpr float one = 1;
 
-// Loads the kernel of one call; returns what its launch needs.
+// Loads the kernels of one call; returns what their launches need.
 ScratchNeed loaded(Handle& handle, const Arguments& arguments) {
-  const Problem problem = validated(arguments, handle.pointer_mode);
+  const ValidProblem problem = validated(arguments, handle.pointer_mode);
   if (problem.empty()) return {};
   const CallSettings call = call_settings(handle, arguments);
-  const Choice choice = handle.choose(problem, call);
-  handle.kernels.get(choice.variant);
-  const BiasGradientLaunch bias_gradient = bias_gradient_of(handle, problem, call);
-  if (bias_gradient.any()) handle.kernels.get(bias_gradient_kernel);
-  if (choice.operands != Operands::in_place) handle.kernels.get(copy_kernel);
-  return need_of(problem, choice, bias_gradient, call);
+  const Program program = built(handle, problem, handle.choose(problem, call), call);
+  for (const Part& part : program.parts)
+    for (const Step& step : part.steps()) handle.kernels.get(step.kernel);
+  return program.need;
 }
 
 bool may_be_d(const bwgemmMatmulDesc_t& desc) {
@@ -59,8 +58,7 @@ void preload(Handle& handle, const bwgemmMatmulDesc_t& given) {
 
 void preload_all(Handle& handle) {
   const ContextScope scope(handle.context);
-  handle.kernels.get(bias_gradient_kernel);
-  handle.kernels.get(copy_kernel);
+  for (const Helper& helper : helpers) handle.kernels.get(helper.number);
   for (std::size_t variant = 0; variant < kernel_variants.size(); ++variant) {
     if (kernel_variants[variant].arch != handle.facts.arch()) continue;
     try {

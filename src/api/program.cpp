@@ -12,6 +12,7 @@
 #include "api/log.h"
 #include "api/options.h"
 #include "core/text.h"
+#include "families/bias_gradient/step.h"
 #include "families/copies/step.h"
 #include "families/registry.h"
 #include "families/variants.h"
@@ -49,6 +50,20 @@ Part built_part(const Call& call, const Problem& problem, const Choice& choice,
               part);
   add_bias_gradient(problem, call.from, call.base, bias_gradient, part);
   return part;
+}
+
+// What the kernels of a program need of the device's memory: copies and product, and then the bias
+// gradient.
+ScratchNeed need_of(const Problem& problem, const Choice& choice,
+                    const BiasGradientLaunch& bias_gradient, const CallSettings& call) {
+  const KernelConfig& config = kernel_variants[static_cast<std::size_t>(choice.variant)];
+  ScratchNeed need{.partials_bytes = workspace_bytes(problem, config, choice),
+                   .partials_limit = call.workspace.usable(),
+                   .arrivals = arrival_count(config, choice)};
+  if (!bias_gradient.any()) return need;
+  need.partials_bytes = std::max(need.partials_bytes, bias_gradient.workspace_bytes);
+  need.arrivals = std::max(need.arrivals, bias_gradient.arrivals);
+  return need;
 }
 
 bool uses_scratch(const Part& part) {
@@ -175,7 +190,8 @@ Program built(Handle& handle, const ValidProblem& problem, const Choice& choice,
               const CallSettings& settings) {
   const Call call{handle, values_of(problem, problem.is_exchanged),
                   provenance(problem, problem.is_exchanged)};
-  const BiasGradientLaunch bias_gradient = bias_gradient_of(handle, problem, settings);
+  const BiasGradientLaunch bias_gradient = bias_gradient_launch(
+      problem, {handle.facts, handle.sm_count_target, settings.workspace.usable()});
   Program program;
   program.need = need_of(problem, choice, bias_gradient, settings);
   const int parts = choice.division.parts;
@@ -193,24 +209,6 @@ Program built(Handle& handle, const ValidProblem& problem, const Choice& choice,
   }
   program.uses_scratch = std::any_of(program.parts.begin(), program.parts.end(), uses_scratch);
   return program;
-}
-
-BiasGradientLaunch bias_gradient_of(const Handle& handle, const Problem& problem,
-                                    const CallSettings& call) {
-  return bias_gradient_launch(problem,
-                              {handle.facts, handle.sm_count_target, call.workspace.usable()});
-}
-
-ScratchNeed need_of(const Problem& problem, const Choice& choice,
-                    const BiasGradientLaunch& bias_gradient, const CallSettings& call) {
-  const KernelConfig& config = kernel_variants[static_cast<std::size_t>(choice.variant)];
-  ScratchNeed need{.partials_bytes = workspace_bytes(problem, config, choice),
-                   .partials_limit = call.workspace.usable(),
-                   .arrivals = arrival_count(config, choice)};
-  if (!bias_gradient.any()) return need;
-  need.partials_bytes = std::max(need.partials_bytes, bias_gradient.workspace_bytes);
-  need.arrivals = std::max(need.arrivals, bias_gradient.arrivals);
-  return need;
 }
 
 void run(Handle& handle, ProgramCache::Found& found, Values& values, void* memory) {

@@ -14,7 +14,6 @@
 
 #include "api/arguments.h"
 #include "api/validate.h"
-#include "families/bias_gradient/step.h"
 #include "launch/scratch.h"
 #include "program/part.h"
 #include "rules/choice.h"
@@ -94,14 +93,6 @@ CallSettings call_settings(const Handle& handle, const Arguments& arguments);
 // if a kernel does not fit what the context has of the device.
 Program built(Handle& handle, const ValidProblem& problem, const Choice& choice,
               const CallSettings& call);
-
-// What the kernels of such a program need of the device's memory: copies and product, and then the
-// bias gradient.
-ScratchNeed need_of(const Problem& problem, const Choice& choice,
-                    const BiasGradientLaunch& bias_gradient, const CallSettings& call);
-
-BiasGradientLaunch bias_gradient_of(const Handle& handle, const Problem& problem,
-                                    const CallSettings& call);
 
 // Moves a program to a call's arguments, with the scratch that it needs, and launches it. `memory`:
 // the caller's workspace, or null. The lock of a program that others may move is held when this

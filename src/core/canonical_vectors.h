@@ -12,7 +12,7 @@ namespace bwgemm {
 // The distance from a line to the next means nothing where there is one line: it is made one that
 // every kernel takes.
 constexpr Matrix alone(Matrix matrix, std::int64_t rows, std::int64_t columns) {
-  constexpr std::int64_t unit = 8;  // elements that fill 16 bytes in every type
+  const std::int64_t unit = bits(matrix.type) == 8 ? 16 : 8;  // elements that fill 16 bytes
   const bool in_rows = matrix.order == Order::row;
   if ((in_rows ? rows : columns) == 1)
     matrix.ld = ((in_rows ? columns : rows) + unit - 1) / unit * unit;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dtype: element types as the kernels know them. The C enumerators are translated in api/validate.
-// MmaKind: which of them a kernel multiplies.
+// MmaKind: which of them a kernel multiplies. Nothing else lists kinds.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <span>
 
 namespace bwgemm {
 
@@ -52,11 +53,27 @@ struct MmaTypes {
   bool operator==(const MmaTypes&) const = default;
 };
 
-// Types that A and B may have.
-template <MmaKind kind>
-inline constexpr std::array<MmaTypes, 0> types_of = {};
-template <>
-inline constexpr std::array types_of<MmaKind::b16> = {MmaTypes{Dtype::bf16, Dtype::bf16},
-                                                      MmaTypes{Dtype::f16, Dtype::f16}};
+// The types of A and B. A kernel has a main loop for each pair of its kind.
+inline constexpr std::array b16_types = {MmaTypes{Dtype::bf16, Dtype::bf16},
+                                         MmaTypes{Dtype::f16, Dtype::f16}};
+
+// All else that distinguishes one kind from another.
+struct MmaKindFacts {
+  const char* name;  // the enumerator's, also in names of kernels
+  std::span<const MmaTypes> types;
+  const char* takes;  // the same as a sentence
+};
+constexpr MmaKindFacts facts_of(MmaKind kind) {
+  switch (kind) {
+    case MmaKind::b16: break;
+  }
+  return {"b16", b16_types, "takes A and B both of bf16 or both of f16"};
+}
+
+constexpr bool takes(MmaKind kind, const MmaTypes& types) {
+  for (const MmaTypes& pair : facts_of(kind).types)
+    if (pair == types) return true;
+  return false;
+}
 
 }  // namespace bwgemm

@@ -7,7 +7,6 @@
 #include <string_view>
 
 #include "core/kernel_config.h"
-#include "core/mma_facts.h"
 
 namespace bwgemm {
 

@@ -11,9 +11,8 @@
 #include "core/kernel_name.h"
 #include "core/text.h"
 #include "core/tiling.h"
-#include "families/bias_gradient/params.h"
-#include "families/copies/params.h"
 #include "families/facts.h"
+#include "families/helpers.h"
 #include "families/variants.h"
 #include "program/part.h"
 #include "rules/arch_costs.h"
@@ -43,11 +42,10 @@ KernelShape largest_shape(const KernelConfig& config) {
   return largest;
 }
 
-// A kernel that is no variant.
-LaunchedKernel kernel_beside(KernelName name, int threads) {
+LaunchedKernel launched(const Helper& helper, Arch arch) {
   KernelShape shape{};
-  shape.threads = threads;
-  return {name, shape, 1, false};
+  shape.threads = helper.threads;
+  return {helper.name(arch), shape, 1, false};
 }
 
 // Safe here: rejects() has refused what does not fit.
@@ -159,9 +157,7 @@ int raster_group(const Problem& problem, const DeviceFacts& facts, const KernelC
 }
 
 LaunchedKernel kernel_of(int kernel, Arch arch) {
-  if (kernel == copy_kernel) return kernel_beside(copies::kernel_name(arch), copies::threads);
-  if (kernel == bias_gradient_kernel)
-    return kernel_beside(bias_gradient::kernel_name(arch), bias_gradient::threads);
+  if (kernel < 0) return launched(helper_of(kernel), arch);
   const KernelConfig& config = kernel_variants[static_cast<std::size_t>(kernel)];
   const bool has_large_clusters = facts_of(config.family).most_cluster_splits(config) > 1;
   return {kernel_name(config), largest_shape(config), config.cluster.size(), has_large_clusters};

@@ -75,8 +75,7 @@ inline double predicted_us(const Problem& problem, const DeviceFacts& facts,
 int raster_group(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
                  int tile_n);
 
-// Every kernel by its number, as loading it needs it: variants, and those that are none
-// (program/part.h).
+// Every kernel by its number, as loading it needs it: variants and helpers.
 struct LaunchedKernel {
   KernelName name;
   KernelShape shape;  // the largest

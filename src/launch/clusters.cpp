@@ -2,6 +2,7 @@
 #include "launch/clusters.h"
 
 #include "device/layout.h"
+#include "families/helpers.h"
 #include "families/registry.h"
 #include "launch/archive.h"
 #include "launch/context.h"

@@ -3,12 +3,12 @@
 // its context when it is first needed. launch: a step + stream -> one cuLaunchKernelEx.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <mutex>
 
 #include "core/device_facts.h"
+#include "families/helpers.h"
 #include "families/registry.h"
 #include "families/variants.h"
 #include "launch/driver.h"
@@ -42,8 +42,7 @@ class LoadedKernels {
   CUresult unload();
 
  private:
-  static constexpr int first_kernel = std::min(copy_kernel, bias_gradient_kernel);
-  static constexpr std::size_t kernels_beside = -first_kernel;
+  static constexpr int first_kernel = -static_cast<int>(helpers.size());
 
   struct Slot {
     std::atomic<bool> is_loaded{false};
@@ -58,7 +57,7 @@ class LoadedKernels {
   const DeviceFacts facts_;
   std::mutex loading_;
   std::atomic<bool> is_any_loaded_{false};
-  std::array<Slot, kernel_variants.size() + kernels_beside> slots_;
+  std::array<Slot, kernel_variants.size() + helpers.size()> slots_;
 };
 
 // The driver's launch description, of which occupancy queries take the same form.

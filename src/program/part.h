@@ -79,9 +79,6 @@ Provenance provenance(const Problem& problem, bool is_exchanged);
 // The arguments of a call that asks for the problem, with a nominal workspace and counters.
 Values values_of(const Problem& problem, bool is_exchanged);
 
-// A kernel by number: a row of families/variants.h, or one of those that are no rows.
-inline constexpr int copy_kernel = -1, bias_gradient_kernel = -2;
-
 // Whether a kernel may start during the tail of the one before it.
 enum class Overlap : std::uint8_t {
   as_set,           // where the program has asked for it
@@ -90,7 +87,7 @@ enum class Overlap : std::uint8_t {
 };
 
 struct Step {
-  int kernel;
+  int kernel;   // by number: a row of families/variants.h, or, below zero, of families/helpers.h
   int grid;     // CTAs
   int cluster;  // CTAs of a cluster
   int threads, smem_bytes;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rules/rejects.h"
 
-#include "core/mma_facts.h"
-
 namespace bwgemm {
 namespace {
 
@@ -76,7 +74,7 @@ const char* device_rejects(const DeviceFacts& facts, const KernelConfig& config)
 }
 
 const char* type_rejects(const Problem& problem, const KernelConfig& config) {
-  if (!takes(config.mma, problem.a.type, problem.b.type)) return facts_of(config.mma).takes;
+  if (!takes(config.mma, {problem.a.type, problem.b.type})) return facts_of(config.mma).takes;
   const auto is_known = [type = type16(problem)](Dtype one) {
     return one == type || one == Dtype::f32;
   };

@@ -25,31 +25,33 @@ struct Rules {
 };
 
 // A family is a room of its own, "families/sm90": its kernels and what the host must know of them.
-// The files on top of families/ join the rooms, so that nobody else names one. Two families are
-// steps beside a product, which a call adds.
-const std::set<std::string> below_families = {"core", "device", "program", "rules"};
-const Rules library = {
-    {{"core", {}},
-     {"device", {"core"}},
-     {"program", {"core", "device"}},
-     {"rules", {"core", "device", "program"}},
-     {"families/sm90", below_families},
-     {"families/sm100", below_families},
-     {"families/direct", below_families},
-     {"families/dot", below_families},
-     {"families/warp", below_families},
-     {"families/copies", below_families},
-     {"families/bias_gradient", below_families},
-     {"families",
-      {"core", "device", "program", "rules", "families/sm90", "families/sm100", "families/direct",
-       "families/dot", "families/warp", "families/copies", "families/bias_gradient"}},
-     {"select", {"core", "device", "rules", "families"}},
-     {"launch", {"core", "device", "program", "rules", "families"}},
-     {"api",
-      {"core", "device", "program", "rules", "families", "families/copies",
-       "families/bias_gradient", "select", "launch"}},
-     {"dropin", {}}},  // stands on the public header alone
-    {}};
+// The files on top of families/ join the rooms, so that nobody else names one. Some are steps
+// beside a product, which a call adds.
+const std::set<std::string> product_rooms = {"families/sm90", "families/sm100", "families/direct",
+                                             "families/dot", "families/warp"};
+const std::set<std::string> step_rooms = {"families/copies", "families/bias_gradient"};
+
+Rules rules_of_library() {
+  const std::set<std::string> below_families = {"core", "device", "program", "rules"};
+  Rules rules{{{"core", {}},
+               {"device", {"core"}},
+               {"program", {"core", "device"}},
+               {"rules", {"core", "device", "program"}},
+               {"families", below_families},
+               {"select", {"core", "device", "rules", "families"}},
+               {"launch", {"core", "device", "program", "rules", "families"}},
+               {"api", {"core", "device", "program", "rules", "families", "select", "launch"}},
+               {"dropin", {}}},  // stands on the public header alone
+              {}};
+  for (const auto* rooms : {&product_rooms, &step_rooms})
+    for (const std::string& room : *rooms) {
+      rules.allowed[room] = below_families;
+      rules.allowed["families"].insert(room);
+    }
+  rules.allowed["api"].insert(step_rooms.begin(), step_rooms.end());
+  return rules;
+}
+const Rules library = rules_of_library();
 
 // "": the files on top, which are the interface. Machine and judges know each other: an access is
 // judged where a warp makes it.

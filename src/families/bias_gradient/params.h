@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // BiasGradientParams: the one argument of the kernels that add up the rows or the columns of a
-// matrix, and what the host must know to launch them. There is one kernel per architecture, so
-// selection has no choice, and families/variants.h does not list them.
+// matrix, and what the host must know to launch them.
 //
 // The order of the additions follows from the number of terms alone. Terms are cut into chunks. In
 // a chunk, each of `block` sums adds the terms whose numbers are equal modulo `block`, in order. A
@@ -15,6 +14,8 @@
 #include "core/problem.h"
 
 namespace bwgemm {
+
+inline constexpr int bias_gradient_kernel = -2;  // see families/helpers.h
 
 namespace bias_gradient {
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // CopiesParams: the one argument of the kernels that copy operands whose lines start anywhere to
-// where TMA can load them, and what the host must know to launch them. There is one kernel per
-// architecture, so selection has no choice, and families/variants.h does not list them.
+// where TMA can load them, and what the host must know to launch them.
 #pragma once
 
 #include <array>
@@ -11,6 +10,8 @@
 #include "core/kernel_name.h"
 
 namespace bwgemm {
+
+inline constexpr int copy_kernel = -1;  // see families/helpers.h
 
 namespace copies {
 

@@ -7,7 +7,6 @@
 #include <type_traits>
 
 #include "device/computed_here.h"
-#include "device/ptx/wgmma.h"
 #include "device/ptx/wgmma_mma.h"
 #include "device/trace.h"
 #include "families/sm90/cta.h"
@@ -65,12 +64,8 @@ BWGEMM_DEVICE void multiply_stage(Accumulators<config>& accumulators, std::uint6
     for (int row_block = 0; row_block < warpgroups_of(config).rows / instruction_m; ++row_block) {
       const std::uint64_t a_step = a + descriptor_step(step * k_step_bytes(config.mma, config.a) +
                                                        row_block * row_block_bytes);
-      if constexpr (types.a == Dtype::bf16)
-        ptx::wgmma_mma_async_bf16<transpose_a, transpose_b>(accumulators[row_block], a_step, b_step,
+      ptx::wgmma_mma_async<types, transpose_a, transpose_b>(accumulators[row_block], a_step, b_step,
                                                             accumulate || step > 0);
-      else
-        ptx::wgmma_mma_async_f16<transpose_a, transpose_b>(accumulators[row_block], a_step, b_step,
-                                                           accumulate || step > 0);
     }
   }
 }
@@ -110,11 +105,11 @@ class OperandReader {
   template <std::size_t pair, class BehindLast>
   BWGEMM_DEVICE void multiply_if(const MmaTypes& types, Accumulators<config>& accumulators,
                                  int k_blocks, Trace& trace, const BehindLast& behind_last) {
-    constexpr auto pairs = types_of<config.mma>;
-    if constexpr (pair + 1 < pairs.size())
-      if (types != pairs[pair])
+    constexpr MmaTypes compiled = facts_of(config.mma).types[pair];
+    if constexpr (pair + 1 < facts_of(config.mma).types.size())
+      if (types != compiled)
         return multiply_if<pair + 1>(types, accumulators, k_blocks, trace, behind_last);
-    multiply_blocks<pairs[pair]>(accumulators, k_blocks, trace, behind_last);
+    multiply_blocks<compiled>(accumulators, k_blocks, trace, behind_last);
   }
 
   template <MmaTypes types, class BehindLast>
