@@ -132,9 +132,9 @@ def text(trees, least):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--trees", type=int, default=200)
-    parser.add_argument("--rate", type=float, default=0.13)
-    parser.add_argument("--slower", type=float, default=0.018)
+    parser.add_argument("--trees", type=int, default=300)
+    parser.add_argument("--rate", type=float, default=0.12)
+    parser.add_argument("--slower", type=float, default=0.019)
     parser.add_argument("features")
     options = parser.parse_args()
     ratio, features = read(options.features)
