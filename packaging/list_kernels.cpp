@@ -119,8 +119,7 @@ std::string source(const KernelConfig& config) {
 
 std::string source(const bwgemm::Helper& helper, bwgemm::Arch arch) {
   std::ostringstream text;
-  text << "// Written by packaging/list_kernels.cpp from families/" << helper.folder
-       << "/params.h.\n"
+  text << "// Written by packaging/list_kernels.cpp from families/helpers.h.\n"
        << "#include \"families/" << helper.folder << "/" << helper.header << "\"\n\n"
        << "extern \"C\" __global__ void __launch_bounds__(" << helper.threads << ", "
        << helper.ctas_per_sm << ")\n    " << helper.name(arch).view()

@@ -17,7 +17,7 @@ namespace {
 // it starts, on which the maps of unaligned operands depend.
 std::uint64_t operand_traits(const void* pointer) {
   const std::uint64_t behind = reinterpret_cast<std::uintptr_t>(pointer) % 16;
-  return behind == 0 ? traits(pointer) : 16 + behind;
+  return behind == 0 ? alignment_traits(pointer) : 16 + behind;
 }
 
 // Sets the value. 0: a number, 1: zero, 2: on the device; nothing if it is neither.
@@ -99,11 +99,11 @@ bool keyed(Arguments& arguments, bwgemmPointerMode_t pointer_mode) {
   const std::uint64_t algo =
       arguments.is_gemm ? static_cast<std::uint32_t>(arguments.algo) : std::uint64_t{0};
   const void *c = values.address(Argument::c), *d = values.address(Argument::d);
-  arguments.key.words[0] = operand_traits(values.address(Argument::a)) |
-                           operand_traits(values.address(Argument::b)) << 5 | traits(c) << 10 |
-                           traits(d) << 15 | *alpha << 20 | *beta << 22 |
-                           std::uint64_t{c == d} << 24 | std::uint64_t{arguments.is_gemm} << 25 |
-                           std::uint64_t{arguments.groups} << 26 | algo << 32;
+  arguments.key.words[0] =
+      operand_traits(values.address(Argument::a)) |
+      operand_traits(values.address(Argument::b)) << 5 | alignment_traits(c) << 10 |
+      alignment_traits(d) << 15 | *alpha << 20 | *beta << 22 | std::uint64_t{c == d} << 24 |
+      std::uint64_t{arguments.is_gemm} << 25 | std::uint64_t{arguments.groups} << 26 | algo << 32;
   return true;
 }
 

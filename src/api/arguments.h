@@ -111,7 +111,7 @@ struct GemmArguments {
 }
 
 // Log2 of the alignment, up to that of `most`; 16 for null.
-inline std::uint64_t traits(const void* pointer, std::uintptr_t most = 256) {
+inline std::uint64_t alignment_traits(const void* pointer, std::uintptr_t most = 256) {
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
   return address == 0 ? 16 : static_cast<std::uint64_t>(std::countr_zero(address | most));
 }

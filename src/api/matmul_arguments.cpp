@@ -92,7 +92,7 @@ void add(const bwgemmMatmulDesc_t& desc, const Group& group, Arguments& argument
     if (address.word < group.begin || address.word >= group.end) continue;
     const void* given = nullptr;
     std::memcpy(&given, at_word(desc, address.word), sizeof given);
-    words[address.word - group.begin] = traits(given, address.most);
+    words[address.word - group.begin] = alignment_traits(given, address.most);
     arguments.values.set(address.argument, given);
   }
 }

@@ -8,6 +8,8 @@
 
 namespace bwgemm {
 
+// Writes the bytes of workspace that the product wants. Error if `to` is null, after everything
+// else is judged.
 void workspace_to(bwgemmHandle_t handle, const Arguments& arguments, std::size_t* to);
 
 // Writes the report, cut to size. The handle may be null.

@@ -14,7 +14,7 @@ struct OutputSize {
   std::int64_t rows, columns;
 };
 
-// Of legal orders, batch mode and gate.
+// Checks orders, batch mode and gate.
 OutputSize checked_layout(const bwgemmMatmulDesc_t& desc);
 // D may be C, but not be read and written in different forms.
 void check_c_as_d(const Operand& c, const Operand& d, std::int64_t batch);

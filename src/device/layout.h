@@ -17,7 +17,7 @@ inline constexpr int swizzle_row_bytes = 128;
 inline constexpr int max_smem_bytes = 232448;     // per CTA on 9.0 and 10.x
 inline constexpr int sm_smem_bytes = 233472;      // per multiprocessor
 inline constexpr int reserved_smem_bytes = 1024;  // per CTA, by the driver
-inline constexpr int staging_buffers = 2;         // at least; see sm90::Layout::staging_depth
+inline constexpr int staging_buffers = 2;         // of sm100; of sm90 see Layout::staging_depth
 
 constexpr int row_elements(MmaKind kind) {
   return swizzle_row_bytes * 8 / operand_bits(kind);

@@ -166,7 +166,7 @@ class OutputRole {
     staging_.ring.empty(storing_).wait(storing_.phase);  // written by the epilogue, this round
     trace_(TraceEvent::store);
     if constexpr (may_overlap)
-      if (box.is_last_of_line()) ptx::cp_async_bulk_wait_group<0>();
+      if (box.is_last_of_line()) ptx::cp_async_bulk_wait_group<0>();  // the box that it overlaps
     const std::uint64_t policy = ptx::l2_policy(params.d_streams_by);
     if constexpr (map_rank == 3)
       ptx::cp_async_bulk_tensor_3d_store(params.d_map, box.inner(), box.outer(), box.batch(),

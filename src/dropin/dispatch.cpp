@@ -36,22 +36,24 @@ bool is_left(const Handle& handle, const Call& call) {
 }
 
 // Whether bwgemm is not predicted to be faster, and that decides. handle.mutex must be held.
-bool is_slower(Handle& handle, const Call& call, const CallSettings& settings) {
+bool is_slower(Handle& handle, const Call& call, const CallSettings& settings,
+               std::optional<bool> known) {
   if (dropin::settings().policy == Policy::all || listed(handle, call) != Listed::no) return false;
   if (handle.decisions == nullptr) handle.decisions = new (std::nothrow) Decisions;
-  return handle.decisions == nullptr || !handle.decisions->serves(handle, call, settings);
+  return handle.decisions == nullptr || !handle.decisions->serves(handle, call, settings, known);
 }
 
-// Whether an equal call was found to be slower, which is asked first because most settings do not
-// matter then. handle.mutex must be held.
-bool is_known_slower(const Handle& handle, const Call& call) {
+// What was decided of an equal call by the policy. This is asked first, because where it was left
+// most settings do not matter. handle.mutex must be held.
+std::optional<bool> known_decision(const Handle& handle, const Call& call) {
   if (handle.decisions == nullptr || is_recording() || listed(handle, call) != Listed::no)
-    return false;
+    return {};
   cublasPointerMode_t mode = CUBLAS_POINTER_MODE_DEVICE;
   const auto get = handle.cublas->get_pointer_mode;
-  if (get == nullptr || get(call.handle, &mode) != CUBLAS_STATUS_SUCCESS) return false;
+  if (get == nullptr || get(call.handle, &mode) != CUBLAS_STATUS_SUCCESS) return {};
   const CallSettings now{nullptr, mode, 0, 0, handle.workspace, handle.workspace_size};
-  return !now.has_device_scalars() && handle.decisions->leaves(call, usable_workspace(now));
+  if (mode != CUBLAS_POINTER_MODE_HOST) return {};
+  return handle.decisions->known(call, usable_workspace(now));
 }
 
 // Why bwgemm cannot serve the call, whatever the handle is set to. Needs no lock.
@@ -62,9 +64,10 @@ Reason why_never(const Handle* handle, const Call& call) {
 }
 
 // Why bwgemm is not to serve a call under these settings. handle.mutex must be held.
-Reason why_now(Handle& handle, const Call& call, const CallSettings& settings) {
+Reason why_now(Handle& handle, const Call& call, const CallSettings& settings,
+               std::optional<bool> known = std::nullopt) {
   if (const Reason reason = why_forwarded(call, settings); reason != Reason::none) return reason;
-  return is_slower(handle, call, settings) ? Reason::slower : Reason::none;
+  return is_slower(handle, call, settings, known) ? Reason::slower : Reason::none;
 }
 
 cublasStatus_t forward(const Call& call, const CallSettings* settings, Reason reason,
@@ -145,12 +148,13 @@ cublasStatus_t dispatch(const Call& call, const void* caller, const RealCall& re
     return forward(call, nullptr, never, *cublas, real);
 
   std::unique_lock lock(handle->mutex);
-  if (is_known_slower(*handle, call)) {
+  const std::optional<bool> known = known_decision(*handle, call);
+  if (known == false) {
     lock.unlock();
     return forward(call, nullptr, Reason::slower, *cublas, real);
   }
   const std::optional<CallSettings> now = settings_of(*handle, call.handle);
-  const Reason reason = now ? why_now(*handle, call, *now) : Reason::handle_state;
+  const Reason reason = now ? why_now(*handle, call, *now, known) : Reason::handle_state;
   if (reason != Reason::none) {
     lock.unlock();
     return forward(call, now ? &*now : nullptr, reason, *cublas, real);

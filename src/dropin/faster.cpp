@@ -6,6 +6,7 @@
 #include <cmath>
 #include <new>
 #include <optional>
+#include <tuple>
 
 #include "dropin/device.h"
 #include "dropin/epilogue.h"
@@ -96,12 +97,14 @@ bool is_measured_device() {
          });
 }
 
-// No product waits for another one.
+// Words multiply each other in pairs. No multiplication waits for another one.
 std::size_t Decisions::Hash::operator()(const Kind& kind) const {
-  std::uint64_t hash = 0, factor = 0x9e3779b97f4a7c15U;
-  for (const std::int64_t word : kind) {
-    hash += (static_cast<std::uint64_t>(word) + factor) * factor;
-    factor += 0xd1342543de82ef96U;  // even: factors stay odd
+  static_assert(std::tuple_size_v<Kind> % 2 == 0);
+  std::uint64_t hash = 0, added = 0x9e3779b97f4a7c15U;
+  for (std::size_t word = 0; word < kind.size(); word += 2) {
+    hash += (static_cast<std::uint64_t>(kind[word]) + added) *
+            (static_cast<std::uint64_t>(kind[word + 1]) + (added ^ 0x5851f42d4c957f2dU));
+    added += 0xd1342543de82ef95U;
   }
   return hash ^ hash >> 32;
 }
@@ -138,14 +141,16 @@ Decisions::Kind Decisions::kind_of(const Call& call, std::size_t workspace) {
           static_cast<std::int64_t>(workspace)};
 }
 
-bool Decisions::leaves(const Call& call, std::size_t workspace) const {
+std::optional<bool> Decisions::known(const Call& call, std::size_t workspace) const {
   const auto found = known_.find(kind_of(call, workspace));
-  return found != known_.end() && !found->second;
+  return found != known_.end() ? std::optional(found->second) : std::nullopt;
 }
 
 // What bwgemm cannot do is for bwgemm to refuse, and is not remembered.
-bool Decisions::serves(Handle& handle, const Call& call, const CallSettings& settings) {
+bool Decisions::serves(Handle& handle, const Call& call, const CallSettings& settings,
+                       std::optional<bool> known) {
   if (!is_of_measured_form(call, settings)) return false;
+  if (known) return *known;
   const Kind kind = kind_of(call, usable_workspace(settings));
   if (const auto found = known_.find(kind); found != known_.end()) return found->second;
   const std::optional<bwgemmMatmulAlgo_t> algo = first_algo(handle, call, settings);

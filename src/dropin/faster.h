@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <unordered_map>
 
 #include "dropin/call.h"
@@ -22,11 +23,13 @@ bool is_measured_device();
 class Decisions {
  public:
   // The same for equal calls, of which addresses count as far as they are multiples of 128. The
-  // first call of a kind asks bwgemm what it would do. handle.mutex must be held.
-  bool serves(Handle& handle, const Call& call, const CallSettings& settings);
-  // Whether serves() said no to an equal call. The scalars must lie on the host. What else the
-  // handle is set to cannot make it a call that is served. handle.mutex must be held.
-  bool leaves(const Call& call, std::size_t workspace) const;
+  // first call of a kind asks bwgemm what it would do. `known`: of known(), if it was asked.
+  // handle.mutex must be held.
+  bool serves(Handle& handle, const Call& call, const CallSettings& settings,
+              std::optional<bool> known);
+  // What was decided of equal calls, whose scalars must lie on the host. A call that was left is
+  // left whatever the handle is set to. handle.mutex must be held.
+  std::optional<bool> known(const Call& call, std::size_t workspace) const;
 
  private:
   static constexpr std::size_t most = 4096;  // then all are forgotten

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ScratchPool: device memory of one handle that the kernels of a call use between their CTAs,
 // and between each other: partial sums, copies of operands, and arrival counters that are zero
-// before and after every launch. And ScratchUse, for as long as a call launches them.
+// before and after every launch. And ScratchUse, which is held while the kernels of
+// one part of a call are launched that use scratch.
 //
 // Calls that may overlap never share any, calls that follow each other do: each stream has a
 // slot, and so has each stream of each capture, because its graph may be replayed beside anything.

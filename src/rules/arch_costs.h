@@ -50,11 +50,11 @@ struct ArchCosts {
   double lines_per_us = 104;              // of one warp that stores output line by line
   double crowded_lines_per_us = 46.6;     // and while its consumers have nothing to do but write more
   double lines_of_columns = 0.607;        // time of a line that is a column of the tile, over that of a row
-  double lines_of_a_box = 32;             // as long as so many lines takes handing over a box of them: by hand
+  double lines_of_a_box = 32;             // handing over a box takes as long as so many of its lines: by hand
   double odd_lines = 1.11;                // of lines that begin inside of words, over that of others
   // Ping-pong kernels: time of a k block with one tile a CTA over that with more, in tiles of 96
   // columns and of 192; the least share of products and epilogue that each tile takes.
-  double one_tile_ping_pong = 1.3; 
+  double one_tile_ping_pong = 1.3;
   double wide_one_tile_ping_pong = 1.17;
   double ping_pong_overlap = 0.721;       // a half if the tensor cores were all that is waited for
   double later_ping_pong = 0.155;         // what waves behind the first take longer where memory is slow

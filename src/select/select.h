@@ -38,7 +38,7 @@ struct SelectOptions {
 Choice select(const Problem& problem, const DeviceFacts& facts,
               std::span<const KernelConfig> variants, const SelectOptions& options);
 
-// Whether select() would throw nothing.
+// Whether select() would throw nothing (algos.cpp).
 bool can_serve(const Problem& problem, const DeviceFacts& facts,
                std::span<const KernelConfig> variants, const SelectOptions& options);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The default policy, on a device of which there are times: bwgemm computes what it is predicted to
 // compute faster.
+#include <cstdint>
 #include <gtest/gtest.h>
 #include <string>
 
@@ -83,6 +84,18 @@ TEST_F(DropinFaster, ScalarsOfZeroAreOtherKinds) {
   fakeCublasRecordOnly(1);
   ASSERT_EQ(empty.run("cublasGemmEx"), CUBLAS_STATUS_SUCCESS);
   EXPECT_EQ(forwarded(made), 2);
+}
+
+// Scalars on the device are not read by the host, also of a call that was left before.
+TEST_F(DropinFaster, ScalarsOnTheDeviceAreNotRead) {
+  CublasCall made = slow();
+  const Operands operands(made, "cublasGemmEx");
+  EXPECT_EQ(forwarded(made), 2);
+  ASSERT_EQ(cublasSetPointerMode_v2(handle(), CUBLAS_POINTER_MODE_DEVICE), CUBLAS_STATUS_SUCCESS);
+  CublasCall on_device = made;
+  on_device.alpha = on_device.beta = reinterpret_cast<const float*>(std::uintptr_t{0x1000});
+  EXPECT_EQ(forwarded(on_device), 2);
+  ASSERT_EQ(cublasSetPointerMode_v2(handle(), CUBLAS_POINTER_MODE_HOST), CUBLAS_STATUS_SUCCESS);
 }
 
 // What bwgemm refuses goes to cuBLAS, and is not remembered for a call that looks alike.

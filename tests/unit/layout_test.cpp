@@ -116,13 +116,16 @@ TEST(Layout, Sm90Registers) {
 TEST(Layout, Sm90StagingLinesDivideTheTile) {
   KernelConfig config = kernel_variants[0];
   config.swaps_ab = true;
-  for (int tile_n = 8; tile_n <= 256; tile_n += 8) {
-    SCOPED_TRACE(tile_n);
-    config.tile.n = tile_n;
-    const int lines = sm90::staged_boxes(config).lines;
-    EXPECT_EQ(tile_n % lines, 0);
-    EXPECT_EQ(lines % 8, 0);
-    EXPECT_LE(lines, 64);
+  for (const int tile_m : {64, 128, 192}) {
+    config.tile.m = tile_m;
+    for (int tile_n = 16; tile_n <= 256; tile_n += 16) {
+      SCOPED_TRACE(testing::Message() << tile_m << "x" << tile_n);
+      config.tile.n = tile_n;
+      const sm90::StagedBoxes boxes = sm90::staged_boxes(config);
+      EXPECT_EQ(tile_n % boxes.lines, 0);
+      EXPECT_EQ(boxes.lines % boxes.patch_columns, 0);
+      EXPECT_LE(boxes.lines, 64);
+    }
   }
 }
 

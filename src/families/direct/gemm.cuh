@@ -201,7 +201,6 @@ BWGEMM_DEVICE void gemm(const KernelParams& params) {
   static_assert(config.tile == Tile{tile_rows, tile_columns, slab_depth});
   alignas(1024) __shared__ std::uint8_t memory[gated_at + staging_bytes];
   const std::uint32_t shared = static_cast<std::uint32_t>(__cvta_generic_to_shared(memory));
-
   ptx::griddepcontrol_wait();  // what grids before this one wrote before anything is read
   const Scaling scaling = load_scaling(params);
   const int slabs = k_blocks_to_run(params, scaling.alpha);
@@ -214,7 +213,6 @@ BWGEMM_DEVICE void gemm(const KernelParams& params) {
   const WarpTile warp(threadIdx.x);
   const FragmentReader a(lines_along_k(params.a), warp.row, BlockOrder::rows_first);
   const FragmentReader b(lines_along_k(params.b), warp.column, BlockOrder::k_first);
-
   Trace trace(params, TraceRole::team, 0, threadIdx.x == 0);
   for (std::int64_t unit = blockIdx.x; unit < tiles * splits; unit += gridDim.x) {
     trace(TraceEvent::tile, static_cast<std::uint32_t>(unit));
@@ -225,7 +223,6 @@ BWGEMM_DEVICE void gemm(const KernelParams& params) {
     TileIndex at = tile_at(static_cast<std::uint32_t>(tile - batch * tiles_per_batch),
                            params.tiles_m, params.tiles_n, params.raster_group, params.reciprocals);
     at.batch = static_cast<std::int32_t>(batch);
-
     const SlabRange range = slabs_of_split(params, slabs, splits, split);
     Accumulators accumulators;
 #pragma unroll 1
@@ -250,7 +247,6 @@ BWGEMM_DEVICE void gemm(const KernelParams& params) {
       ptx::griddepcontrol_launch_dependents();
     trace(TraceEvent::sum);
     if (splits > 1 && !sum_splits(params, tiles, tile, split, accumulators)) continue;
-
     trace(TraceEvent::epilogue);
     stage(shared, accumulators);
     __syncthreads();  // orders the staged values before the reads of other threads

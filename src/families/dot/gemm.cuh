@@ -95,7 +95,6 @@ BWGEMM_DEVICE void multiply_rows(const KernelParams& params, std::uint32_t share
   // Without a product nothing is loaded, and the partials are zero.
   const bool multiplies = k_blocks_to_run(params, scaling.alpha) != 0;
   const int splits = multiplies ? params.splits : 1;
-
   const std::uint32_t units = tiles_of_all_batches(params) * splits;
   const std::uint32_t step = gridDim.x * teams_of(config).count;
   std::uint32_t index = blockIdx.x + Team::number() * gridDim.x;  // few units: on all CTAs
@@ -105,13 +104,11 @@ BWGEMM_DEVICE void multiply_rows(const KernelParams& params, std::uint32_t share
   if (multiplies) ahead = weights.at(unit);
 #pragma unroll
   for (int stage = 0; stage < Weights<config>::stages; ++stage) weights.load(stage, ahead);
-
   Activations<config> activations(params,
                                   shared + Team::number() * layout(config).team_activation_bytes,
                                   weights.longest_split(), weights.position_classes());
   const std::uint32_t activation_row = activations.row_of(lane.group, weights.class_of(lane.warp));
   const int slab_rounds = activations.slab_rounds();
-
   for (; index < units; index += step) {
     trace(TraceEvent::tile, index);
     typename Weights<config>::Position now = ahead;

@@ -35,8 +35,8 @@ struct CtaTiles {
   int row_blocks;       // of cta_rows, each multiplied by the same B
   int columns_at_once;  // of its row, that a thread takes; no tile has fewer
   int most_columns;
-  // Of tensor memory, which has 128 lanes and 512 columns of f32. A power of two for every config
-  // that is valid.
+  // Tensor memory has 128 lanes and 512 columns of f32. A power of two for every config that is
+  // valid.
   int tensor_memory_columns;
 };
 constexpr CtaTiles cta_tiles(const KernelConfig& config) {

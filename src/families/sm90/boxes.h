@@ -8,7 +8,6 @@
 #include "device/ptx/shared_memory.h"
 #include "device/ptx/sync.h"
 #include "families/sm90/cta.h"
-#include "families/sm90/split.h"
 #include "families/sm90/staged_f32.h"
 #include "families/sm90/staging.h"
 

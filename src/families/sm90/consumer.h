@@ -171,7 +171,8 @@ class OperandReader {
   Cursor at_;
 };
 
-// Consumers that multiply as soon as operands are there: the members of PingPong do nothing.
+// Consumers that multiply as soon as operands are there. It has the members of PingPong, which do
+// nothing.
 template <KernelConfig config>
 struct AnyTurn {
   BWGEMM_DEVICE AnyTurn(int, int, OperandReader<config>&) {}

@@ -77,8 +77,8 @@ bool has_odd_rows(const Matrix& d) {
          d.batch_stride * size_bytes(d.type) % word_bytes != 0;
 }
 
-// What the warps store that store a tile line by line, each of which takes as long for a shorter
-// line.
+// What the warps store that store a tile line by line. A shorter line takes as long. Each box of
+// columns has a price of its own.
 double line_bytes_per_us(const Problem& problem, const KernelConfig& config,
                          const ArchCosts& costs) {
   const int warps = config.ping_pong ? 1 : warpgroups_of(config).consumers;
@@ -238,7 +238,7 @@ double compute_us(const Prediction& of, const ArchCosts& costs, const Walk& walk
 
 double merge_us(const Prediction& of, const ArchCosts& costs, const Walk& walk) {
   if (of.splits == 1) return 0;
-  const double partial_bytes = cta_outputs(of.problem, of.config) * sizeof(float);
+  const double partial_bytes = 4.0 * of.config.tile.m * of.config.tile.n;
   if (of.reduction == SplitReduction::workspace)
     return workspace_merge_us(costs, partial_bytes, of.splits,
                               static_cast<double>(walk.cut * of.splits * of.config.cluster.size()));

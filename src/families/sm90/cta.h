@@ -28,6 +28,18 @@ BWGEMM_DEVICE Scaling scaling_of(const KernelParams& params) {
   return load_scaling(params, beta_of<config>(params));
 }
 
+// Sums of one consumer thread: row blocks of 64 by the columns of the tile.
+template <KernelConfig config>
+using Accumulators = float[warpgroups_of(config).rows / 64][config.tile.n / 2];
+
+template <KernelConfig config>
+BWGEMM_DEVICE void clear(Accumulators<config>& accumulators) {
+#pragma unroll
+  for (auto& row_block : accumulators)
+#pragma unroll
+    for (float& value : row_block) value = 0;
+}
+
 template <KernelConfig config>
 struct Cta {
   static constexpr Layout offsets = layout(config);

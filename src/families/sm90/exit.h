@@ -35,7 +35,7 @@ class RegisterStores;  // Parts::stores_from_registers: register_stores.h, which
                        // include
 struct NoStores {};
 
-// `Writer`: FusedBoxes, or of kernels that store by elements shifted/scatter.h.
+// `Writer`: FusedBoxes, a BoxWriter, or of kernels that store by elements shifted/scatter.h.
 template <KernelConfig config, class Writer>
 class TileExit {
  public:

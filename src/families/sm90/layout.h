@@ -50,8 +50,8 @@ constexpr Warpgroups warpgroups_of(const KernelConfig& config) {
   return all;
 }
 
-// Of an operand that lies along m or n, which wgmma takes of 16-bit types only: 64 of m or n by 64
-// of k.
+// A chunk of an operand that lies along m or n, which wgmma takes of 16-bit types only: 64 of m or
+// n by 64 of k.
 inline constexpr int chunk_bytes = 64 * swizzle_row_bytes;
 inline constexpr int staging_rows = 64;  // one wgmma's height
 
@@ -74,8 +74,8 @@ constexpr StagedBoxes staged_boxes(const KernelConfig& config) {
   const bool has_whole_lines = config.tile.n % 64 == 0 || boxes.overlap;
   const bool is_whole = config.swaps_ab || (has_whole_lines && groups.consumers < 3);
   boxes.line_bytes = is_whole ? swizzle_row_bytes : swizzle_row_bytes / 2;
-  // No more than a box of f32, nor than a thread has registers for. Of staged columns 16 where 32
-  // do not divide the tile, and where larger buffers of three warpgroups would cost a stage.
+  // No more than a box of f32, nor than a thread has registers for. Columns are staged 16 at a time
+  // where 32 do not divide the tile, and by three warpgroups, which were timed so.
   const bool is_short = config.swaps_ab ? config.tile.n % 32 != 0 || groups.consumers == 3
                                         : !is_whole || groups.accumulators > 160;
   const int most_columns = is_short ? 16 : 32;

@@ -50,7 +50,7 @@ constexpr int cluster_splits_of(const KernelConfig& config, int stage_bytes) {
   return room < largest_cluster ? 1 + room : largest_cluster;
 }
 
-// Kernels of other families have none of them.
+// Kernels of other families have none of them, but take matrices.
 constexpr Parts parts_of(const KernelConfig& config) {
   Parts parts;
   if (config.family != Family::cooperative) return parts;

@@ -7,7 +7,6 @@
 
 #include "device/fused.h"
 #include "families/sm90/cta.h"
-#include "families/sm90/split.h"
 #include "families/sm90/tile_biases.h"
 
 namespace bwgemm::sm90 {

@@ -9,7 +9,6 @@
 #include "device/epilogue.h"
 #include "device/ptx/global_memory.h"
 #include "families/sm90/cta.h"
-#include "families/sm90/split.h"
 
 namespace bwgemm::sm90 {
 

@@ -11,18 +11,6 @@
 
 namespace bwgemm::sm90 {
 
-// Sums of one consumer thread: row blocks of 64 by the columns of the tile.
-template <KernelConfig config>
-using Accumulators = float[warpgroups_of(config).rows / 64][config.tile.n / 2];
-
-template <KernelConfig config>
-BWGEMM_DEVICE void clear(Accumulators<config>& accumulators) {
-#pragma unroll
-  for (auto& row_block : accumulators)
-#pragma unroll
-    for (float& value : row_block) value = 0;
-}
-
 // A warpgroup's view of the partial sums. A thread's accumulators lie in units of four,
 // neighbouring threads next to each other.
 template <KernelConfig config>

@@ -9,7 +9,6 @@
 #include "device/ptx/shared_memory.h"
 #include "device/ptx/sync.h"
 #include "families/sm90/cta.h"
-#include "families/sm90/split.h"
 
 namespace bwgemm::sm90 {
 

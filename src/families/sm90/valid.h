@@ -32,11 +32,8 @@ constexpr const char* tile_invalid_because(const KernelConfig& config) {
     return "ping-pong: tile.m must be 128, rows stored by TMA, and one CTA per multiprocessor";
   if (tile.n < 8 || tile.n > 256) return "tile.n must be 8 to 256, as that of wgmma";
   if (config.swaps_ab) {
-    if (tile.n % 8 != 0) return "tile.n must be a multiple of 8, as that of wgmma";
+    if (tile.n % 16 != 0) return "columns are staged 16 at a time: tile.n must be a multiple of 16";
     if (warpgroups_of(config).rows != 64) return "columns are staged in 64 rows of the tile";
-    const StagedBoxes boxes = staged_boxes(config);
-    if (boxes.lines % boxes.patch_columns != 0)
-      return "columns are staged in whole patches: tile.n must be 8 or a multiple of 16";
   } else if (staged_boxes(config).overlap && (tile.n % 16 != 0 || tile.n < 64)) {
     return "tile.n must be a multiple of 32, or of 16 from 64 on: output is staged in 32 or 64 "
            "columns";

@@ -4,7 +4,6 @@
 #pragma once
 
 #include "families/sm90/cta.h"
-#include "families/sm90/split.h"
 
 namespace bwgemm::sm90 {
 

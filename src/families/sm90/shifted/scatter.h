@@ -10,7 +10,6 @@
 #include "device/ptx/shared_memory.h"
 #include "device/residues.h"
 #include "families/sm90/cta.h"
-#include "families/sm90/split.h"
 
 namespace bwgemm::sm90 {
 
