@@ -9,6 +9,7 @@
 #include "api/options.h"
 #include "api/program.h"
 #include "api/validate.h"
+#include "families/bias_gradient/step.h"
 #include "families/variants.h"
 
 namespace bwgemm {

@@ -16,9 +16,9 @@ struct WorkStep {
 };
 
 // clang-format off
-// The values are Hopper's. Fitted 2026-11-28, with the slowdowns of shapes, to 7139 problems, 4347 of them timed on
-// an H100 (bench/log/2026-11-28.md), less the dot kernels of the sample of the space; to order more than to time. A
-// line says where else a value is from.
+// The values are Hopper's. Fitted 2026-11-28, with the slowdowns of shapes, to 5700 problems, 3536 of them timed on
+// an H100, and to 1439 that are no longer kept (bench/log/2026-11-28.md), less the dot kernels of the sample of the
+// space; to order more than to time. A line says where else a value is from.
 struct ArchCosts {
   double launch_us = 2.08;                // launch, prologue, first load
   double cluster_us = 0.224;              // start and end together, of a cluster of more than one CTA
