@@ -22,52 +22,51 @@ Reason why_handle(const Handle* handle) {
   return handle->product.handle != nullptr ? Reason::none : Reason::no_device;
 }
 
-Listed listed(const Handle& handle, const Call& call) {
-  return chosen().find(call, handle.product.chosen_device);
-}
-
-// Whether file and policy leave the call to cuBLAS, as far as its settings do not matter. What is
-// predicted depends on the number of rows: batch invariant results must not.
-bool is_left(const Handle& handle, const Call& call) {
-  const Listed found = listed(handle, call);
+// Whether file and policy leave the call to cuBLAS, as far as its settings do not matter. `found`:
+// what the file says of the call. What is predicted depends on the number of rows: batch invariant
+// results must not.
+bool is_left(const Handle& handle, Listed found) {
   const bool predicts = handle.product.is_measured && !settings().batch_invariant;
   const bool may_serve = settings().policy == Policy::all || predicts;
   return found == Listed::to_forward || (found == Listed::no && !may_serve);
 }
 
 // Whether bwgemm is not predicted to be faster, and that decides. handle.mutex must be held.
-bool is_slower(Handle& handle, const Call& call, const CallSettings& settings,
+bool is_slower(Handle& handle, const Call& call, const CallSettings& settings, Listed found,
                std::optional<bool> known) {
-  if (dropin::settings().policy == Policy::all || listed(handle, call) != Listed::no) return false;
+  if (dropin::settings().policy == Policy::all || found != Listed::no) return false;
   if (handle.decisions == nullptr) handle.decisions = new (std::nothrow) Decisions;
   return handle.decisions == nullptr || !handle.decisions->serves(handle, call, settings, known);
 }
 
 // What was decided of an equal call by the policy. This is asked first, because where it was left
 // most settings do not matter. handle.mutex must be held.
-std::optional<bool> known_decision(const Handle& handle, const Call& call) {
-  if (handle.decisions == nullptr || is_recording() || listed(handle, call) != Listed::no)
-    return {};
+std::optional<bool> known_decision(const Handle& handle, const Call& call, Listed found) {
+  if (handle.decisions == nullptr || is_recording() || found != Listed::no) return {};
   cublasPointerMode_t mode = CUBLAS_POINTER_MODE_DEVICE;
   const auto get = handle.cublas->get_pointer_mode;
-  if (get == nullptr || get(call.handle, &mode) != CUBLAS_STATUS_SUCCESS) return {};
+  if (get == nullptr || get(call.handle, &mode) != CUBLAS_STATUS_SUCCESS ||
+      mode != CUBLAS_POINTER_MODE_HOST)
+    return {};
   const CallSettings now{nullptr, mode, 0, 0, handle.workspace, handle.workspace_size};
-  if (mode != CUBLAS_POINTER_MODE_HOST) return {};
   return handle.decisions->known(call, usable_workspace(now));
 }
 
-// Why bwgemm cannot serve the call, whatever the handle is set to. Needs no lock.
-Reason why_never(const Handle* handle, const Call& call) {
+// Why bwgemm cannot serve the call, whatever the handle is set to. Where there is no reason,
+// `found` is what the file says of the call. Needs no lock.
+Reason why_never(const Handle* handle, const Call& call, Listed& found) {
   if (const Reason reason = why_handle(handle); reason != Reason::none) return reason;
   if (const Reason reason = why_forwarded(call); reason != Reason::none) return reason;
-  return is_left(*handle, call) ? Reason::policy : Reason::none;
+  found = chosen().find(call, handle->product.chosen_device);
+  return is_left(*handle, found) ? Reason::policy : Reason::none;
 }
 
-// Why bwgemm is not to serve a call under these settings. handle.mutex must be held.
-Reason why_now(Handle& handle, const Call& call, const CallSettings& settings,
+// Why bwgemm is not to serve a call under these settings. `found`: of why_never(). handle.mutex
+// must be held.
+Reason why_now(Handle& handle, const Call& call, const CallSettings& settings, Listed found,
                std::optional<bool> known = std::nullopt) {
   if (const Reason reason = why_forwarded(call, settings); reason != Reason::none) return reason;
-  return is_slower(handle, call, settings, known) ? Reason::slower : Reason::none;
+  return is_slower(handle, call, settings, found, known) ? Reason::slower : Reason::none;
 }
 
 cublasStatus_t forward(const Call& call, const CallSettings* settings, Reason reason,
@@ -132,9 +131,11 @@ LtCache* cache_of(Handle& handle) {
 Reason why_lt(Handle& handle, const LtArguments& arguments, LtCall& read) {
   const Reason found = read_call(arguments, *handle.cublas, cache_of(handle), is_recording(), read);
   if (found != Reason::none) return found;
-  if (const Reason reason = why_never(&handle, read.call); reason != Reason::none) return reason;
+  Listed in_file = Listed::no;
+  if (const Reason reason = why_never(&handle, read.call, in_file); reason != Reason::none)
+    return reason;
   if (!is_in_context(handle, arguments.stream)) return Reason::other_context;
-  return why_now(handle, read.call, read.settings);
+  return why_now(handle, read.call, read.settings, in_file);
 }
 
 }  // namespace
@@ -144,17 +145,18 @@ cublasStatus_t dispatch(const Call& call, const void* caller, const RealCall& re
   const Cublas* const cublas = cublas_for(handle, caller);
   if (cublas == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
   if (Inside::now()) return real(*cublas);
-  if (const Reason never = why_never(handle, call); never != Reason::none)
+  Listed in_file = Listed::no;
+  if (const Reason never = why_never(handle, call, in_file); never != Reason::none)
     return forward(call, nullptr, never, *cublas, real);
 
   std::unique_lock lock(handle->mutex);
-  const std::optional<bool> known = known_decision(*handle, call);
+  const std::optional<bool> known = known_decision(*handle, call, in_file);
   if (known == false) {
     lock.unlock();
     return forward(call, nullptr, Reason::slower, *cublas, real);
   }
   const std::optional<CallSettings> now = settings_of(*handle, call.handle);
-  const Reason reason = now ? why_now(*handle, call, *now, known) : Reason::handle_state;
+  const Reason reason = now ? why_now(*handle, call, *now, in_file, known) : Reason::handle_state;
   if (reason != Reason::none) {
     lock.unlock();
     return forward(call, now ? &*now : nullptr, reason, *cublas, real);

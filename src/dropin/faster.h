@@ -23,7 +23,7 @@ bool is_measured_device();
 class Decisions {
  public:
   // The same for equal calls, of which addresses count as far as they are multiples of 128. The
-  // first call of a kind asks bwgemm what it would do. `known`: of known(), if it was asked.
+  // first call of a kind asks bwgemm what it would do. `known`: what known() said, if it was asked.
   // handle.mutex must be held.
   bool serves(Handle& handle, const Call& call, const CallSettings& settings,
               std::optional<bool> known);

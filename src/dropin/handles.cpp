@@ -57,9 +57,9 @@ void never_measure(const Library& bwgemm, bwgemmHandle_t handle) {
 void say_who_computes(const Product& product) {
   static std::atomic<bool> said{false};
   const bool is_invariant = settings().batch_invariant;
-  if (settings().mode != Mode::serve || settings().policy == Policy::all) return;
-  if (product.chosen_device >= 0) return;
-  if ((product.is_measured && !is_invariant) || said.exchange(true)) return;
+  const bool may_serve = settings().policy == Policy::all || product.chosen_device >= 0 ||
+                         (product.is_measured && !is_invariant);
+  if (settings().mode != Mode::serve || may_serve || said.exchange(true)) return;
   say(is_invariant ? "calls go to cuBLAS, because results are to be batch invariant and the policy "
                      "faster would choose by their rows; BWGEMM_CUBLAS_POLICY=all serves them all"
                    : "calls go to cuBLAS, because which of them are faster is not known for this "

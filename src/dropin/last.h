@@ -11,7 +11,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 
 /* What became of the calling thread's last product: "served" if bwgemm computes it, otherwise the
- * outcome or the reason that the log has; without a log "slower" may stand for a reason that
+ * outcome or the reason that the log has. Without a log, "slower" may stand for a reason that
  * depends on what the handle is set to. "" if no product came by since the last question. The text
  * lives for ever. Any thread may ask, at any time. */
 const char* bwgemmCublasTakeLast(void);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ScratchPool: device memory of one handle that the kernels of a call use between their CTAs,
 // and between each other: partial sums, copies of operands, and arrival counters that are zero
-// before and after every launch. And ScratchUse, which is held while the kernels of
-// one part of a call are launched that use scratch.
+// before and after every launch. And ScratchUse, which is held while one part of a call launches
+// kernels that use scratch.
 //
 // Calls that may overlap never share any, calls that follow each other do: each stream has a
 // slot, and so has each stream of each capture, because its graph may be replayed beside anything.
@@ -162,10 +162,11 @@ class ScratchPool {
   std::size_t free_counters_count_ = 0;
 };
 
-// A call's use of scratch, from its first launch to its last. Calls with the same partials, from
-// any thread or handle, cannot enqueue between them. Calls with others never wait for it, because a
-// launch may block until the stream moves on, and that may need a call of another thread. Records
-// the last use at its end, however many of the launches succeeded. Allocates nothing.
+// The use of scratch by one part of a call, from its first launch to its last. Calls with the same
+// partials, from any thread or handle, cannot enqueue between these launches. Calls with others
+// never wait, because a launch may block until the stream moves on, and that may need a call of
+// another thread. The end of a ScratchUse records the last use, however many of the launches
+// succeeded. Allocates nothing.
 class ScratchUse {
  public:
   ScratchUse(const Driver& driver, const Scratch& scratch, CUstream stream)

@@ -49,7 +49,7 @@ struct ArchCosts {
   double register_bytes_per_us = 21.1e3;  // the same from registers, in CTAs of several tiles
   double lines_per_us = 104;              // of one warp that stores output line by line
   double crowded_lines_per_us = 46.6;     // and while its consumers have nothing to do but write more
-  double lines_of_columns = 0.607;        // time of a line that is a column of the tile, over that of a row
+  double lines_of_columns = 0.607;        // time of a line that is a column, less its part of a box, over that of a row
   double lines_of_a_box = 32;             // handing over a box takes as long as so many of its lines: by hand
   double odd_lines = 1.11;                // of lines that begin inside of words, over that of others
   // Ping-pong kernels: time of a k block with one tile a CTA over that with more, in tiles of 96

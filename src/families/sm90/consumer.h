@@ -171,8 +171,8 @@ class OperandReader {
   Cursor at_;
 };
 
-// Consumers that multiply as soon as operands are there. It has the members of PingPong, which do
-// nothing.
+// AnyTurn: consumers multiply as soon as operands are there. The members are those of PingPong, and
+// do nothing.
 template <KernelConfig config>
 struct AnyTurn {
   BWGEMM_DEVICE AnyTurn(int, int, OperandReader<config>&) {}
