@@ -34,6 +34,7 @@ std::string_view enumerator(Family family) {
     case Family::direct: return "direct";
     case Family::dot: return "dot";
     case Family::warp: return "warp";
+    case Family::stationary: return "stationary";
   }
   return "?";
 }
@@ -52,6 +53,7 @@ std::string_view enumerator(Load load) {
     case Load::tma: return "tma";
     case Load::tma_shifted: return "tma_shifted";
     case Load::threads: return "threads";
+    case Load::units: return "units";
   }
   return "?";
 }

@@ -20,6 +20,7 @@ enum class Family : std::uint8_t {
   direct,       // both: ordinary loads of any alignment, mma.sync, optional split along k
   dot,          // both: the same for at most tile.m rows (or columns) of D; B streams past L1
   warp,         // both: the same loads and mma.sync, a tile for each warp, no shared memory
+  stationary,  // both: all of B, which is small, stays in shared memory, and rows of A stream by it
 };
 
 // Which index of an operand is contiguous in memory; any: chosen at launch.
@@ -30,6 +31,7 @@ enum class Load : std::uint8_t {
   tma,          // A and B lie as tensor maps demand
   tma_shifted,  // sm90: lines may start at any element; threads shift what TMA loaded in units
   threads,      // ordinary loads take operands as they lie
+  units,        // ordinary loads of 16 bytes, and A lies in such units
 };
 
 // How D leaves the kernel.
@@ -95,7 +97,7 @@ constexpr bool uses_tensor_memory(const KernelConfig& config) {
 // The families without tensor maps: ordinary loads take operands as they lie.
 constexpr bool is_unmapped(const KernelConfig& config) {
   return config.family == Family::direct || config.family == Family::dot ||
-         config.family == Family::warp;
+         config.family == Family::warp || config.family == Family::stationary;
 }
 
 // Whether the kernel moves lines of operands that TMA cannot place. Its parameters are then

@@ -44,6 +44,7 @@ constexpr std::string_view name(Family family) {
     case Family::direct: return "direct";
     case Family::dot: return "dot";
     case Family::warp: return "warp";
+    case Family::stationary: return "stationary";
   }
   return "?";
 }
@@ -60,13 +61,13 @@ constexpr void add_choices(KernelName& text, const Sm100Choices& choices) {
 }
 
 // bwgemm_<arch>_<mma>[_<majors>]_<m>x<n>x<k>[_<cluster>][_s<stages>][_<output>][_o<ctas>]
-// [_pp][_<choices>]_<family>; what is chosen at launch is left out, a run-time n is written N.
+// [_pp][_w][_<choices>]_<family>; what is chosen at launch is left out, a run-time n is written N.
 // Majors: k k, k n, m k, m n. Outputs: t (swap-AB), u (stored by elements). o: CTAs per
-// multiprocessor. pp: ping-pong.
+// multiprocessor. pp: ping-pong. w: A is loaded in units of 16 bytes.
 constexpr KernelName kernel_name(const KernelConfig& config) {
   KernelName text;
   text.add("bwgemm_").add(name(config.arch)).add("_").add(facts_of(config.mma).name);
-  if (config.a != Major::any)
+  if (config.a != Major::any && config.b != Major::any)
     text.add("_").add(config.a == Major::k ? "k" : "m").add(config.b == Major::k ? "k" : "n");
   text.add("_").add(config.tile.m).add("x");
   if (config.tile.n == 0)
@@ -82,6 +83,7 @@ constexpr KernelName kernel_name(const KernelConfig& config) {
     if (config.ctas_per_sm > 1) text.add("_o").add(config.ctas_per_sm);
     if (config.ping_pong) text.add("_pp");
   }
+  if (config.load == Load::units) text.add("_w");
   add_choices(text, config.choices);
   return text.add("_").add(name(config.family));
 }

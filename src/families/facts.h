@@ -11,6 +11,7 @@
 #include "families/dot/facts.h"
 #include "families/sm100/facts.h"
 #include "families/sm90/facts.h"
+#include "families/stationary/facts.h"
 #include "families/warp/facts.h"
 #include "rules/shape.h"
 
@@ -24,6 +25,7 @@ constexpr const FamilyFacts& facts_of(Family family) {
     case Family::direct: return direct::facts;
     case Family::dot: return dot::facts;
     case Family::warp: return warp::facts;
+    case Family::stationary: return stationary::facts;
   }
   return sm90::facts;
 }

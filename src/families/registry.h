@@ -25,6 +25,7 @@ inline const FamilyFunctions& functions_of(const KernelConfig& config) {
     case Family::direct: return direct::functions;
     case Family::dot: return dot::functions;
     case Family::warp: return warp::functions;
+    case Family::stationary: return stationary::functions;
   }
   return sm90::functions;
 }

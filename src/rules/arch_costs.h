@@ -16,8 +16,8 @@ struct WorkStep {
 };
 
 // clang-format off
-// The values are Hopper's. Fitted 2026-11-28, with the slowdowns of shapes, to 5700 problems, 3536 of them timed on
-// an H100, and to 1439 that are no longer kept (bench/log/2026-11-28.md), less the dot kernels of the sample of the
+// The values are Hopper's. Fitted 2026-11-28, with the slowdowns of shapes, to 4620 problems, 3536 of them timed on
+// an H100, and to 2519 that are no longer kept (bench/log/2026-11-28.md), less the dot kernels of the sample of the
 // space; to order more than to time. A line says where else a value is from.
 struct ArchCosts {
   double launch_us = 2.08;                // launch, prologue, first load
@@ -78,6 +78,13 @@ struct ArchCosts {
   WorkStep warp_elements = {0.262, 0.0427};  // others
   double warp_unit_us = 0.0764;           // output of a warp's tile, of the SM
   double warp_fused_us = 0.195;           // a fused epilogue, or C, until its loads arrive
+  WorkStep stationary_units = {0.435, 0.0974};   // of a stationary kernel's tile of 32 columns, A in units of 16 bytes;
+                                                 // these six: 388 problems (2026-11-28), after the fit
+  WorkStep stationary_threads = {0.424, 0.294};  // A as it lies
+  double stationary_wait_us = 1.89;       // such a tile, until B and the first loads are there
+  double stationary_tile_us = 0.189;      // output of 32 columns, of the SM, where D lies in units
+  double stationary_elements_us = 2.08;   // and element by element
+  double stationary_fused_us = 0.692;     // a fused epilogue, or C, until its loads arrive
   double unmapped_launch_us = 2.41;       // launch and first loads of kernels without tensor maps
   double dot_bytes_per_us = 5.58e6;       // what dot kernels stream, whole chip: above what a read gets, fitted to
                                           // order

@@ -84,8 +84,9 @@ class Bench(unittest.TestCase):
         for dtype in ("bf16", "f16"):
             for transa in "NT":
                 for transb in "NT":
-                    for m in (1, 8, 512):
-                        problem = f"m={m},n=512,k=512,dtype={dtype},transa={transa},transb={transb}"
+                    for sizes in ("m=1,n=512,k=512", "m=8,n=512,k=512", "m=512,n=512,k=512",
+                                  "m=512,n=16,k=64"):
+                        problem = f"{sizes},dtype={dtype},transa={transa},transb={transb}"
                         swept = self.swept("--problem", problem)
                         serving |= {name for name, text in swept.items() if "predicted" in text}
         self.assertEqual(serving, set(built_kernels()))

@@ -102,7 +102,8 @@ bool can_gate(const KernelConfig& row) {
   switch (row.family) {
     case Family::direct: return true;
     case Family::dot:
-    case Family::warp: return false;
+    case Family::warp:
+    case Family::stationary: return false;
     case Family::cooperative: return sm90::parts_of(row).gates != sm90::Gates::none;
     case Family::pair:
     case Family::single: return sm100::can_gate(row);

@@ -224,7 +224,8 @@ class Matmul : public GpuTest {
   std::vector<KernelConfig> kinds() const {
     std::vector<KernelConfig> rows;
     for (const KernelConfig& row : kernel_variants) {
-      const bool is_other = row.family == Family::direct || row.family == Family::dot;
+      const bool is_other =
+          row.family == Family::direct || row.family == Family::dot || row.load == Load::units;
       if (row.arch != arch_ || is_other || row.choices != Sm100Choices{} || row.a == Major::mn ||
           row.b == Major::mn)
         continue;
@@ -267,15 +268,36 @@ TEST_F(Matmul, WarpServesEverythingWithoutGates) {
     SCOPED_TRACE(name);
     const Variable kernel("BWGEMM_FORCE_KERNEL", name);
     const Handle handle;
-    MatmulCase nearly_a_step = exact_case(Dtype::bf16, 70);
-    nearly_a_step.gemm.k = 31;
-    for (const auto& cases :
-         {fused_cases(Dtype::bf16), odd_cases(), std::vector<MatmulCase>{nearly_a_step}})
+    std::vector<MatmulCase> nearly_a_step;
+    for (const Dtype type : {Dtype::bf16, Dtype::f16})
+      for (const auto transa : {BWGEMM_OP_N, BWGEMM_OP_T}) {
+        GemmCase& gemm = nearly_a_step.emplace_back(exact_case(type, 70)).gemm;
+        gemm.k = 31;
+        gemm.transa = transa;
+        gemm.transb = BWGEMM_OP_N;
+      }
+    for (const auto& cases : {fused_cases(Dtype::bf16), odd_cases(), nearly_a_step})
       for (const MatmulCase& matmul : cases) {
         if (matmul.fusing.gate != BWGEMM_GATE_NONE) continue;
         MatmulOperands operands(matmul);
         EXPECT_TRUE(is_served(handle.get(), operands)) << matmul << bwgemmGetLastErrorString();
       }
+  }
+}
+
+// Arrays of pointers among them.
+TEST_F(Matmul, StationaryServesWhatRunsAlongK) {
+  for (const std::string& name : all_of(Family::stationary)) {
+    SCOPED_TRACE(name);
+    const Variable kernel("BWGEMM_FORCE_KERNEL", name);
+    const Handle handle;
+    int served = 0;
+    for (const auto& cases : {fused_cases(Dtype::bf16), odd_cases()})
+      for (const MatmulCase& matmul : cases) {
+        MatmulOperands operands(matmul);
+        served += is_served(handle.get(), operands);
+      }
+    EXPECT_GT(served, name.find("_w_") == std::string::npos ? 0 : -1);
   }
 }
 

@@ -33,7 +33,7 @@ RowProblem within(const KernelConfig& row, RowProblem problem) {
     add_scalars(problem, problem.gemm.alpha, 0);
     if (problem.device_scalars) problem.fusing.emplace();  // nothing: a call that may have no beta
   }
-  if (row.choices.map_rank == 2) {
+  if (row.choices.map_rank == 2 || row.load == Load::units) {
     problem.gemm.batch = 1;
     problem.gemm.repeat_a = problem.gemm.repeat_b = false;
   }
@@ -52,6 +52,8 @@ constexpr Widths in_units{unit, unit, unit};
 // all residue classes.
 std::vector<Widths> widths(const KernelConfig& row, Memory memory) {
   if (moves_lines(row)) return {in_units, {1, unit, 3}, {unit, 3, 1}, {5, 7, 5}};
+  if (row.load == Load::units)  // kernels see A and B exchanged
+    return {in_units, {1, unit, 4}, {4, unit, 1}, {2, unit, 2}};
   if (memory == Memory::any)
     return {in_units, {1, 2, 4}, {4, 1, 2}, {2, 4, 1}, {unit, 1, 2}, {2, unit, 4}};
   if (memory == Memory::operand_lines) return {in_units, {unit, unit, 1}};
@@ -261,6 +263,10 @@ GemmCase gemm_of(const KernelConfig& row, std::int64_t m, std::int64_t n, std::i
   GemmCase gemm;
   gemm.k = k;
   m = std::max<std::int64_t>(m, 1), n = std::max<std::int64_t>(n, 1);
+  if (row.load == Load::units) {  // B is one slab, k a number of units
+    n = std::min<std::int64_t>(n, row.tile.n);
+    gemm.k = std::min<std::int64_t>((k + unit - 1) / unit * unit, stationary::slab_depth);
+  }
   if (row.family == Family::dot) m = std::min({m, n, std::int64_t{row.tile.m}});
   if (row.swaps_ab) {  // C as the caller has it
     gemm.m = m, gemm.n = n;
@@ -284,6 +290,7 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
     // No access crosses the end of a column of C.
     if (memory == Memory::any)
       gemm.m = std::max<std::int64_t>(gemm.m / unit, 1) * unit + width.c % unit;
+    if (row.load == Load::units && gemm.m > row.tile.n) gemm.m -= unit;
     lay_out(gemm, memory, width);
     return problems.emplace_back(RowProblem{gemm});
   };
@@ -304,6 +311,10 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
             add_scalars(problem, 2, beta);
           }
   const Measures of = measures(row, runtime_tiles(row).front());
+  if (row.family == Family::stationary && row.load == Load::threads)
+    for (std::int64_t k = unit - 1; k < stationary::slab_depth; k += stationary::step_depth)
+      for (const std::int64_t m : {2, 10})  // A ends inside of a unit, in either row of a lane
+        add(gemm_of(row, m, unit, k, Major::k, Major::k), inputs(row.mma).front(), false, in_units);
   const Widths moved = widths(row, memory).back();
   for (const Dtype input : inputs(row.mma))
     for (const bool to_f32 : {false, true}) {

@@ -27,8 +27,9 @@ struct Rules {
 // A family is a room of its own, "families/sm90": its kernels and what the host must know of them.
 // The files on top of families/ join the rooms, so that nobody else names one. Some are steps
 // beside a product, which a call adds.
-const std::set<std::string> product_rooms = {"families/sm90", "families/sm100", "families/direct",
-                                             "families/dot", "families/warp"};
+const std::set<std::string> product_rooms = {"families/sm90",   "families/sm100",
+                                             "families/direct", "families/dot",
+                                             "families/warp",   "families/stationary"};
 const std::set<std::string> step_rooms = {"families/copies", "families/bias_gradient"};
 
 Rules rules_of_library() {

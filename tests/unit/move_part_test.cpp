@@ -23,7 +23,9 @@ Problem problem_for(const KernelConfig& row) {
   const test::Majors majors{row.a != Major::mn, row.b != Major::mn};
   // The sizes are no whole number of tiles: the last rows have maps of their own.
   const std::int64_t m = row.family == Family::dot ? row.tile.m : 264;
-  Problem problem = test::problem_of(m, 520, 768, majors);
+  const bool has_few_columns = row.load == Load::units;
+  Problem problem =
+      test::problem_of(m, has_few_columns ? row.tile.n : 520, has_few_columns ? 256 : 768, majors);
   problem.beta.value = sm90::parts_of(row).takes_matrices ? 1 : 0;
   // Kernels of columns see the transpose of what they are given.
   if (!row.swaps_ab) return problem;

@@ -104,7 +104,10 @@ const Golden golden[] = {
     {h200,     47,    47,    13,  96, bf16,     kk, "bwgemm_sm90_b16_16x16x16_warp"},
     {h200,   4096,  4096,     0,   1, bf16,     kk, "bwgemm_sm90_b16_16x16x16_warp"},
     {h200,    883,   128,   883,  41, bf16,     kn, "bwgemm_sm90_b16_kn_128x128x64_s6_u_coop"},
-    {h200,    217,    64,   217,  48, bf16,     kn, "bwgemm_sm90_b16_64x64x32_direct"},
+    {h200,    217,    64,   217,  48, bf16,     kn, "bwgemm_sm90_b16_64x32x32_stationary"},
+    {h200,    217,    64,   217,  48, bf16,     mn, "bwgemm_sm90_b16_64x64x32_direct"},
+    {h200,  20904,    24,    24,   1, bf16,     kk, "bwgemm_sm90_b16_64x32x32_w_stationary"},
+    {h200,  30755,    48,    24,   1, bf16,     kk, "bwgemm_sm90_b16_64x64x32_w_stationary"},
     {h200,      1,    64,  8192,   1, bf16,     kk, "bwgemm_sm90_b16_1x1x2048_dot"},
     {h200,      1,     1, 65536,   1, bf16,     kk, "bwgemm_sm90_b16_1x1x2048_dot"},
     {h200,      1,  1024,  2048,   1, bf16,     kk, "bwgemm_sm90_b16_1x4x2048_dot"},
@@ -127,6 +130,7 @@ const Golden golden[] = {
     {b200,      1,  4096,  4096,   1, bf16,     kk, "bwgemm_sm100_b16_8x16x1024_dot"},
     {b200,      7,   501,  1003,   1, f16,      kk, "bwgemm_sm100_b16_8x16x1024_dot"},
     {b200,   4096,  4096,     0,   1, bf16,     kk, "bwgemm_sm100_b16_16x16x16_warp"},
+    {b200,     62,    72,    62, 188, bf16,     kn, "bwgemm_sm100_b16_64x32x32_stationary"},
     {b200,     52,    52,    80, 173, bf16,     kk, "bwgemm_sm100_b16_64x64x32_direct"},
 };
 // clang-format on

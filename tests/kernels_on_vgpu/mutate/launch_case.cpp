@@ -451,7 +451,8 @@ std::vector<LaunchCase> cases_of(const KernelConfig& row) {
     add(problem);
   }
   for (const RowProblem& problem : long_rows(row)) add(problem);
-  if (row.family == Family::direct || row.family == Family::warp) add(pointer_arrays(row));
+  if (is_unmapped(row) && row.family != Family::dot && row.load == Load::threads)
+    add(pointer_arrays(row));
   if (row.family == Family::direct)
     for (const test::GemmCase& gemm : test::mixed_operands()) add({.gemm = gemm});
   const std::vector<RowProblem> edges = test::edge_problems(row, memory);
