@@ -55,7 +55,7 @@ TEST(DropinPeer, WhatTreesAsk) {
 // What was decided when the trees were fitted.
 TEST(DropinPeer, Golden) {
   PeerProblem problem = linear_layer();
-  EXPECT_EQ(dropin::lead_of(features_of(problem)), 40);
+  EXPECT_EQ(dropin::lead_of(features_of(problem)), 65);
   problem.m = 256;
   problem.n = 8;
   problem.k = 64;
@@ -64,7 +64,7 @@ TEST(DropinPeer, Golden) {
   problem.tile_columns = 16;
   problem.kernel = "bwgemm_sm90_b16_16x16x16_warp";
   problem.splits = 1;
-  EXPECT_EQ(dropin::lead_of(features_of(problem)), 780);
+  EXPECT_EQ(dropin::lead_of(features_of(problem)), 811);
   EXPECT_TRUE(dropin::is_faster(features_of(problem)));
   problem = linear_layer();
   problem.transa = false;
@@ -75,7 +75,7 @@ TEST(DropinPeer, Golden) {
   problem.b_alignment = 16;
   problem.predicted_us = 40;
   problem.kernel = "bwgemm_sm90_b16_64x64x32_direct";
-  EXPECT_EQ(dropin::lead_of(features_of(problem)), -14);
+  EXPECT_EQ(dropin::lead_of(features_of(problem)), -124);
   EXPECT_FALSE(dropin::is_faster(features_of(problem)));
 }
 
