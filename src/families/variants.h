@@ -32,9 +32,8 @@ constexpr auto joined(const std::array<KernelConfig, sizes>&... tables) {
 }
 
 // Selection takes the earlier of two kernels that it predicts alike.
-inline constexpr auto kernel_variants =
-    joined(sm90_variants, sm100_variants, direct_variants, warp_variants, stationary_variants,
-           dot_variants);
+inline constexpr auto kernel_variants = joined(sm90_variants, sm100_variants, direct_variants,
+                                               warp_variants, stationary_variants, dot_variants);
 
 constexpr bool all_valid() {
   for (const KernelConfig& variant : kernel_variants)

@@ -135,6 +135,7 @@ GemmArguments problem_of(const KernelConfig& row) {
   gemm.transa = b == Major::mn ? BWGEMM_OP_N : BWGEMM_OP_T;
   gemm.transb = a == Major::mn ? BWGEMM_OP_T : BWGEMM_OP_N;
   if (row.family == Family::dot) gemm.n = row.tile.m;
+  if (row.load == Load::units) gemm.m = row.tile.n;
   return gemm;
 }
 

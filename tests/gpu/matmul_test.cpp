@@ -268,15 +268,10 @@ TEST_F(Matmul, WarpServesEverythingWithoutGates) {
     SCOPED_TRACE(name);
     const Variable kernel("BWGEMM_FORCE_KERNEL", name);
     const Handle handle;
-    std::vector<MatmulCase> nearly_a_step;
-    for (const Dtype type : {Dtype::bf16, Dtype::f16})
-      for (const auto transa : {BWGEMM_OP_N, BWGEMM_OP_T}) {
-        GemmCase& gemm = nearly_a_step.emplace_back(exact_case(type, 70)).gemm;
-        gemm.k = 31;
-        gemm.transa = transa;
-        gemm.transb = BWGEMM_OP_N;
-      }
-    for (const auto& cases : {fused_cases(Dtype::bf16), odd_cases(), nearly_a_step})
+    MatmulCase nearly_a_step = exact_case(Dtype::bf16, 70);
+    nearly_a_step.gemm.k = 31;
+    for (const auto& cases : {fused_cases(Dtype::bf16), fused_cases(Dtype::f16), odd_cases(),
+                              std::vector<MatmulCase>{nearly_a_step}})
       for (const MatmulCase& matmul : cases) {
         if (matmul.fusing.gate != BWGEMM_GATE_NONE) continue;
         MatmulOperands operands(matmul);
@@ -285,10 +280,11 @@ TEST_F(Matmul, WarpServesEverythingWithoutGates) {
   }
 }
 
-// Arrays of pointers among them.
+// Arrays of pointers among them. Kernels of few columns serve none of these.
 TEST_F(Matmul, StationaryServesWhatRunsAlongK) {
   for (const std::string& name : all_of(Family::stationary)) {
     SCOPED_TRACE(name);
+    if (name.find("_w_") != std::string::npos) continue;
     const Variable kernel("BWGEMM_FORCE_KERNEL", name);
     const Handle handle;
     int served = 0;
@@ -297,7 +293,7 @@ TEST_F(Matmul, StationaryServesWhatRunsAlongK) {
         MatmulOperands operands(matmul);
         served += is_served(handle.get(), operands);
       }
-    EXPECT_GT(served, name.find("_w_") == std::string::npos ? 0 : -1);
+    EXPECT_GT(served, 0);
   }
 }
 

@@ -47,7 +47,7 @@ struct Patch {
   }
 };
 
-inline constexpr int patch_values = 2 * unit_elements / 2;  // two rows, pairs of neighbours
+inline constexpr int patch_values = unit_elements;  // pairs: four of each of two rows
 using Values = Pair[patch_values];
 
 // Whether a lane's 8 neighbours of a row are there or not as one, at multiples of 16 bytes.
