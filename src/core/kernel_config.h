@@ -20,7 +20,7 @@ enum class Family : std::uint8_t {
   direct,       // both: ordinary loads of any alignment, mma.sync, optional split along k
   dot,          // both: the same for at most tile.m rows (or columns) of D; B streams past L1
   warp,         // both: the same loads and mma.sync, a tile for each warp, no shared memory
-  stationary,  // both: all of B, which is small, stays in shared memory, and rows of A stream by it
+  stationary,   // both: a slab of B stays in shared memory, and rows of A stream by it
 };
 
 // Which index of an operand is contiguous in memory; any: chosen at launch.

@@ -31,6 +31,12 @@ BWGEMM_DEVICE std::uint32_t operations_of(const KernelParams& params) {
   return static_cast<std::uint32_t>(computed_here(static_cast<int>(params.fused.operations)));
 }
 
+// The same for kernels that let Fused load a C like D, too, as it does any other C.
+BWGEMM_DEVICE std::uint32_t operations_with_c(const KernelParams& params) {
+  if (params.fused.has(operation::any)) return operations_of(params);
+  return operation::loads_c | (params.d_type == Dtype::f32 ? operation::c_f32 : 0);
+}
+
 // The curve, if any. Straight code for `count` pairs of values.
 template <int count>
 BWGEMM_DEVICE void apply_activation(const FusedParams& params, std::uint32_t operations, Pair* x) {

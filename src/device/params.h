@@ -65,8 +65,8 @@ struct alignas(64) KernelParams {
   // also where Family::cooperative stores without d_map: outer is then from line to line.
   StridedMatrix a, b, c;
   Raster raster;          // Family::pair, Family::single
-  bool is_pointer_array;  // Family::direct, Family::warp: data of a to d are pointers, one for each
-                          // batch
+  bool is_pointer_array;  // Family::direct, Family::warp, Family::stationary: data of a to d are
+                          // pointers, one for each batch
   StridedMatrix d;
 
   FusedParams fused;  // all families

@@ -81,7 +81,7 @@ struct ArchCosts {
   WorkStep stationary_units = {0.435, 0.0974};   // of a stationary kernel's tile of 32 columns, A in units of 16 bytes;
                                                  // these six: 388 problems (2026-11-28), after the fit
   WorkStep stationary_threads = {0.424, 0.294};  // A as it lies
-  double stationary_wait_us = 1.89;       // such a tile, until B and the first loads are there
+  double stationary_wait_us = 1.89;       // of the latter, until B and the first loads are there
   double stationary_tile_us = 0.189;      // output of 32 columns, of the SM, where D lies in units
   double stationary_elements_us = 2.08;   // and element by element
   double stationary_fused_us = 0.692;     // a fused epilogue, or C, until its loads arrive

@@ -66,9 +66,6 @@ const char* batch_invariance_rejects(const Problem& problem, const KernelConfig&
 
 const char* row_rejects(const Source& source, const DeviceFacts& usable, const KernelConfig& config,
                         const SelectOptions& options) {
-  const bool is_copied = source.operands != Operands::in_place;
-  if (is_copied && config.family == Family::stationary && !options.forced.has_kernel())
-    return "takes operands as they lie: copies are for other kernels";
   const char* const reason =
       row_rejects(source.problem, source.seen_by(config), usable, config, options);
   if (reason != nullptr || source.division.parts == 1) return reason;

@@ -126,11 +126,9 @@ class SmLimit : public SmCount {
 // More tiles than there are CTAs of any kernel.
 GemmCase large_problem(const KernelConfig& row) {
   const bool has_few_rows = row.family == Family::dot, has_few_columns = row.load == Load::units;
-  return gemm_of(row,
-                 has_few_rows      ? row.tile.m
-                 : has_few_columns ? 65536
-                                   : 4096,
-                 has_few_rows ? 65536 : 6144, 256, majors(row.a).front(), majors(row.b).front());
+  const std::int64_t m = has_few_columns ? 65536 : 4096;
+  return gemm_of(row, has_few_rows ? row.tile.m : m, has_few_rows ? 65536 : 6144, 256,
+                 majors(row.a).front(), majors(row.b).front());
 }
 
 // Those whose clusters cannot be held back, or have more CTAs than the target, are refused.

@@ -14,6 +14,7 @@
 #include "device/params.h"
 #include "families/bias_gradient/params.h"
 #include "families/copies/params.h"
+#include "families/variants.h"
 
 namespace bwgemm::test {
 
@@ -32,8 +33,9 @@ struct FakeLaunch {
   bool is_copy() const { return std::string_view(kernel).ends_with("_copy"); }
   bool is_sums() const { return std::string_view(kernel).ends_with("_sums"); }
   bool is_unmapped() const {  // without tensor maps
-    const std::string_view name(kernel);
-    return name.ends_with("_direct") || name.ends_with("_dot") || name.ends_with("_warp");
+    for (const KernelConfig& row : kernel_variants)
+      if (kernel_name(row).view() == kernel) return bwgemm::is_unmapped(row);
+    return false;
   }
 };
 

@@ -24,8 +24,9 @@ const char* unit_rejects(const Problem& problem, const KernelConfig& config, con
 const char* rejects(const Problem& problem, const KernelConfig& config, const Texts& texts) {
   if (problem.epilogue.gate != Gate::none) return "has no gate";
   if (problem.scale_only()) return "k or alpha is zero: no A to stream";
-  if (problem.k > longest_k / 2) return "k is too large for 32-bit positions";  // in bytes
-  // Positions reach beyond the edge, by less than a tile.
+  // Positions along k are 32-bit, and in bytes.
+  if (problem.k > longest_k / 2) return "k is too large for 32-bit positions";
+  // Rows and columns are counted beyond the edge of D, by less than a tile.
   if (problem.m > index_limit - config.tile.m) return texts.m_limit;
   if (problem.n > index_limit - config.tile.n) return texts.n_limit;
   if (const char* reason = order_rejects(problem, config)) return reason;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernel of few columns, on both architectures. It is made for many rows and a short k, which
 // memory bounds: B stays in shared memory while rows of A stream by it, from global memory to
-// registers, mma.sync, and to global memory. Where k is longer, slabs of B take turns. Any
-// alignment. Persistent over units of (batch, tile).
+// registers, mma.sync, and to global memory. Where k is longer, slabs of B take turns. B and D lie
+// anywhere, and with Load::threads so does A. Persistent over units of (batch, tile).
 //
 // Roles (128 threads)   four warps; each takes 16 rows of a tile
 // Shared memory         a slab of B: the columns of a tile, slab_depth of k
 // Timeline   per unit   load the first steps of A
 //            per slab   another one than before: barrier, B to shared memory, barrier;
 //                       k: multiply step i, load step i + steps_ahead
-//                       C, combine -> D
+//            per unit   C, combine -> D
 #pragma once
 
 #include "device/pointers.h"
@@ -73,11 +73,11 @@ class Products {
     rows_.begin(params_, batch_of(params_.a, at.batch), row_of(at), k_);
   }
 
-  // Has the slab of B that begins at `k` in shared memory.
+  // Brings the slab of B that begins at `k` to shared memory, unless it is there.
   BWGEMM_DEVICE void hold(const TileIndex& at, int k, Trace& trace) {
     HeldSlab wanted{0, 0};
     if constexpr (!holds_all_of_b(config)) wanted = {at.batch * params_.tiles_n + at.n, k};
-    if (held_.columns == wanted.columns && held_.k == wanted.k) return;
+    if (held_.column_tile == wanted.column_tile && held_.k == wanted.k) return;
     held_ = wanted;
     trace(TraceEvent::stage, k);
     const StridedMatrix& b = params_.b;
@@ -132,7 +132,7 @@ class Products {
   }
 
   struct HeldSlab {
-    int columns;  // which tile of columns, of all batches
+    int column_tile;  // counted through all batches
     int k;
   };
 

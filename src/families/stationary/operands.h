@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The operands of a stationary kernel. ResidentB: a slab of B, in shared memory. RowStream: rows of
 // A, from global memory straight into registers. Both hand out k in units of 8, one to each of the
-// four lanes that share a row of A or a column of B. A lane of mma.sync would have other pairs of
-// k; its sums are the same while A and B agree.
+// four lanes that share a row of A or a column of B. mma.sync expects other pairs of k in a lane.
+// Its sums are right all the same, because A and B are exchanged alike.
 #pragma once
 
 #include "device/params.h"
@@ -26,8 +26,8 @@ BWGEMM_DEVICE int line_of_lane() {
   return static_cast<unsigned>(ptx::tid_x()) % 32 / 4;
 }
 
-// Column of B, and of D, that lane line `line` of block `block` holds. Blocks take their columns in
-// turn, two at a time, so that a lane has 8 neighbours of D from four blocks.
+// The column of B and of D that is column `line` of mma.sync's block of 8. Four blocks take columns
+// in turn, two at a time, so that a lane has 8 neighbours of D.
 BWGEMM_DEVICE constexpr int column_of(int block, int line) {
   return block / 4 * 32 + line / 2 * 8 + block % 4 * 2 + line % 2;
 }
@@ -47,7 +47,7 @@ class ResidentB {
  public:
   static constexpr int bytes = place_of(columns, 0);
 
-  // All threads, between barriers. What a last step of k has too much is zero.
+  // All threads call it, between barriers. Behind the end of k the last step is zero.
   BWGEMM_DEVICE static void store(const SlabOfB& b, std::uint32_t shared) {
     const bool is_k_major = b.k_bytes == 2, is_n_major = b.column_bytes == 2;
     const auto all = reinterpret_cast<std::uintptr_t>(b.data) |
@@ -99,8 +99,8 @@ class ResidentB {
     }
   }
 
-  // Units along n. A thread has those of 4 steps of k, which are then halves of 8 units along k.
-  // Neighbours have the two halves of a sector.
+  // Units along n. A thread has four of them, behind each other along k, and stores 8 halves of
+  // units along k. Neighbouring threads load the two halves of a sector.
   BWGEMM_DEVICE static void store_rows(const SlabOfB& b, std::uint32_t shared) {
     constexpr int rows = 4, at_once = 16 * rows;  // of k: of a thread, of a warp
     constexpr int sectors = columns / 16;
@@ -150,9 +150,10 @@ class ResidentB {
 };
 
 // What a lane has of rows on their way: of each of its two rows, line_of_lane() of the 16 of a warp
-// and the row 8 below, one unit for each step of k. Rows past the edge are zero, as is k.
-// With Load::threads units may begin at any element, of both rows alike. What is loaded are aligned
-// units then, and a lane takes the rest of its unit from the lane that has the next one.
+// and the row 8 below, one unit for each step of k. Rows past the edge are zero; so is what lies
+// behind the end of k, when get_units() returns. With Load::threads units may begin at any element,
+// those of both rows equally far behind a multiple of 16 bytes. Aligned units are loaded then, and
+// a lane takes the rest of its unit from the lane that has the next one.
 template <KernelConfig config>
 class RowStream {
   static constexpr bool is_loose = config.load == Load::threads;
@@ -263,7 +264,7 @@ class RowStream {
   }
 
   const char* next_;
-  int before_;  // bytes of the aligned unit that holds a row's first element
+  int before_;  // bytes between the start of an aligned unit and a row's first element in it
   int bytes_;   // of a row, from the lane's next unit on
   int rows_;    // of A, from the lane's first on
   Quad words_[steps_ahead][2];

@@ -115,12 +115,6 @@ BWGEMM_DEVICE void load_units(const Patch<config>& patch, bool is_f32, Values& c
   }
 }
 
-// The operations that Fused applies. What is not fused has a C like D.
-BWGEMM_DEVICE std::uint32_t operations_with_c(const KernelParams& params) {
-  if (params.fused.has(operation::any)) return operations_of(params);
-  return operation::loads_c | (params.d_type == Dtype::f32 ? operation::c_f32 : 0);
-}
-
 // `x`: alpha * A * B.
 template <KernelConfig config>
 BWGEMM_DEVICE void write(const Patch<config>& patch, const Scaling& scaling, Values& x) {
@@ -146,7 +140,7 @@ BWGEMM_DEVICE void write(const Patch<config>& patch, const Scaling& scaling, Val
 }
 
 // The lane's share of a tile. `row`: the first of the warp. The same code for all columns, because
-// loading more of it takes a short launch longer than moving the accumulators.
+// fetching more instructions takes a short launch longer than moving the accumulators.
 template <KernelConfig config>
 BWGEMM_DEVICE void write(const KernelParams& params, const TileIndex& at, int row,
                          const Scaling& scaling, Accumulators<config>& accumulators) {

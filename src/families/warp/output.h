@@ -109,12 +109,6 @@ BWGEMM_DEVICE void store(const StridedMatrix& to, const Patch<config>& patch, co
     });
 }
 
-// The operations that Fused applies. It loads a C like D itself, too, as it does any other C.
-BWGEMM_DEVICE std::uint32_t operations_with_c(const KernelParams& params) {
-  if (params.fused.has(operation::any)) return operations_of(params);
-  return operation::loads_c | (params.d_type == Dtype::f32 ? operation::c_f32 : 0);
-}
-
 template <KernelConfig config>
 BWGEMM_DEVICE void write(const Patch<config>& patch, const Scaling& scaling,
                          const Accumulators<config>& accumulators) {
