@@ -59,7 +59,7 @@ const Entry entries[] = {
     {"wide_one_tile_ping_pong", &costs.wide_one_tile_ping_pong, 0.2},
     {"ping_pong_overlap", &costs.ping_pong_overlap, 0.2},
     {"later_ping_pong", &costs.later_ping_pong, 0.3},
-    {"tight_fused_us", &costs.tight_fused_us, 0.5},
+    {"curved_values_per_us", &costs.curved_values_per_us, 0.3},
     {"exposed_epilogue", &costs.exposed_epilogue, 0.2},
     {"merge_us", &costs.merge_us, 0.2},
     {"merge_split_us", &costs.merge_split_us, 0.3},

@@ -58,7 +58,7 @@ struct ArchCosts {
   double wide_one_tile_ping_pong = 1.17;
   double ping_pong_overlap = 0.721;       // a half if the tensor cores were all that is waited for
   double later_ping_pong = 0.155;         // what waves behind the first take longer where memory is slow
-  double tight_fused_us = 1.37;           // a fused epilogue that has few registers takes a tile longer
+  double curved_values_per_us = 12.5e3;   // of a function like gelu, of one SM
   double exposed_epilogue = 1.34;         // part of it that another CTA of the same SM does not hide: those two are
                                           // in step
   double merge_us = 1.94;                 // a split tile: partial sums out, arrival, the last one goes on
@@ -79,11 +79,12 @@ struct ArchCosts {
   double warp_unit_us = 0.0764;           // output of a warp's tile, of the SM
   double warp_fused_us = 0.195;           // a fused epilogue, or C, until its loads arrive
   WorkStep stationary_units = {0.435, 0.0974};   // of a stationary kernel's tile of 32 columns, A in units of 16 bytes;
-                                                 // these six: 388 problems (2026-11-28), after the fit
-  WorkStep stationary_threads = {0.424, 0.294};  // A as it lies
-  double stationary_wait_us = 1.89;       // of the latter, until B and the first loads are there
+                                                 // these seven: 616 problems (2026-11-28), after the fit
+  WorkStep stationary_threads = {0.404, 0.28};  // A as it lies
+  double stationary_wait_us = 0.758;      // of the latter, until B and the first loads are there
+  double stationary_slab_us = 1.93;       // and each further slab of B
   double stationary_tile_us = 0.189;      // output of 32 columns, of the SM, where D lies in units
-  double stationary_elements_us = 2.08;   // and element by element
+  double stationary_elements_us = 2.3;    // and element by element
   double stationary_fused_us = 0.692;     // a fused epilogue, or C, until its loads arrive
   double unmapped_launch_us = 2.41;       // launch and first loads of kernels without tensor maps
   double dot_bytes_per_us = 5.58e6;       // what dot kernels stream, whole chip: above what a read gets, fitted to

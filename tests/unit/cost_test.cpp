@@ -212,14 +212,17 @@ TEST(CostOrder, TilesThatAreNotFullTakeLonger) {
             h200_us("bwgemm_sm90_b16_kk_128x32x64_s8_t_coop", problem_of(64, 2048, 2048)));
 }
 
-// 12608x2304x768 with a bias took 89.8 us in 192 columns, and 78.8 in 128 the day before.
-TEST(CostOrder, FusedEpiloguesAskForRegisters) {
-  constexpr auto tight = "bwgemm_sm90_b16_kk_128x192x64_s4_pp_coop";
-  constexpr auto roomy = "bwgemm_sm90_b16_kk_128x128x64_s6_pp_coop";
-  Problem problem = problem_of(12608, 2304, 768);
-  EXPECT_LT(h200_us(tight, problem), h200_us(roomy, problem));
-  problem.epilogue.column_bias.data = test::address(0x700000000);
-  EXPECT_GT(h200_us(tight, problem), 1.1 * h200_us(roomy, problem));
+// With gelu 12736x5632x1216 took an H100 251 us instead of 241 by the one, 332 instead of 255 by
+// the other.
+TEST(CostOrder, PingPongHidesFunctions) {
+  const auto slower_with_gelu = [](const char* kernel) {
+    Problem problem = problem_of(12736, 5632, 1216);
+    const double plain = h200_us(kernel, problem);
+    problem.epilogue.activation = Activation::gelu_tanh;
+    return h200_us(kernel, problem) / plain;
+  };
+  EXPECT_LT(slower_with_gelu("bwgemm_sm90_b16_kk_128x192x64_s4_pp_coop"), 1.08);
+  EXPECT_GT(slower_with_gelu("bwgemm_sm90_b16_kk_128x256x64_2x1_s4_coop"), 1.1);
 }
 
 TEST(CostOrder, WhatDriftsApartWaitsForASlowMemory) {

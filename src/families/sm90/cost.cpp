@@ -97,12 +97,6 @@ int stored_columns(const Problem& problem, const KernelConfig& config) {
   return static_cast<int>(ceil_div(config.tile.n, box)) * box;
 }
 
-// Whether a fused epilogue has few registers beside the accumulators: it then waits for its vectors
-// a few columns at a time, which no product hides.
-bool is_tight(const KernelConfig& config) {
-  return warpgroups_of(config).accumulators > 160;
-}
-
 // Slowdown of a ping-pong kernel where a CTA has one tile: nobody multiplies in the gaps that its
 // products leave, which are longer in narrow tiles.
 double one_tile_ping_pong(const ArchCosts& costs, const KernelConfig& config) {
@@ -120,6 +114,20 @@ double later_waves(const ArchCosts& costs, const DeviceFacts& facts, const Kerne
   const bool both_along_mn = config.a == Major::mn && config.b == Major::mn;
   return 1 + slowness * costs.later_ping_pong * (none - config.tile.n) / (none - narrow) *
                  (both_along_mn ? along_mn : 1);
+}
+
+// Whether a function is more than a comparison.
+bool is_curved(Activation activation) {
+  return activation != Activation::none && activation != Activation::relu &&
+         activation != Activation::clamp;
+}
+
+// What the special function unit of an SM takes for the values of a tile.
+double curve_us(const Problem& problem, const KernelConfig& config, const ArchCosts& costs) {
+  const Epilogue& epilogue = problem.epilogue;
+  if (!is_curved(epilogue.activation)) return 0;
+  const double of_values = epilogue.gate == Gate::none ? 1 : 0.5;
+  return of_values * config.tile.m * config.tile.n / costs.curved_values_per_us;
 }
 
 // The epilogue of a tile that leaves through staging buffers.
@@ -173,6 +181,7 @@ class Wave {
                 : is_by_lines_       ? output_bytes / line_bytes_per_us(problem, config, costs)
                 : stores_in_turn     ? output_bytes / costs.register_bytes_per_us
                                      : staged_us(problem, config, costs, output_bytes);
+    epilogue_ += curve_us(problem, config, costs);
     exposed_ = config.ping_pong         ? 0
                : config.ctas_per_sm > 1 ? costs.exposed_epilogue * epilogue_
                                         : epilogue_;
@@ -180,7 +189,6 @@ class Wave {
     moving_ = has_residues(config) ? moving_block_us(problem, config) : 0;
     const bool ends_inside = problem.k % config.tile.k != 0 && !has_residues(config);
     partial_block_ = ends_inside ? costs.partial_block : 0;
-    fused_ = is_fused(problem, config) && is_tight(config) ? costs.tight_fused_us : 0;
   }
 
   double epilogue() const { return epilogue_; }
@@ -191,8 +199,7 @@ class Wave {
     const double each = std::max(
         moving_, block_us(costs_, block, block.flop / costs_.sm_flop_per_us, slowdown_,
                           of_.facts.sm_count, clusters * of_.config.cluster.size(), of_.reduction));
-    const double products =
-        (static_cast<double>(blocks) + partial_block_) * each + costs_.fill_us + fused_;
+    const double products = (static_cast<double>(blocks) + partial_block_) * each + costs_.fill_us;
     if (has_one_tile_) return products + exposed_;
     // A ping-pong warpgroup waits until the other has multiplied, however thin k is.
     if (of_.config.ping_pong)
@@ -216,7 +223,7 @@ class Wave {
   const Prediction& of_;
   const ArchCosts& costs_;
   bool has_one_tile_, is_by_lines_ = false;
-  double epilogue_ = 0, exposed_ = 0, slowdown_ = 0, moving_ = 0, partial_block_ = 0, fused_ = 0;
+  double epilogue_ = 0, exposed_ = 0, slowdown_ = 0, moving_ = 0, partial_block_ = 0;
 };
 
 double compute_us(const Prediction& of, const ArchCosts& costs, const Walk& walk) {

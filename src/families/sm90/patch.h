@@ -51,11 +51,12 @@ struct Patch {
   }
 };
 
-// Begins to bring what a tile of the warpgroup needs of scales, and of biases that are not kept, to
-// L1, where nothing else passes while products are computed: the epilogue would wait for each
-// patch's part in turn. One thread for every 8 rows and every 8 columns.
+// Begins to bring what the epilogue of a tile loads of vectors to L1, where nothing else passes
+// while products are computed: the epilogue would wait for each patch's part in turn. One thread
+// for every 8 rows and every 8 columns.
 template <KernelConfig config>
 BWGEMM_DEVICE void prefetch_vectors(const KernelParams& params, int row, int column, int batch) {
+  constexpr bool has_biases = !parts_of(config).keeps_biases || parts_of(config).loads_biases_late;
   const FusedParams& fused = params.fused;
   const Patch<config> groups{params, row, column, batch};
   const int group = threadIdx.x % 128;
@@ -67,12 +68,12 @@ BWGEMM_DEVICE void prefetch_vectors(const KernelParams& params, int row, int col
                             element * (is_f32 == 0 || fused.has(is_f32) ? 4 : 2));
   };
   if (group < warpgroups_of(config).rows / 8 && groups.has_row(group)) {
-    if constexpr (!parts_of(config).keeps_biases)
+    if constexpr (has_biases)
       prefetch(operation::row_bias, operation::row_bias_f32, fused.row_bias, groups.row(group));
     prefetch(operation::row_scale, 0, fused.row_scale, groups.row(group));
   }
   if (group < config.tile.n / 8 && groups.has_first(group)) {
-    if constexpr (!parts_of(config).keeps_biases)
+    if constexpr (has_biases)
       prefetch(operation::column_bias, operation::column_bias_f32, fused.column_bias,
                groups.first(group));
     prefetch(operation::column_scale, 0, fused.column_scale, groups.first(group));

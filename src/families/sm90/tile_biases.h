@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // TileBiases: the biases of a warpgroup's part of a tile, in shared memory as f32. They are loaded
 // before the main loop (ping-pong: at its end) and stored when the last products are under way. The
-// epilogue then waits for no global memory and checks no type or edge.
+// epilogue then waits for no global memory and checks no type or edge. Where registers are short,
+// the epilogue itself loads them, one after the other (Parts::loads_biases_late).
 #pragma once
 
+#include "device/computed_here.h"
 #include "device/epilogue.h"
 #include "device/ptx/global_memory.h"
 #include "device/ptx/shared_memory.h"
@@ -34,17 +36,10 @@ class TileBiases {
     const int thread = threadIdx.x % threads;
     if (has(operation::column_bias)) {
 #pragma unroll
-      for (int i = 0; i < columns_of_thread; ++i) {
-        const int offset = thread + i * threads;
-        loaded.columns[i] = load_one(
-            params_.fused.column_bias, has(operation::column_bias_f32), batch, column + offset,
-            offset < config.tile.n && column + offset < static_cast<int>(params_.n));
-      }
+      for (int i = 0; i < columns_of_thread; ++i)
+        loaded.columns[i] = load_column(column, thread + i * threads, batch);
     }
-    if (has(operation::row_bias))
-      loaded.row = load_one(
-          params_.fused.row_bias, has(operation::row_bias_f32), batch, row + thread,
-          thread < warpgroups_of(config).rows && row + thread < static_cast<int>(params_.m));
+    if (has(operation::row_bias)) loaded.row = load_row(row, thread, batch);
   }
 
   // Every thread of the warpgroup stores what it has loaded.
@@ -54,12 +49,22 @@ class TileBiases {
     if (has(operation::column_bias)) {
 #pragma unroll
       for (int i = 0; i < columns_of_thread; ++i)
-        if (const int column = thread + i * threads; column < config.tile.n)
-          ptx::st_shared(columns_ + 4 * place(column),
-                         value(loaded.columns[i], has(operation::column_bias_f32)));
+        store_column(thread + i * threads, loaded.columns[i]);
     }
-    if (has(operation::row_bias) && thread < warpgroups_of(config).rows)
-      ptx::st_shared(rows() + 4 * thread, value(loaded.row, has(operation::row_bias_f32)));
+    if (has(operation::row_bias)) store_row(thread, loaded.row);
+    ptx::barrier_sync(barrier_, threads);  // before reads of any of these
+  }
+
+  // Loads and stores, with one register for what was loaded.
+  BWGEMM_DEVICE void fetch(int row, int column, int batch) const {
+    const int thread = computed_here(threadIdx.x % threads);
+    ptx::barrier_sync(barrier_, threads);  // reads of the tile before
+    if (has(operation::column_bias)) {
+#pragma unroll 1
+      for (int offset = thread; offset < config.tile.n; offset += threads)
+        store_column(offset, load_column(column, offset, batch));
+    }
+    if (has(operation::row_bias)) store_row(thread, load_row(row, thread, batch));
     ptx::barrier_sync(barrier_, threads);  // before reads of any of these
   }
 
@@ -110,6 +115,26 @@ class TileBiases {
   // A thread reads two neighbours of each of two groups of eight columns at once.
   BWGEMM_DEVICE static int place(int column) {
     return column / 16 * 16 + column % 8 / 2 * 4 + column / 8 % 2 * 2 + column % 2;
+  }
+
+  // The bias of the column `offset` columns behind `column`, or 0 where there is none.
+  BWGEMM_DEVICE std::uint32_t load_column(int column, int offset, int batch) const {
+    return load_one(params_.fused.column_bias, has(operation::column_bias_f32), batch,
+                    column + offset,
+                    offset < config.tile.n && column + offset < static_cast<int>(params_.n));
+  }
+  BWGEMM_DEVICE std::uint32_t load_row(int row, int offset, int batch) const {
+    return load_one(
+        params_.fused.row_bias, has(operation::row_bias_f32), batch, row + offset,
+        offset < warpgroups_of(config).rows && row + offset < static_cast<int>(params_.m));
+  }
+  BWGEMM_DEVICE void store_column(int offset, std::uint32_t loaded) const {
+    if (offset < config.tile.n)
+      ptx::st_shared(columns_ + 4 * place(offset), value(loaded, has(operation::column_bias_f32)));
+  }
+  BWGEMM_DEVICE void store_row(int offset, std::uint32_t loaded) const {
+    if (offset < warpgroups_of(config).rows)
+      ptx::st_shared(rows() + 4 * offset, value(loaded, has(operation::row_bias_f32)));
   }
 
   BWGEMM_DEVICE static std::uint32_t load_one(const FusedVector& vector, bool is_f32, int batch,
