@@ -46,6 +46,7 @@ const Entry entries[] = {
     {"chip_bytes_per_us", &costs.chip_bytes_per_us, 0.1},
     {"unshared_bytes_per_us", &costs.unshared_bytes_per_us, 0.2},
     {"line_request_us", &costs.line_request_us, 0.5},
+    {"first_lines_us", &costs.first_lines_us, 0.5},
     {"block_floor_us", &costs.block_floor_us, 0.2},
     {"epilogue_bytes_per_us", &costs.epilogue_bytes_per_us, 0.2},
     {"epilogue_box_us", &costs.epilogue_box_us, 0.5},

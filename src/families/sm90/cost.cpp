@@ -243,6 +243,14 @@ double compute_us(const Prediction& of, const ArchCosts& costs, const Walk& walk
   return drifted_us(of.problem, of.facts, costs, us, delivered_bytes);
 }
 
+// How long clusters that begin together wait for the first lines of an operand that all of them ask
+// for. The CTAs of a cluster share what they load.
+double first_lines_us(const Prediction& of, const ArchCosts& costs, const Walk& walk) {
+  const TileCounts clusters = tiles_of_clusters(of.problem, of.config, of.tile_n);
+  const std::int64_t readers = std::max(clusters.m, clusters.n);
+  return costs.first_lines_us * static_cast<double>(std::min(readers, walk.resident));
+}
+
 double merge_us(const Prediction& of, const ArchCosts& costs, const Walk& walk) {
   if (of.splits == 1) return 0;
   const double partial_bytes = 4.0 * of.config.tile.m * of.config.tile.n;
@@ -265,8 +273,8 @@ WithoutSplits without_splits(const Problem& problem, const KernelConfig& config,
 double predicted_us(const Prediction& of) {
   const ArchCosts& costs = costs_of(of.config.arch);
   const Walk walk = walk_of(of);
-  return total_us(of, costs, costs.launch_us, compute_us(of, costs, walk),
-                  merge_us(of, costs, walk));
+  return total_us(of, costs, costs.launch_us + first_lines_us(of, costs, walk),
+                  compute_us(of, costs, walk), merge_us(of, costs, walk));
 }
 
 }  // namespace bwgemm::sm90

@@ -58,13 +58,15 @@ double predicted_us(const Prediction& of) {
   const double output_us = stores_units
                                ? costs.stationary_tile_us * output_bytes_per_element(problem) / 2
                                : costs.stationary_elements_us;
-  const double tile_us = width * (output_us + steps * step.us);
+  const bool reads_more = is_fused(problem, config) || problem.reads_c();
+  const double fused_us =
+      is_loose ? costs.stationary_fused_loose_us : costs.stationary_fused_tile_us;
+  const double tile_us = width * (output_us + steps * step.us + (reads_more ? fused_us : 0));
   const double waves = std::max(1.0, tiles / static_cast<double>(resident_clusters(facts, config)));
   const auto further_slabs = static_cast<double>(ceil_div(problem.k, slab_depth) - 1);
   const double wait_us =
       (is_loose ? costs.stationary_wait_us + further_slabs * costs.stationary_slab_us : 0) +
-      steps * step.latency_us +
-      (is_fused(problem, config) || problem.reads_c() ? costs.stationary_fused_us : 0);
+      steps * step.latency_us + (reads_more ? costs.stationary_fused_us : 0);
   const double compute_us = std::max(waves * wait_us, tiles / facts.sm_count * tile_us);
   return total_us(of, costs, costs.unmapped_launch_us, compute_us, 0);
 }
