@@ -41,7 +41,7 @@ dropin::PeerProblem peer_problem(const BenchProblem& problem, const Prediction& 
           .stores_f32 = problem.c.type == BWGEMM_R_32F,
           .reads_c = epilogue.residual || problem.beta != 0,
           .adds_bias = epilogue.bias,
-          .has_activation = epilogue.activation != BWGEMM_ACTIVATION_NONE,
+          .activation = static_cast<std::int32_t>(epilogue.activation),
           .a_alignment = alignment(problem.a, problem.batch),
           .b_alignment = alignment(problem.b, problem.batch),
           .d_alignment = alignment(problem.c, problem.batch),

@@ -124,17 +124,17 @@ def text(trees, least):
              "// clang-format off",
              f"constexpr int least_lead = {least};",
              f"constexpr std::array<Tree, {len(trees)}> trees = {{{{"]
-    for questions, leaves in trees:
-        lines.append("{" + ",".join([braces(f for f, _ in questions), braces(a for _, a in questions),
-                                     braces(leaves)]) + "},")
+    written = ["{" + ",".join([braces(f for f, _ in questions), braces(a for _, a in questions),
+                               braces(leaves)]) + "}," for questions, leaves in trees]
+    lines += map("".join, zip(written[::2], written[1::2] + [""]))  # two trees a line
     return "\n".join(lines + ["}};"])
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--trees", type=int, default=300)
+    parser.add_argument("--trees", type=int, default=900)
     parser.add_argument("--rate", type=float, default=0.12)
-    parser.add_argument("--slower", type=float, default=0.019)
+    parser.add_argument("--slower", type=float, default=0.015)
     parser.add_argument("features")
     options = parser.parse_args()
     ratio, features = read(options.features)

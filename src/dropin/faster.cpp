@@ -71,7 +71,7 @@ PeerProblem peer_problem(const Call& call, const bwgemmMatmulAlgo_t& algo) {
           .stores_f32 = call.output().type == CUDA_R_32F,
           .reads_c = !is_zero(call, call.beta),
           .adds_bias = epilogue.adds_bias,
-          .has_activation = epilogue.activation != BWGEMM_ACTIVATION_NONE,
+          .activation = static_cast<std::int32_t>(epilogue.activation),
           .a_alignment = alignment(call.a, transa ? call.m : call.k, call.batch),
           .b_alignment = alignment(call.b, transb ? call.k : call.n, call.batch),
           .d_alignment = alignment(call.output(), call.n, call.batch),

@@ -2,9 +2,12 @@
 #include "dropin/peer.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <charconv>
 #include <cmath>
 #include <cstddef>
+#include <string_view>
 
 namespace bwgemm::dropin {
 namespace {
@@ -29,16 +32,48 @@ std::int32_t size(std::int64_t value) {
   return static_cast<std::int32_t>(std::min<std::int64_t>(value, 1 << 30));
 }
 
-// In front of the first x between two digits. Of a tile that has none a GPU is full of one row.
-std::int64_t tile_rows(const char* kernel) {
-  std::int64_t rows = 0;
-  for (const char* at = kernel; *at != '\0'; ++at) {
-    const bool is_digit = *at >= '0' && *at <= '9';
-    if (*at == 'x' && rows > 0) return rows;
-    rows = is_digit ? 10 * rows + (*at - '0') : 0;
+// What a kernel's name says, in words between underscores. Of a tile that the name does not have a
+// GPU is full of one row.
+struct KernelWords {
+  std::int32_t rows = 1, stages = 0, ctas = 1, family = 0;
+  bool swaps_ab = false, is_shifted = false, is_ping_pong = false;
+
+  explicit KernelWords(std::string_view name) {
+    while (!name.empty()) {
+      const std::size_t end = std::min(name.find('_'), name.size());
+      take(name.substr(0, end));
+      name.remove_prefix(std::min(end + 1, name.size()));
+    }
   }
-  return 1;
-}
+
+ private:
+  // Of digits at the front; 0 where there are none.
+  static std::int32_t number(std::string_view text) {
+    std::int32_t value = 0;
+    std::from_chars(text.data(), text.data() + text.size(), value);
+    return value;
+  }
+
+  void take(std::string_view word) {
+    constexpr std::array<std::string_view, 4> families = {"stationary", "dot", "warp", "direct"};
+    const auto found = std::ranges::find(families, word);
+    const std::size_t by = word.find('x');
+    if (found != families.end()) {
+      family = static_cast<std::int32_t>(found - families.begin()) + 1;
+    } else if (number(word) > 0 && by != std::string_view::npos) {
+      const bool is_tile = word.find('x', by + 1) != std::string_view::npos;
+      if (is_tile)
+        rows = number(word);
+      else
+        ctas = number(word) * number(word.substr(by + 1));
+    } else if (word.starts_with('s') && number(word.substr(1)) > 0) {
+      stages = number(word.substr(1));
+    }
+    swaps_ab |= word == "t";
+    is_shifted |= word == "u";
+    is_ping_pong |= word == "pp";
+  }
+};
 
 // Tiles of the size times splits, beside the multiprocessors of an H100.
 struct Waves {
@@ -65,9 +100,9 @@ PeerFeatures features_of(const PeerProblem& problem) {
   const double flop = 2 * m * n * k * batch;
   const double bytes = 2 * batch * (m + n) * k + (problem.stores_f32 ? 4 : 2) * batch * m * n;
   const double us = problem.predicted_us;
-  const std::int64_t rows = tile_rows(problem.kernel);
-  const Waves upright(problem, rows, problem.tile_columns);
-  const Waves across(problem, problem.tile_columns, rows);
+  const KernelWords kernel(problem.kernel);
+  const Waves upright(problem, kernel.rows, problem.tile_columns);
+  const Waves across(problem, problem.tile_columns, kernel.rows);
   return {
       size(problem.m),
       size(problem.n),
@@ -93,18 +128,25 @@ PeerFeatures features_of(const PeerProblem& problem) {
       problem.stores_f32,
       problem.reads_c,
       problem.adds_bias,
-      problem.has_activation,
+      problem.activation,
       problem.tile_columns,
       problem.splits,
       problem.copies_operands,
       size(problem.m % 64),
       size(problem.n % 64),
-      size(rows),
+      kernel.rows,
       steps(upright.count),
       upright.use(),
       steps(across.count),
       across.use(),
-      steps(m * n * batch / (number(rows) * problem.tile_columns)),
+      steps(m * n * batch / (number(kernel.rows) * problem.tile_columns)),
+      size(problem.k % 64),
+      kernel.family,
+      kernel.swaps_ab,
+      kernel.is_shifted,
+      kernel.is_ping_pong,
+      kernel.stages,
+      kernel.ctas,
   };
 }
 

@@ -14,17 +14,18 @@ struct PeerProblem {
   std::int64_t m, n, k, batch;
   bool transa, transb;
   bool is_f16, stores_f32, reads_c;
-  bool adds_bias, has_activation;
+  bool adds_bias;
+  std::int32_t activation;  // a bwgemmActivation_t
   // Bytes, up to 16, at multiples of which all rows or columns of a matrix begin.
   std::int64_t a_alignment, b_alignment, d_alignment;
   double predicted_us;
-  const char* kernel;  // its name, which has the rows of its tile
+  const char* kernel;  // its name, which says what it is like
   int tile_columns, splits;
   bool copies_operands;
 };
 
 // What the trees ask for, in whole numbers.
-inline constexpr int peer_features = 36;
+inline constexpr int peer_features = 43;
 using PeerFeatures = std::array<std::int32_t, peer_features>;
 PeerFeatures features_of(const PeerProblem& problem);
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dropin/peer.h"
 
+#include <cstdint>
 #include <gtest/gtest.h>
+#include <vector>
 
 namespace bwgemm::test {
 namespace {
@@ -20,7 +22,7 @@ PeerProblem linear_layer() {
           .stores_f32 = true,
           .reads_c = false,
           .adds_bias = true,
-          .has_activation = false,
+          .activation = BWGEMM_ACTIVATION_NONE,
           .a_alignment = 16,
           .b_alignment = 8,
           .d_alignment = 16,
@@ -46,16 +48,35 @@ TEST(DropinPeer, WhatTreesAsk) {
   EXPECT_EQ(features[32], 96);
   EXPECT_EQ(features[34], 96);
   EXPECT_EQ(features[35], 64 * (21 - 13));
-  problem.kernel = "bwgemm_sm100_b16_128xNx64_single";
-  EXPECT_EQ(features_of(problem)[30], 128);
-  problem.kernel = "?";
-  EXPECT_EQ(features_of(problem)[30], 1);
+}
+
+// Rows of the tile; behind the rest of k family, swap-AB, shifted lines, ping-pong, stages, CTAs.
+TEST(DropinPeer, WhatNamesOfKernelsSay) {
+  const auto words = [](const char* kernel) {
+    PeerProblem problem = linear_layer();
+    problem.k = 1000;
+    problem.kernel = kernel;
+    const dropin::PeerFeatures all = features_of(problem);
+    std::vector<std::int32_t> words = {all[30]};
+    words.insert(words.end(), all.begin() + 36, all.end());
+    return words;
+  };
+  using Words = std::vector<std::int32_t>;
+  EXPECT_EQ(words("bwgemm_sm90_b16_kk_128x192x64_s4_pp_coop"), (Words{128, 40, 0, 0, 0, 1, 4, 1}));
+  EXPECT_EQ(words("bwgemm_sm90_b16_kn_64x16x64_4x2_s13_t_coop"),
+            (Words{64, 40, 0, 1, 0, 0, 13, 8}));
+  EXPECT_EQ(words("bwgemm_sm90_b16_kn_128x256x64_s4_u_coop"), (Words{128, 40, 0, 0, 1, 0, 4, 1}));
+  EXPECT_EQ(words("bwgemm_sm90_b16_64x32x32_w_stationary"), (Words{64, 40, 1, 0, 0, 0, 0, 1}));
+  EXPECT_EQ(words("bwgemm_sm90_b16_1x4x2048_dot"), (Words{1, 40, 2, 0, 0, 0, 0, 1}));
+  EXPECT_EQ(words("bwgemm_sm90_b16_64x64x32_direct"), (Words{64, 40, 4, 0, 0, 0, 0, 1}));
+  EXPECT_EQ(words("bwgemm_sm100_b16_128xNx64_single"), (Words{128, 40, 0, 0, 0, 0, 0, 1}));
+  EXPECT_EQ(words("?"), (Words{1, 40, 0, 0, 0, 0, 0, 1}));
 }
 
 // What was decided when the trees were fitted.
 TEST(DropinPeer, Golden) {
   PeerProblem problem = linear_layer();
-  EXPECT_EQ(dropin::lead_of(features_of(problem)), 65);
+  EXPECT_EQ(dropin::lead_of(features_of(problem)), 253);
   problem.m = 256;
   problem.n = 8;
   problem.k = 64;
@@ -64,7 +85,7 @@ TEST(DropinPeer, Golden) {
   problem.tile_columns = 16;
   problem.kernel = "bwgemm_sm90_b16_16x16x16_warp";
   problem.splits = 1;
-  EXPECT_EQ(dropin::lead_of(features_of(problem)), 811);
+  EXPECT_EQ(dropin::lead_of(features_of(problem)), 617);
   EXPECT_TRUE(dropin::is_faster(features_of(problem)));
   problem = linear_layer();
   problem.transa = false;
@@ -75,7 +96,7 @@ TEST(DropinPeer, Golden) {
   problem.b_alignment = 16;
   problem.predicted_us = 40;
   problem.kernel = "bwgemm_sm90_b16_64x64x32_direct";
-  EXPECT_EQ(dropin::lead_of(features_of(problem)), -124);
+  EXPECT_EQ(dropin::lead_of(features_of(problem)), -193);
   EXPECT_FALSE(dropin::is_faster(features_of(problem)));
 }
 
