@@ -70,7 +70,8 @@ class Fused {
   // register on all paths.
   template <class ReadStaged>
   BWGEMM_DEVICE void add_operands(Values& x, const ReadStaged& read_staged_c) const {
-    apply_vectors(x);
+    apply_scales(x);
+    add_biases(x);
     if (scaling_.reads_c()) {
       Values c;
       if (has(operation::loads_c))
@@ -83,12 +84,6 @@ class Fused {
       });
     }
     if (has(operation::writes_aux)) store(fused_.aux, has(operation::aux_f32), x);
-  }
-
-  // The part of add_operands() that loads vectors only.
-  BWGEMM_DEVICE void apply_vectors(Values& x) const {
-    apply_scales(x);
-    add_biases(x);
   }
 
   BWGEMM_DEVICE void apply_scales(Values& x) const {

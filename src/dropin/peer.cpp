@@ -32,10 +32,11 @@ std::int32_t size(std::int64_t value) {
   return static_cast<std::int32_t>(std::min<std::int64_t>(value, 1 << 30));
 }
 
-// What a kernel's name says, in words between underscores. Of a tile that the name does not have a
-// GPU is full of one row.
+// What a kernel's name says, in words between underscores. Where the name has no tile, it is as if
+// that had one row.
 struct KernelWords {
-  std::int32_t rows = 1, stages = 0, ctas = 1, family = 0;
+  std::int32_t rows = 1, stages = 0, cluster_size = 1;
+  std::int32_t family = 0;  // 0: none of those that are words of names
   bool swaps_ab = false, is_shifted = false, is_ping_pong = false;
 
   explicit KernelWords(std::string_view name) {
@@ -47,7 +48,7 @@ struct KernelWords {
   }
 
  private:
-  // Of digits at the front; 0 where there are none.
+  // The number that the text begins with; 0 where there is none.
   static std::int32_t number(std::string_view text) {
     std::int32_t value = 0;
     std::from_chars(text.data(), text.data() + text.size(), value);
@@ -65,7 +66,7 @@ struct KernelWords {
       if (is_tile)
         rows = number(word);
       else
-        ctas = number(word) * number(word.substr(by + 1));
+        cluster_size = number(word) * number(word.substr(by + 1));
     } else if (word.starts_with('s') && number(word.substr(1)) > 0) {
       stages = number(word.substr(1));
     }
@@ -146,7 +147,7 @@ PeerFeatures features_of(const PeerProblem& problem) {
       kernel.is_shifted,
       kernel.is_ping_pong,
       kernel.stages,
-      kernel.ctas,
+      kernel.cluster_size,
   };
 }
 

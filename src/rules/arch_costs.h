@@ -41,17 +41,17 @@ struct ArchCosts {
   double unshared_bytes_per_us = 9.5e6;   // where no two neighbours ask for the same lines
   double distant_rows = 6;                // what CTAs far apart share, beside what neighbours share: 66 problems,
                                           // all kernels
-  double drift_us = 6.16e3;                 // CTAs have drifted apart then: memory gives all that L2 delivers
-  double line_request_us = 0.00057;       // of L2 for one line that all ask for: a clock of L2
-  double first_lines_us = 3.83e-3;        // of L2 for the first lines of one of the clusters that all ask for them
+  double drift_us = 6160;                 // CTAs have drifted apart then: memory gives all that L2 delivers
+  double line_request_us = 0.57e-3;       // of L2 for one line that all ask for: a clock of L2
+  double first_lines_us = 3.83e-3;        // for each cluster that asks L2 for the same first lines
   double block_floor_us = 0.0926;         // handing one ring slot over and back, whatever it holds
   double epilogue_bytes_per_us = 52.7e3;  // output (and C) of one SM through its staging buffers
   double epilogue_box_us = 0.107;         // handing one box of a tile over to its store
-  double register_bytes_per_us = 21.1e3;  // the same from registers, in CTAs of several tiles
+  double register_bytes_per_us = 21.1e3;  // the same from registers, in CTAs of several tiles: left as it was
   double lines_per_us = 104;              // of one warp that stores output line by line
   double crowded_lines_per_us = 47.4;     // and while its consumers have nothing to do but write more
   double lines_of_columns = 0.581;        // time of a line that is a column, less its part of a box, over that of a row
-  double lines_of_a_box = 33.6;             // handing over a box takes as long as so many of its lines: by hand
+  double lines_of_a_box = 32;             // handing over a box takes as long as so many of its lines: by hand
   double odd_lines = 1.11;                // of lines that begin inside of words, over that of others
   // Ping-pong kernels: time of a k block with one tile a CTA over that with more, in tiles of 96
   // columns and of 192; the least share of products and epilogue that each tile takes.
@@ -59,22 +59,22 @@ struct ArchCosts {
   double wide_one_tile_ping_pong = 1.24;
   double ping_pong_overlap = 0.738;       // a half if the tensor cores were all that is waited for
   double later_ping_pong = 0.156;         // what waves behind the first take longer where memory is slow
-  double curved_values_per_us = 12.5e3;   // of a function like gelu, of one SM
+  double curved_values_per_us = 12.5e3;   // of a function like gelu, of one SM: 46 problems of six epilogues
   double exposed_epilogue = 1.34;         // part of it that another CTA of the same SM does not hide: those two are
                                           // in step
   double merge_us = 2.1;                  // a split tile: partial sums out, arrival, the last one goes on
-  double merge_split_us = 0.0956;          // each split that the last one reads back
+  double merge_split_us = 0.0956;         // each split that the last one reads back
   double merge_bytes_per_us = 139e3;      // partial sums that the last one reads back
   double partials_bytes_per_us = 4.19e6;  // all partial sums, on their way through L2
   double cluster_merge_us = 0.974;        // a split tile whose splits are a cluster, its start included
   double register_stores_us = 0.489;      // what of it consumers save that store D from registers
   double cluster_bytes_per_us = 54.8e3;   // partial sums that its first CTA receives
-  WorkStep direct_wide = {0.539, 0.329};  // both operands copied 16 bytes at a time; these five: 311 problems,
+  WorkStep direct_wide = {0.515, 0.308};  // both operands copied 16 bytes at a time; these five: 311 problems,
                                           // after the fit
-  WorkStep direct_pairs = {0.699, 0.4};  // 4 bytes at a time
-  WorkStep direct_narrow = {0.688, 0.361};  // and read element by element
-  double direct_tile_us = 1.31;           // output of a direct CTA
-  double direct_merge_us = 0.248;         // adding one split of one tile
+  WorkStep direct_pairs = {0.636, 0.321};  // 4 bytes at a time
+  WorkStep direct_narrow = {0.83, 0.379};  // and read element by element
+  double direct_tile_us = 1.33;           // output of a direct CTA
+  double direct_merge_us = 0.251;         // adding one split of one tile
   WorkStep warp_pairs = {0.189, 0.0361};    // of a warp kernel, both operands read 4 bytes along k at a time
   WorkStep warp_elements = {0.259, 0.0447};  // others
   double warp_unit_us = 0.0528;           // output of a warp's tile, of the SM
@@ -82,7 +82,7 @@ struct ArchCosts {
   WorkStep stationary_units = {0.435, 0.0974};   // of a stationary kernel's tile of 32 columns, A in units of 16 bytes;
                                                  // these nine: 680 problems (2026-11-28), after the fit
   WorkStep stationary_threads = {0.304, 0.274};  // A as it lies
-  double stationary_wait_us = 1.2;        // of the latter, until B and the first loads are there
+  double stationary_wait_us = 1.2;        // of the latter, until B and the first loads are there: by hand
   double stationary_slab_us = 2.9;        // and each further slab of B
   double stationary_tile_us = 0.189;      // output of 32 columns, of the SM, where D lies in units
   double stationary_elements_us = 2.13;   // and element by element
@@ -95,7 +95,7 @@ struct ArchCosts {
   double dot_cta_bytes_per_us = 45.8e3;   // weights that the loads in flight of one CTA bring
   double dot_output_us = 0.319;           // one output of each thread of a team
   double dot_staging_us = 0.33;           // activations of as many loads as are in flight
-  double dot_lines_per_us = 3.11e3;         // of activations, that the loads of one SM touch: about two in a clock of
+  double dot_lines_per_us = 3110;         // of activations, that the loads of one SM touch: about two in a clock of
                                           // L1
   double vector_launch_us = 1.83;         // launch and first loads of the kernel that multiplies vectors
   double vector_spread_us = 0.68;         // more of it where all CTAs that fit begin together
@@ -103,7 +103,7 @@ struct ArchCosts {
   double vector_column_us = 0.0557;       // each column of a unit: adding what the threads have
   double vector_cta_bytes_per_us = 62.1e3;  // vectors that the loads in flight of one CTA bring
   double loose_vectors = 4;               // more time where they are loaded element by element: predicted
-  double vector_merge_us = 1.75;           // adding the splits of a unit, but in a cluster
+  double vector_merge_us = 1.75;          // adding the splits of a unit, but in a cluster
   double copying_launch_us = 3.3;         // a kernel more, in front of the product; this and the next: 55 problems
                                           // (2026-11-24)
   double copied_bytes_per_us = 5.0e6;     // of operands, read and written, whole chip

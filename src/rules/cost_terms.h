@@ -5,6 +5,8 @@
 //
 //   time    = launch + cluster + the longer of compute and memory + what it does not hide of the
 //             shorter + merge
+//   launch  = a price, and one for each cluster that asks L2 for the same first lines as all others
+//             that begin with it: Hopper's kernels that load by TMA
 //   cluster = a price of kernels whose clusters have more than one CTA
 //   memory  = all bytes of A, B, D (and C), each moved once, at the rate of device memory
 //   compute = waves * (k blocks of a split * block + fill) + epilogues that nothing hides. Waves

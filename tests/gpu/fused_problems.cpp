@@ -87,6 +87,13 @@ std::vector<RowProblem> operations(const KernelConfig& row, Dtype input) {
   add_vectors(true, BWGEMM_ACTIVATION_NONE, Bias::along_n, Dtype::f32);
   add_aux(add(false, BWGEMM_ACTIVATION_RELU), BWGEMM_AUX_DERIVATIVE, input);
   add_aux(add(true, BWGEMM_ACTIVATION_GELU_ERF), BWGEMM_AUX_DERIVATIVE, input);
+  if (row.ping_pong)  // three tiles for each warpgroup: biases of one are read before the next ones
+                      // come
+    for (const Bias bias : {Bias::along_m, Bias::along_n}) {
+      RowProblem& several = add_vectors(false, BWGEMM_ACTIVATION_GELU_TANH, bias, Dtype::f32);
+      several.gemm.m += row.tile.n;
+      several.gemm.n += row.tile.m;
+    }
   if (input != inputs(row.mma).front()) return problems;  // curves see floats alone
   for (const bwgemmActivation_t activation : {BWGEMM_ACTIVATION_SIGMOID, BWGEMM_ACTIVATION_CLAMP}) {
     add_vectors(false, activation, Bias::along_m, Dtype::f32);

@@ -225,6 +225,25 @@ TEST(CostOrder, PingPongHidesFunctions) {
   EXPECT_GT(slower_with_gelu("bwgemm_sm90_b16_kk_128x256x64_2x1_s4_coop"), 1.1);
 }
 
+// All CTAs ask for the rows of the small operand: clusters gain by their number.
+TEST(CostOrder, ClustersShareTheFirstLinesOfASmallOperand) {
+  const auto gain = [](std::int64_t rows) {
+    const Problem problem = problem_of(rows, 64, 64);
+    return h200_us("bwgemm_sm90_b16_kk_64x64x64_s13_coop", problem) -
+           h200_us("bwgemm_sm90_b16_kk_64x64x64_4x1_s13_coop", problem);
+  };
+  EXPECT_GT(gain(64 * 96), gain(64 * 8) + 0.2);
+}
+
+// Where few CTAs read A as it lies, each waits for every slab of B.
+TEST(CostOrder, StationaryKernelsWaitForEachSlab) {
+  const auto us = [](std::int64_t k) {
+    return h200_us("bwgemm_sm90_b16_64x32x32_stationary", problem_of(640, 31, k, test::mk));
+  };
+  EXPECT_LT(us(256) - us(224), 1);
+  EXPECT_GT(us(288) - us(256), 2);
+}
+
 TEST(CostOrder, WhatDriftsApartWaitsForASlowMemory) {
   const auto narrow_over_wide = [](const DeviceFacts& facts, const Problem& problem) {
     const auto time = [&](std::string_view kernel, int tile_n) {

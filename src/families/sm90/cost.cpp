@@ -116,18 +116,24 @@ double later_waves(const ArchCosts& costs, const DeviceFacts& facts, const Kerne
                  (both_along_mn ? along_mn : 1);
 }
 
-// Whether a function is more than a comparison.
-bool is_curved(Activation activation) {
-  return activation != Activation::none && activation != Activation::relu &&
-         activation != Activation::clamp;
+// The time of a function for one value, over that of swish (gelu by tanh, silu), which is applied
+// in place. Others go by parts, which copies each value twice (register_epilogue.h).
+double curve_weight(Activation activation) {
+  constexpr double by_parts = 1.4;  // of erf, measured; of sigmoid, as many special functions
+  switch (activation) {
+    case Activation::gelu_tanh:
+    case Activation::silu: return 1;
+    case Activation::gelu_erf:
+    case Activation::sigmoid: return by_parts;
+    default: return 0;
+  }
 }
 
 // What the special function unit of an SM takes for the values of a tile.
 double curve_us(const Problem& problem, const KernelConfig& config, const ArchCosts& costs) {
-  const Epilogue& epilogue = problem.epilogue;
-  if (!is_curved(epilogue.activation)) return 0;
-  const double of_values = epilogue.gate == Gate::none ? 1 : 0.5;
-  return of_values * config.tile.m * config.tile.n / costs.curved_values_per_us;
+  const double of_values = problem.epilogue.gate == Gate::none ? 1 : 0.5;
+  return curve_weight(problem.epilogue.activation) * of_values * config.tile.m * config.tile.n /
+         costs.curved_values_per_us;
 }
 
 // The epilogue of a tile that leaves through staging buffers.
@@ -174,13 +180,14 @@ class Wave {
     const Problem& problem = of.problem;
     const Stores stores = stores_of(problem, config);
     const double output_bytes = cta_outputs(problem, config) * output_bytes_per_element(problem);
-    is_by_lines_ = stores == Stores::by_lines;
+    const bool is_by_lines = stores == Stores::by_lines;
     // What a CTA's only tile stores from registers costs no more than the way through buffers.
     const bool stores_in_turn = stores == Stores::from_registers && !has_one_tile_;
     epilogue_ = has_residues(config) ? scattered_us(problem, config)
-                : is_by_lines_       ? output_bytes / line_bytes_per_us(problem, config, costs)
+                : is_by_lines        ? output_bytes / line_bytes_per_us(problem, config, costs)
                 : stores_in_turn     ? output_bytes / costs.register_bytes_per_us
                                      : staged_us(problem, config, costs, output_bytes);
+    stored_ = is_by_lines ? epilogue_ * costs.lines_per_us / costs.crowded_lines_per_us : 0;
     epilogue_ += curve_us(problem, config, costs);
     exposed_ = config.ping_pong         ? 0
                : config.ctas_per_sm > 1 ? costs.exposed_epilogue * epilogue_
@@ -204,8 +211,7 @@ class Wave {
     // A ping-pong warpgroup waits until the other has multiplied, however thin k is.
     if (of_.config.ping_pong)
       return std::max(products, costs_.ping_pong_overlap * (products + epilogue_));
-    const double stored = epilogue_ * costs_.lines_per_us / costs_.crowded_lines_per_us;
-    return is_by_lines_ ? std::max(products + exposed_, stored) : products + exposed_;
+    return std::max(products + exposed_, stored_);
   }
 
  private:
@@ -222,8 +228,8 @@ class Wave {
 
   const Prediction& of_;
   const ArchCosts& costs_;
-  bool has_one_tile_, is_by_lines_ = false;
-  double epilogue_ = 0, exposed_ = 0, slowdown_ = 0, moving_ = 0, partial_block_ = 0;
+  bool has_one_tile_;
+  double epilogue_ = 0, exposed_ = 0, stored_ = 0, slowdown_ = 0, moving_ = 0, partial_block_ = 0;
 };
 
 double compute_us(const Prediction& of, const ArchCosts& costs, const Walk& walk) {

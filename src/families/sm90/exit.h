@@ -71,7 +71,7 @@ class TileExit {
     const std::uint32_t operations = operations_of(params_);
     if (config.store == Store::elements || (operations & operation::reads_vectors) == 0) return;
     const Origin at = origin(tiles);
-    prepared.has_biases = parts_of(config).keeps_biases && !parts_of(config).loads_biases_late &&
+    prepared.has_biases = !parts_of(config).loads_biases_late &&
                           (operations & (operation::row_bias | operation::column_bias)) != 0;
     if (prepared.has_biases) biases_.load(prepared.biases, at.row, at.column, at.batch);
     if (parts_of(config).loads_biases_late ||

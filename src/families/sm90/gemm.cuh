@@ -16,7 +16,8 @@
 // Timeline, per tile   producer  k: wait empty, after the first round -> expect bytes -> TMA a, b
 //   (or split of its   consumer  k: wait full -> wgmma x 4 -> commit -> wait for k-1 -> release k-1
 //   k)                           wait for all -> release the last: the producer runs ahead
-//                                biases, on their way since the start, go to shared memory
+//                                biases, on their way since the start, go to shared memory (or
+//                                behind the sums: Parts::loads_biases_late)
 //                                with splits: leave sums -> last to arrive reads all -> tell output
 //                                boxes: wait staging full -> combine -> write -> fence -> arrive
 //                      output    boxes: offer buffer (load C) ... wait written -> TMA store

@@ -136,7 +136,7 @@ constexpr Layout layout(const KernelConfig& config, int staging_depth) {
   at.landed = at.received + 8 * warpgroups.consumers;
   const int end = at.landed + (config.load == Load::tma_shifted ? 8 * config.stages : 0);
   at.biases = (end + 15) / 16 * 16;
-  const bool keeps_biases = config.store != Store::elements && warpgroups.accumulators <= 192;
+  const bool keeps_biases = config.store != Store::elements;
   at.bias_bytes = keeps_biases ? 4 * (config.tile.n + warpgroups.rows) : 0;
   at.bytes = keeps_biases ? at.biases + warpgroups.consumers * at.bias_bytes : end;
   return at;

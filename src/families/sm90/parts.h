@@ -16,9 +16,8 @@ struct Parts {
   // The epilogue can read C, and read or write aux. Where boxes overlap, the second would find what
   // the first has stored.
   bool takes_matrices = true;
-  bool keeps_biases = false;  // they go through shared memory (tile_biases.h)
-  // Consumers have no registers that could hold biases beside the sums of a main loop: the epilogue
-  // loads them.
+  // The epilogue loads the biases of its tile: consumers have no registers that could hold them
+  // beside the sums of a main loop (tile_biases.h).
   bool loads_biases_late = false;
   Gates gates = Gates::none;
   // Consumers can store D from their registers: they hold so few values that the way through
@@ -60,8 +59,7 @@ constexpr Parts parts_of(const KernelConfig& config) {
   const StagedBoxes boxes = staged_boxes(config);
   const Layout at = layout(config);
   parts.takes_matrices = !boxes.overlap;
-  parts.keeps_biases = at.bias_bytes > 0;
-  parts.loads_biases_late = parts.keeps_biases && warpgroups_of(config).accumulators >= 192;
+  parts.loads_biases_late = at.bias_bytes > 0 && warpgroups_of(config).accumulators >= 192;
   parts.gates = gates_of(config, boxes);
   const bool is_alone = config.cluster.size() == 1;
   parts.stores_from_registers = config.swaps_ab && is_alone && config.tile.n <= 32;

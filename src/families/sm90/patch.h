@@ -51,12 +51,12 @@ struct Patch {
   }
 };
 
-// Begins to bring what the epilogue of a tile loads of vectors to L1, where nothing else passes
-// while products are computed: the epilogue would wait for each patch's part in turn. One thread
-// for every 8 rows and every 8 columns.
+// Begins to bring to L1 the vectors that the epilogue of a tile loads itself. Nothing else passes
+// through L1 while products are computed. Without this the epilogue would wait for each patch's
+// part in turn. One thread for every 8 rows and every 8 columns.
 template <KernelConfig config>
 BWGEMM_DEVICE void prefetch_vectors(const KernelParams& params, int row, int column, int batch) {
-  constexpr bool has_biases = !parts_of(config).keeps_biases || parts_of(config).loads_biases_late;
+  constexpr bool has_biases = parts_of(config).loads_biases_late;
   const FusedParams& fused = params.fused;
   const Patch<config> groups{params, row, column, batch};
   const int group = threadIdx.x % 128;

@@ -17,7 +17,7 @@ constexpr int largest_divisor(int value, int most) {
   return divisor;
 }
 
-// Columns of the tile whose biases a thread has at a time, all if it can: loads wait together.
+// Columns of the tile whose scales a thread has at a time, all if it can: loads wait together.
 template <KernelConfig config>
 struct ColumnBlock {
   static constexpr bool is_tight = warpgroups_of(config).accumulators > 160;  // of registers
@@ -69,10 +69,9 @@ class RegisterEpilogue {
     return gates_columns && (operations & operation::reads_vectors) == 0;
   }
 
-  // Operations that read vectors from memory, and so need to know where the tile lies.
-  static constexpr std::uint32_t vectors_in_memory =
-      parts_of(config).keeps_biases ? operation::row_scale | operation::column_scale
-                                    : operation::reads_vectors;
+  // Operations that read vectors from memory, and so need to know where the tile lies. Biases come
+  // from shared memory.
+  static constexpr std::uint32_t vectors_in_memory = operation::row_scale | operation::column_scale;
 
   BWGEMM_DEVICE RegisterEpilogue(const KernelParams& params, std::uint32_t operations, float alpha)
       : params_(params), operations_(operations), alpha_(alpha) {}
@@ -85,10 +84,9 @@ class RegisterEpilogue {
     if (has(vectors_in_memory)) {
       const int lane = computed_here(ptx::laneid());
       const int warp = computed_here(threadIdx.x / 32 % warps_per_warpgroup);
-      apply_vectors(values, row + warp * 16 + lane / 4, column + lane % 4 * 2, batch);
+      apply_scales(values, row + warp * 16 + lane / 4, column + lane % 4 * 2, batch);
     }
-    if constexpr (parts_of(config).keeps_biases)
-      if (has(operation::row_bias | operation::column_bias)) biases.add(values);
+    if (has(operation::row_bias | operation::column_bias)) biases.add(values);
     if (has(operation::curves)) {
       if (has_gate() || has(operation::curves & ~in_place))
         apply_activation_by_parts(values);
@@ -119,8 +117,9 @@ class RegisterEpilogue {
       for (float& value : row_block) value = ptx::mul_rn_here(alpha_, value);
   }
 
-  // The code of these curves is there for each value. The special function unit bounds swish so;
-  // by parts it takes a third longer, since each value is copied twice.
+  // The code of these curves is there for each value. Nothing but the special function unit then
+  // bounds swish. By parts swish takes a third longer, in ping-pong half as long again, since each
+  // value is copied twice.
   static constexpr std::uint32_t in_place = operation::relu | operation::swish;
 
   template <class Curve>
@@ -131,8 +130,8 @@ class RegisterEpilogue {
       for (float& value : row_block) value = curve.value(value);
   }
 
-  BWGEMM_DEVICE void apply_vectors(Accumulators<config>& values, int row, int column,
-                                   int batch) const {
+  BWGEMM_DEVICE void apply_scales(Accumulators<config>& values, int row, int column,
+                                  int batch) const {
 #pragma unroll
     for (int first = 0; first < config.tile.n; first += Columns::columns) {
       const Columns columns{params_, row, column + first, batch};
@@ -144,10 +143,7 @@ class RegisterEpilogue {
       };
 #pragma unroll
       for (int i = 0; i < Columns::rows * Columns::pairs; ++i) x[i] = {value(i)[0], value(i)[1]};
-      if constexpr (parts_of(config).keeps_biases)
-        fused.apply_scales(x);
-      else
-        fused.apply_vectors(x);
+      fused.apply_scales(x);
 #pragma unroll
       for (int i = 0; i < Columns::rows * Columns::pairs; ++i) {
         value(i)[0] = x[i].low;

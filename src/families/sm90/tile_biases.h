@@ -57,6 +57,7 @@ class TileBiases {
 
   // Loads and stores, with one register for what was loaded.
   BWGEMM_DEVICE void fetch(int row, int column, int batch) const {
+    // Computed here, so that main loops keep no register for it.
     const int thread = computed_here(threadIdx.x % threads);
     ptx::barrier_sync(barrier_, threads);  // reads of the tile before
     if (has(operation::column_bias)) {

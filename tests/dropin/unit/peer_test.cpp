@@ -46,11 +46,14 @@ TEST(DropinPeer, WhatTreesAsk) {
   for (std::size_t at = 0; at < std::size(rest); ++at) EXPECT_EQ(features[14 + at], rest[at]) << at;
   // 32 x 8 tiles in two splits are 512, 3.88 times 132; 64 x 4 across as many.
   EXPECT_EQ(features[32], 96);
+  problem.activation = BWGEMM_ACTIVATION_GELU_TANH;
+  EXPECT_EQ(features_of(problem)[24], 2);
   EXPECT_EQ(features[34], 96);
   EXPECT_EQ(features[35], 64 * (21 - 13));
 }
 
-// Rows of the tile; behind the rest of k family, swap-AB, shifted lines, ping-pong, stages, CTAs.
+// Rows of the tile, the rest of k, the family, swap-AB, shifted lines, ping-pong, stages, and CTAs
+// of a cluster.
 TEST(DropinPeer, WhatNamesOfKernelsSay) {
   const auto words = [](const char* kernel) {
     PeerProblem problem = linear_layer();
@@ -68,7 +71,9 @@ TEST(DropinPeer, WhatNamesOfKernelsSay) {
   EXPECT_EQ(words("bwgemm_sm90_b16_kn_128x256x64_s4_u_coop"), (Words{128, 40, 0, 0, 1, 0, 4, 1}));
   EXPECT_EQ(words("bwgemm_sm90_b16_64x32x32_w_stationary"), (Words{64, 40, 1, 0, 0, 0, 0, 1}));
   EXPECT_EQ(words("bwgemm_sm90_b16_1x4x2048_dot"), (Words{1, 40, 2, 0, 0, 0, 0, 1}));
+  EXPECT_EQ(words("bwgemm_sm90_b16_16x16x16_warp"), (Words{16, 40, 3, 0, 0, 0, 0, 1}));
   EXPECT_EQ(words("bwgemm_sm90_b16_64x64x32_direct"), (Words{64, 40, 4, 0, 0, 0, 0, 1}));
+  EXPECT_EQ(words("bwgemm_sm90_b16_kk_64x64x64_s4_o3_coop"), (Words{64, 40, 0, 0, 0, 0, 4, 1}));
   EXPECT_EQ(words("bwgemm_sm100_b16_128xNx64_single"), (Words{128, 40, 0, 0, 0, 0, 0, 1}));
   EXPECT_EQ(words("?"), (Words{1, 40, 0, 0, 0, 0, 0, 1}));
 }
