@@ -30,7 +30,8 @@ inline constexpr std::uint32_t relu = 1 << 11, swish = 1 << 12, erf = 1 << 13;
 inline constexpr std::uint32_t gate = 1 << 14;
 inline constexpr std::uint32_t sigmoid = 1 << 15, clamp = 1 << 16;
 inline constexpr std::uint32_t curves = relu | swish | erf | sigmoid | clamp;
-inline constexpr std::uint32_t reads_vectors = row_scale | column_scale | row_bias | column_bias;
+inline constexpr std::uint32_t scales = row_scale | column_scale, biases = row_bias | column_bias;
+inline constexpr std::uint32_t reads_vectors = scales | biases;
 inline constexpr std::uint32_t any = 1u << 31;  // else D = alpha*A*B + beta*C, and nothing is read
 }  // namespace operation
 

@@ -75,7 +75,7 @@ struct ArchCosts {
   WorkStep direct_narrow = {0.83, 0.379};  // and read element by element
   double direct_tile_us = 1.33;           // output of a direct CTA
   double direct_merge_us = 0.251;         // adding one split of one tile
-  WorkStep warp_pairs = {0.189, 0.0361};    // of a warp kernel, both operands read 4 bytes along k at a time
+  WorkStep warp_pairs = {0.189, 0.0361};  // of a warp kernel, both operands read 4 bytes along k at a time
   WorkStep warp_elements = {0.259, 0.0447};  // others
   double warp_unit_us = 0.0528;           // output of a warp's tile, of the SM
   double warp_fused_us = 0.198;           // a fused epilogue, or C, until its loads arrive
@@ -88,7 +88,7 @@ struct ArchCosts {
   double stationary_elements_us = 2.13;   // and element by element
   double stationary_fused_us = 0.66;      // a fused epilogue, or C, until its loads arrive
   double stationary_fused_tile_us = 0.1;  // and of the SM, for 32 columns
-  double stationary_fused_loose_us = 0.3; // where A is read as it lies
+  double stationary_fused_loose_us = 0.3;  // where A is read as it lies
   double unmapped_launch_us = 2.43;       // launch and first loads of kernels without tensor maps
   double dot_bytes_per_us = 5.84e6;       // what dot kernels stream, whole chip: above what a read gets, fitted to
                                           // order

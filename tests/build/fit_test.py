@@ -14,7 +14,6 @@ import environment
 sys.path.insert(0, os.path.join(environment.SOURCE, "bench"))
 import evidence  # noqa: E402
 
-START = os.path.join(environment.SOURCE, "bench", "fit", "start-2026-11-27.txt")
 FOLDER = tempfile.TemporaryDirectory()
 unittest.addModuleCleanup(FOLDER.cleanup)
 SWEEP, = evidence.unpack(FOLDER.name, [evidence.index()["2026-11-26-h100-sweep-random-3001"]])
@@ -59,9 +58,10 @@ class Fit(unittest.TestCase):
             self.assertAlmostEqual(float(worst), 100 * max(regrets), delta=0.02)
 
     def test_it_starts_from_the_constants_of_a_file(self):
-        with open(START, encoding="utf-8") as file:
+        start = os.path.join(environment.SOURCE, "bench", "fit", "start-2026-11-27.txt")
+        with open(start, encoding="utf-8") as file:
             wanted = dict(line.split() for line in file if not line.startswith("#"))
-        text = self.output("bwgemm_fit", "--rounds", "1", "--start", START, SWEEP)
+        text = self.output("bwgemm_fit", "--rounds", "1", "--start", start, SWEEP)
         began = dict(re.findall(r"(?m)^(\S+) ([\d.e+-]+) [\d.e+-]+$", text))
         self.assertEqual({name: float(value) for name, value in began.items()},
                          {name: float(value) for name, value in wanted.items()})

@@ -10,7 +10,6 @@
 #include "families/sm90/variants.h"
 #include "rules/arch_costs.h"
 #include "rules/cost_terms.h"
-#include "rules/rejects.h"
 
 namespace bwgemm::sm90 {
 namespace {
@@ -154,7 +153,8 @@ double cta_outputs(const Problem& problem, const KernelConfig& config) {
 
 // How a launch goes over its tiles: whole ones in waves, those whose k is split at the end.
 struct Walk {
-  std::int64_t resident;  // clusters at a time
+  TileCounts clusters;    // of D, in what a whole cluster computes
+  std::int64_t resident;  // of them at a time
   std::int64_t whole, cut;
   std::int64_t steps, split_steps;  // k blocks of a whole tile, and of a split
 
@@ -163,12 +163,13 @@ struct Walk {
 };
 
 Walk walk_of(const Prediction& of) {
-  const std::int64_t tiles = tiles_of_clusters(of.problem, of.config, of.tile_n).total();
+  const TileCounts clusters = tiles_of_clusters(of.problem, of.config, of.tile_n);
+  const std::int64_t tiles = clusters.total();
   const std::int64_t resident = resident_clusters(of.facts, of.config);
   const std::int64_t cut =
       split_tiles(tiles, resident, of.splits, sm90::split_limits(of.problem, of.config));
   const std::int64_t steps = k_steps(of.problem, of.config);
-  return {resident, tiles - cut, cut, steps, ceil_div(steps, of.splits)};
+  return {clusters, resident, tiles - cut, cut, steps, ceil_div(steps, of.splits)};
 }
 
 // A wave of clusters: k blocks, and the epilogue as far as nothing hides it.
@@ -251,9 +252,8 @@ double compute_us(const Prediction& of, const ArchCosts& costs, const Walk& walk
 
 // How long clusters that begin together wait for the first lines of an operand that all of them ask
 // for. The CTAs of a cluster share what they load.
-double first_lines_us(const Prediction& of, const ArchCosts& costs, const Walk& walk) {
-  const TileCounts clusters = tiles_of_clusters(of.problem, of.config, of.tile_n);
-  const std::int64_t readers = std::max(clusters.m, clusters.n);
+double first_lines_us(const ArchCosts& costs, const Walk& walk) {
+  const std::int64_t readers = std::max(walk.clusters.m, walk.clusters.n);
   return costs.first_lines_us * static_cast<double>(std::min(readers, walk.resident));
 }
 
@@ -279,7 +279,7 @@ WithoutSplits without_splits(const Problem& problem, const KernelConfig& config,
 double predicted_us(const Prediction& of) {
   const ArchCosts& costs = costs_of(of.config.arch);
   const Walk walk = walk_of(of);
-  return total_us(of, costs, costs.launch_us + first_lines_us(of, costs, walk),
+  return total_us(of, costs, costs.launch_us + first_lines_us(costs, walk),
                   compute_us(of, costs, walk), merge_us(of, costs, walk));
 }
 

@@ -71,11 +71,10 @@ class TileExit {
     const std::uint32_t operations = operations_of(params_);
     if (config.store == Store::elements || (operations & operation::reads_vectors) == 0) return;
     const Origin at = origin(tiles);
-    prepared.has_biases = !parts_of(config).loads_biases_late &&
-                          (operations & (operation::row_bias | operation::column_bias)) != 0;
+    prepared.has_biases =
+        !parts_of(config).loads_biases_late && (operations & operation::biases) != 0;
     if (prepared.has_biases) biases_.load(prepared.biases, at.row, at.column, at.batch);
-    if (parts_of(config).loads_biases_late ||
-        (operations & RegisterEpilogue<config>::vectors_in_memory) != 0)
+    if (parts_of(config).loads_biases_late || (operations & operation::scales) != 0)
       prefetch_vectors<config>(params_, at.row, at.column, at.batch);
   }
   // Run by the whole warpgroup, behind load_vectors().
@@ -125,10 +124,9 @@ class TileExit {
   BWGEMM_DEVICE float apply_in_registers(std::uint32_t operations, Accumulators<config>& sums,
                                          const Tiles& tiles) const {
     if ((operations & operation::any) == 0) return scaling_.alpha;
-    const bool fetches_biases = parts_of(config).loads_biases_late &&
-                                (operations & (operation::row_bias | operation::column_bias)) != 0;
-    const bool asks_where =
-        fetches_biases || (operations & RegisterEpilogue<config>::vectors_in_memory) != 0;
+    const bool fetches_biases =
+        parts_of(config).loads_biases_late && (operations & operation::biases) != 0;
+    const bool asks_where = fetches_biases || (operations & operation::scales) != 0;
     const Origin at = asks_where ? origin(tiles) : Origin{};
     if (fetches_biases) biases_.fetch(at.row, at.column, at.batch);
     RegisterEpilogue<config>(params_, operations, scaling_.alpha)

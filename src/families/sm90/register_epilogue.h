@@ -69,10 +69,6 @@ class RegisterEpilogue {
     return gates_columns && (operations & operation::reads_vectors) == 0;
   }
 
-  // Operations that read vectors from memory, and so need to know where the tile lies. Biases come
-  // from shared memory.
-  static constexpr std::uint32_t vectors_in_memory = operation::row_scale | operation::column_scale;
-
   BWGEMM_DEVICE RegisterEpilogue(const KernelParams& params, std::uint32_t operations, float alpha)
       : params_(params), operations_(operations), alpha_(alpha) {}
 
@@ -81,12 +77,12 @@ class RegisterEpilogue {
   BWGEMM_DEVICE void apply(Accumulators<config>& values, int row, int column, int batch,
                            const TileBiases<config>& biases) const {
     if (alpha_ != 1) scale(values);
-    if (has(vectors_in_memory)) {
+    if (has(operation::scales)) {
       const int lane = computed_here(ptx::laneid());
       const int warp = computed_here(threadIdx.x / 32 % warps_per_warpgroup);
       apply_scales(values, row + warp * 16 + lane / 4, column + lane % 4 * 2, batch);
     }
-    if (has(operation::row_bias | operation::column_bias)) biases.add(values);
+    if (has(operation::biases)) biases.add(values);
     if (has(operation::curves)) {
       if (has_gate() || has(operation::curves & ~in_place))
         apply_activation_by_parts(values);

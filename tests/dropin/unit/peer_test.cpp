@@ -3,7 +3,12 @@
 
 #include <cstdint>
 #include <gtest/gtest.h>
+#include <map>
+#include <set>
 #include <vector>
+
+#include "core/kernel_name.h"
+#include "families/variants.h"
 
 namespace bwgemm::test {
 namespace {
@@ -76,6 +81,28 @@ TEST(DropinPeer, WhatNamesOfKernelsSay) {
   EXPECT_EQ(words("bwgemm_sm90_b16_kk_64x64x64_s4_o3_coop"), (Words{64, 40, 0, 0, 0, 0, 4, 1}));
   EXPECT_EQ(words("bwgemm_sm100_b16_128xNx64_single"), (Words{128, 40, 0, 0, 0, 0, 0, 1}));
   EXPECT_EQ(words("?"), (Words{1, 40, 0, 0, 0, 0, 0, 1}));
+}
+
+// The names of all kernels of the table: a word that a name gets, or a family, must be known here.
+TEST(DropinPeer, WhatNamesSayIsWhatKernelsAre) {
+  std::map<std::int32_t, std::set<Family>> families;
+  for (const KernelConfig& config : kernel_variants) {
+    PeerProblem problem = linear_layer();
+    const KernelName name = kernel_name(config);
+    problem.kernel = name.c_str();
+    const dropin::PeerFeatures all = features_of(problem);
+    const bool is_mapped = !is_unmapped(config);
+    EXPECT_EQ(all[30], config.tile.m) << name.view();
+    EXPECT_EQ(all[37] == 0, is_mapped) << name.view();
+    families[all[37]].insert(config.family);
+    EXPECT_EQ(all[38] != 0, config.swaps_ab) << name.view();
+    EXPECT_EQ(all[39] != 0, is_mapped && config.store == Store::elements) << name.view();
+    EXPECT_EQ(all[40] != 0, config.ping_pong) << name.view();
+    EXPECT_EQ(all[41], config.family == Family::cooperative ? config.stages : 0) << name.view();
+    EXPECT_EQ(all[42], config.cluster.size()) << name.view();
+  }
+  families.erase(0);
+  for (const auto& [number, named] : families) EXPECT_EQ(named.size(), 1) << number;
 }
 
 // What was decided when the trees were fitted.
