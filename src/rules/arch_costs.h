@@ -47,7 +47,7 @@ struct ArchCosts {
   double block_floor_us = 0.0926;         // handing one ring slot over and back, whatever it holds
   double epilogue_bytes_per_us = 52.7e3;  // output (and C) of one SM through its staging buffers
   double epilogue_box_us = 0.107;         // handing one box of a tile over to its store
-  double register_bytes_per_us = 21.1e3;  // the same from registers, in CTAs of several tiles: left as it was
+  double register_bytes_per_us = 21.1e3;  // the same from registers, in CTAs of several tiles
   double lines_per_us = 104;              // of one warp that stores output line by line
   double crowded_lines_per_us = 47.4;     // and while its consumers have nothing to do but write more
   double lines_of_columns = 0.581;        // time of a line that is a column, less its part of a box, over that of a row

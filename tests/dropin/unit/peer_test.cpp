@@ -83,23 +83,24 @@ TEST(DropinPeer, WhatNamesOfKernelsSay) {
   EXPECT_EQ(words("?"), (Words{1, 40, 0, 0, 0, 0, 0, 1}));
 }
 
-// The names of all kernels of the table: a word that a name gets, or a family, must be known here.
+// A family, or a word of names, that is new must be known here.
 TEST(DropinPeer, WhatNamesSayIsWhatKernelsAre) {
   std::map<std::int32_t, std::set<Family>> families;
   for (const KernelConfig& config : kernel_variants) {
     PeerProblem problem = linear_layer();
     const KernelName name = kernel_name(config);
+    SCOPED_TRACE(name.c_str());
     problem.kernel = name.c_str();
     const dropin::PeerFeatures all = features_of(problem);
     const bool is_mapped = !is_unmapped(config);
-    EXPECT_EQ(all[30], config.tile.m) << name.view();
-    EXPECT_EQ(all[37] == 0, is_mapped) << name.view();
+    EXPECT_EQ(all[30], config.tile.m);
+    EXPECT_EQ(all[37] == 0, is_mapped);
     families[all[37]].insert(config.family);
-    EXPECT_EQ(all[38] != 0, config.swaps_ab) << name.view();
-    EXPECT_EQ(all[39] != 0, is_mapped && config.store == Store::elements) << name.view();
-    EXPECT_EQ(all[40] != 0, config.ping_pong) << name.view();
-    EXPECT_EQ(all[41], config.family == Family::cooperative ? config.stages : 0) << name.view();
-    EXPECT_EQ(all[42], config.cluster.size()) << name.view();
+    EXPECT_EQ(all[38] != 0, config.swaps_ab);
+    EXPECT_EQ(all[39] != 0, is_mapped && config.store == Store::elements);
+    EXPECT_EQ(all[40] != 0, config.ping_pong);
+    EXPECT_EQ(all[41], config.family == Family::cooperative ? config.stages : 0);
+    EXPECT_EQ(all[42], config.cluster.size());
   }
   families.erase(0);
   for (const auto& [number, named] : families) EXPECT_EQ(named.size(), 1) << number;
