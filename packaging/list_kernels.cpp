@@ -52,6 +52,7 @@ std::string_view enumerator(Load load) {
   switch (load) {
     case Load::tma: return "tma";
     case Load::tma_shifted: return "tma_shifted";
+    case Load::loose_a: return "loose_a";
     case Load::threads: return "threads";
     case Load::units: return "units";
   }

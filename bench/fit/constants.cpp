@@ -62,6 +62,7 @@ const Entry entries[] = {
     {"later_ping_pong", &costs.later_ping_pong, 0.3},
     {"curved_values_per_us", &costs.curved_values_per_us, 0.3},
     {"exposed_epilogue", &costs.exposed_epilogue, 0.2},
+    {"loose_rows_per_us", &costs.loose_rows_per_us, 0.3},
     {"merge_us", &costs.merge_us, 0.2},
     {"merge_split_us", &costs.merge_split_us, 0.3},
     {"merge_bytes_per_us", &costs.merge_bytes_per_us, 0.3},
@@ -106,7 +107,10 @@ std::array<double, sm90_shapes.size()> slowdowns = [] {
 }();
 
 std::string path_name(const Paths& of) {
-  return of == paths::tma ? "tma" : of == paths::swap_ab ? "swap_ab" : "shifted";
+  return of == paths::tma       ? "tma"
+         : of == paths::swap_ab ? "swap_ab"
+         : of == paths::loose_a ? "loose_a"
+                                : "shifted";
 }
 
 // As a row of sm90_shapes begins.

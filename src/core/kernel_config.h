@@ -30,6 +30,7 @@ enum class Major : std::uint8_t { k, mn, any };
 enum class Load : std::uint8_t {
   tma,          // A and B lie as tensor maps demand
   tma_shifted,  // sm90: lines may start at any element; threads shift what TMA loaded in units
+  loose_a,      // sm90: rows of A may start at any element; consumers copy and shift them
   threads,      // ordinary loads take operands as they lie
   units,        // ordinary loads of 16 bytes, and A lies in such units
 };
@@ -104,6 +105,11 @@ constexpr bool is_unmapped(const KernelConfig& config) {
 // ResidueParams (device/residues.h).
 constexpr bool has_residues(const KernelConfig& config) {
   return config.load == Load::tma_shifted;
+}
+
+// Whether consumers copy rows of A, which may start at any element.
+constexpr bool has_loose_rows(const KernelConfig& config) {
+  return config.load == Load::loose_a;
 }
 
 // Whether rows of D are rows of the tile and leave by TMA.

@@ -64,6 +64,7 @@ constexpr void add_choices(KernelName& text, const Sm100Choices& choices) {
 // [_pp][_w][_<choices>]_<family>; what is chosen at launch is left out, a run-time n is written N.
 // Majors: k k, k n, m k, m n. Outputs: t (swap-AB), u (stored by elements). o: CTAs per
 // multiprocessor. pp: ping-pong. w: A is loaded in units of 16 bytes.
+// l: rows of A may start at any element.
 constexpr KernelName kernel_name(const KernelConfig& config) {
   KernelName text;
   text.add("bwgemm_").add(name(config.arch)).add("_").add(facts_of(config.mma).name);
@@ -84,6 +85,7 @@ constexpr KernelName kernel_name(const KernelConfig& config) {
     if (config.ping_pong) text.add("_pp");
   }
   if (config.load == Load::units) text.add("_w");
+  if (config.load == Load::loose_a) text.add("_l");
   add_choices(text, config.choices);
   return text.add("_").add(name(config.family));
 }

@@ -22,6 +22,7 @@ namespace paths {
 inline constexpr Paths tma{Load::tma, Store::tma, false};
 inline constexpr Paths swap_ab{Load::tma, Store::tma, true};
 inline constexpr Paths shifted{Load::tma_shifted, Store::elements, false};
+inline constexpr Paths loose_a{Load::loose_a, Store::tma, false};
 inline constexpr Paths elements{Load::tma, Store::elements, false};
 inline constexpr Paths threads{Load::threads, Store::elements, false};
 }  // namespace paths

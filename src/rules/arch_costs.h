@@ -62,6 +62,7 @@ struct ArchCosts {
   double curved_values_per_us = 12.5e3;   // of a function like gelu, of one SM: 46 problems of six epilogues
   double exposed_epilogue = 1.34;         // part of it that another CTA of the same SM does not hide: those two are
                                           // in step
+  double loose_rows_per_us = 165;         // 128 bytes of a row each, that threads of one SM copy: 227 problems
   double merge_us = 2.1;                  // a split tile: partial sums out, arrival, the last one goes on
   double merge_split_us = 0.0956;         // each split that the last one reads back
   double merge_bytes_per_us = 139e3;      // partial sums that the last one reads back

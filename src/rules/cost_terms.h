@@ -30,8 +30,8 @@
 //             MN-major tile exceeds its operand. Chip: bytes that leave L2; what CTAs of a cluster
 //             share counts once. Rows that straddle two lines count more in both, less so if they
 //             are whole sectors; in SM, only rows that the CTA loads itself. L2 is slower for
-//             clusters of splits, whose neighbours share no lines. Kernels that move lines of
-//             operands take at least a measured time
+//             clusters of splits, whose neighbours share no lines. Kernels whose threads
+//             move lines or copy rows of operands take at least the time that this takes
 //
 // Families whose threads load operands say in their own files how such a kernel takes its time.
 //

@@ -153,7 +153,8 @@ class PreFilter {
     const Operand& a = is_transposed ? b_ : a_;
     const Operand& b = is_transposed ? a_ : b_;
     return fits(config.a, a.major) && fits(config.b, b.major) &&
-           (config.load != Load::tma || (a.fits_map && b.fits_map));
+           (config.load != Load::tma || (a.fits_map && b.fits_map)) &&
+           (!has_loose_rows(config) || b.fits_map);
   }
 
  private:

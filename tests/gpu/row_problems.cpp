@@ -54,6 +54,10 @@ std::vector<Widths> widths(const KernelConfig& row, Memory memory) {
   if (moves_lines(row)) return {in_units, {1, unit, 3}, {unit, 3, 1}, {5, 7, 5}};
   if (row.load == Load::units)  // kernels see A and B exchanged
     return {in_units, {1, unit, 4}, {4, unit, 1}, {2, unit, 2}};
+  if (has_loose_rows(row)) {  // kernels see A and B exchanged
+    const int c = memory == Memory::operand_lines ? 1 : unit;
+    return {in_units, {unit, 1, c}, {unit, 3, unit}, {unit, 6, c}};
+  }
   if (memory == Memory::any)
     return {in_units, {1, 2, 4}, {4, 1, 2}, {2, 4, 1}, {unit, 1, 2}, {2, unit, 4}};
   if (memory == Memory::operand_lines) return {in_units, {unit, unit, 1}};
@@ -300,7 +304,7 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
       for (const std::int64_t tile_n : runtime_tiles(row))
         for (const bool to_f32 : {false, true})
           for (const float beta : {0.0f, -0.5f}) {
-            width.displaced = moves_lines(row) && i % 2 != 0;
+            width.displaced = (moves_lines(row) || has_loose_rows(row)) && i % 2 != 0;
             RowProblem& problem =
                 add(several_tiles(row, memory, measures(row, tile_n), i++), input, to_f32, width);
             problem.tile_n = forced_tile(row, tile_n, direction(row, (i - 1) / 2).b);

@@ -25,7 +25,7 @@ TEST(KernelConfig, NamesFollowTheGrammar) {
   const auto grammar = testing::MatchesRegex(
       "bwgemm_sm(90|100)_b16(_[km][kn])?_[0-9]+x([0-9]+|N)x[0-9]+"
       "(_[0-9]x[0-9])?(_s[0-9]+)?(_[tu])?(_o[2-9])?(_pp)?"
-      "(_w)?(_swz[0-9]+)?(_2d)?(_clc|_once)?(_acc1)?(_nopf)?_(coop|pair|single|direct|dot|warp|"
+      "(_[wl])?(_swz[0-9]+)?(_2d)?(_clc|_once)?(_acc1)?(_nopf)?_(coop|pair|single|direct|dot|warp|"
       "stationary)");
   for (const KernelConfig& row : kernel_variants) {
     EXPECT_THAT(std::string(kernel_name(row).view()), grammar);

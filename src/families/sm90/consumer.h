@@ -19,6 +19,8 @@ template <KernelConfig config>
 class ClusterReduction;  // Parts::can_reduce_in_cluster(): cluster_reduction.h
 template <KernelConfig config>
 class PingPong;  // config.ping_pong: ping_pong.h
+template <KernelConfig config>
+class LooseReader;  // has_loose_rows(): loose_rows.h
 
 inline constexpr int instruction_m = 64;
 
@@ -70,11 +72,31 @@ BWGEMM_DEVICE void multiply_stage(Accumulators<config>& accumulators, std::uint6
   }
 }
 
+// Calls reader.multiply_blocks<types>() for the types of the launch. wgmma says its types, so there
+// is a main loop for each pair of the kind's.
+template <MmaKind kind, std::size_t pair = 0, class Reader, class... Rest>
+BWGEMM_DEVICE void multiply_by_types(Reader& reader, const MmaTypes& types, Rest&... rest) {
+  constexpr MmaTypes compiled = facts_of(kind).types[pair];
+  if constexpr (pair + 1 < facts_of(kind).types.size())
+    if (types != compiled) return multiply_by_types<kind, pair + 1>(reader, types, rest...);
+  reader.template multiply_blocks<compiled>(rest...);
+}
+
+// Nothing tells the compiler that a wait completes the accumulators; an empty volatile statement
+// that seems to change them keeps their uses behind it.
+template <KernelConfig config>
+BWGEMM_DEVICE void keep_behind_wait(Accumulators<config>& accumulators) {
+#pragma unroll
+  for (auto& row_block : accumulators)
+#pragma unroll
+    for (float& value : row_block) asm volatile("" : "+f"(value)::"memory");
+}
+
 // The consumers' side of the operand ring.
 template <KernelConfig config>
 class OperandReader {
  public:
-  BWGEMM_DEVICE OperandReader(const Cta<config>& cta, int warpgroup)
+  BWGEMM_DEVICE OperandReader(const KernelParams&, const Cta<config>& cta, int warpgroup, int)
       : ring_(cta.operands()),
         a_(computed_once(
             operand_descriptor(cta.a(0) + cta.first_row(warpgroup) * swizzle_row_bytes, config.a))),
@@ -97,19 +119,7 @@ class OperandReader {
   template <class BehindLast>
   BWGEMM_DEVICE void multiply_tile(const MmaTypes& types, Accumulators<config>& accumulators,
                                    int k_blocks, Trace& trace, const BehindLast& behind_last) {
-    multiply_if<0>(types, accumulators, k_blocks, trace, behind_last);
-  }
-
- private:
-  // wgmma says its types, so there is a main loop for each pair of the kind's.
-  template <std::size_t pair, class BehindLast>
-  BWGEMM_DEVICE void multiply_if(const MmaTypes& types, Accumulators<config>& accumulators,
-                                 int k_blocks, Trace& trace, const BehindLast& behind_last) {
-    constexpr MmaTypes compiled = facts_of(config.mma).types[pair];
-    if constexpr (pair + 1 < facts_of(config.mma).types.size())
-      if (types != compiled)
-        return multiply_if<pair + 1>(types, accumulators, k_blocks, trace, behind_last);
-    multiply_blocks<compiled>(accumulators, k_blocks, trace, behind_last);
+    multiply_by_types<config.mma>(*this, types, accumulators, k_blocks, trace, behind_last);
   }
 
   template <MmaTypes types, class BehindLast>
@@ -131,25 +141,17 @@ class OperandReader {
     }
     behind_last();
     ptx::wgmma_wait_group<0>();  // the last block's reads, and all accumulators before their use
-    keep_behind_wait(accumulators);
+    keep_behind_wait<config>(accumulators);
     if (k_blocks > 0) release(previous);
   }
 
+ private:
   // Ranks of the CTAs in this CTA's column of the cluster, then of the others in its row.
   BWGEMM_DEVICE static std::uint32_t sharer(const Cta<config>& cta, int index) {
     if (index < config.cluster.m) return index + cta.cluster_n() * config.cluster.m;
     const int other = index - config.cluster.m;
     const int column = other + (other >= cta.cluster_n() ? 1 : 0);
     return cta.cluster_m() + column % config.cluster.n * config.cluster.m;
-  }
-
-  // Nothing tells the compiler that the wait completes the accumulators; an empty volatile
-  // statement that seems to change them keeps their uses behind it.
-  BWGEMM_DEVICE static void keep_behind_wait(Accumulators<config>& accumulators) {
-#pragma unroll
-    for (auto& row_block : accumulators)
-#pragma unroll
-      for (float& value : row_block) asm volatile("" : "+f"(value)::"memory");
   }
 
   // One lane per CTA that the slot was filled by, in every warp: each warp answers for its own wait
@@ -171,14 +173,18 @@ class OperandReader {
   Cursor at_;
 };
 
+template <KernelConfig config>
+using Operands =
+    std::conditional_t<has_loose_rows(config), LooseReader<config>, OperandReader<config>>;
+
 // AnyTurn: consumers multiply as soon as operands are there. The members are those of PingPong, and
 // do nothing.
 template <KernelConfig config>
 struct AnyTurn {
-  BWGEMM_DEVICE AnyTurn(int, int, OperandReader<config>&) {}
+  BWGEMM_DEVICE AnyTurn(int, int, Operands<config>&) {}
   BWGEMM_DEVICE void wait() const {}
   BWGEMM_DEVICE void hand_over(bool) const {}
-  BWGEMM_DEVICE void pass(OperandReader<config>&) const {}
+  BWGEMM_DEVICE void pass(Operands<config>&) const {}
 };
 template <KernelConfig config>
 using Turns = std::conditional_t<config.ping_pong, PingPong<config>, AnyTurn<config>>;
@@ -200,7 +206,7 @@ BWGEMM_DEVICE void run_consumer(const typename Exit::Params& params, const Cta<c
   // Written by the first wgmma of each split of k, or cleared where it has no blocks.
   Accumulators<config> accumulators = {};
   Trace trace(params, TraceRole::consumer, warpgroup, threadIdx.x % 128 == 0);
-  OperandReader<config> operands(cta, warpgroup);
+  Operands<config> operands(params, cta, warpgroup, k_blocks);
   const WorkspaceReduction<config> partials(params, cta.rank, warpgroup);
   Exit exit(params, cta, warpgroup, scaling);
   Turns<config> turns(warpgroup, k_blocks, operands);

@@ -194,7 +194,9 @@ class Wave {
                : config.ctas_per_sm > 1 ? costs.exposed_epilogue * epilogue_
                                         : epilogue_;
     slowdown_ = slowdown();
-    moving_ = has_residues(config) ? moving_block_us(problem, config) : 0;
+    moving_ = has_residues(config)     ? moving_block_us(problem, config)
+              : has_loose_rows(config) ? config.tile.m / costs.loose_rows_per_us
+                                       : 0;
     const bool ends_inside = problem.k % config.tile.k != 0 && !has_residues(config);
     partial_block_ = ends_inside ? costs.partial_block : 0;
   }
@@ -204,8 +206,10 @@ class Wave {
   double us(std::int64_t clusters, std::int64_t blocks) const {
     if (clusters == 0) return 0;
     const Block& block = of_.known.block;
-    const double each = std::max(
-        moving_, block_us(costs_, block, block.flop / costs_.sm_flop_per_us, slowdown_,
+    const double sharing = std::max(1.0, static_cast<double>(clusters) / of_.facts.sm_count);
+    const double each =
+        std::max(sharing * moving_,
+                 block_us(costs_, block, block.flop / costs_.sm_flop_per_us, slowdown_,
                           of_.facts.sm_count, clusters * of_.config.cluster.size(), of_.reduction));
     const double products = (static_cast<double>(blocks) + partial_block_) * each + costs_.fill_us;
     if (has_one_tile_) return products + exposed_;

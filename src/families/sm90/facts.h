@@ -24,7 +24,9 @@ constexpr ImageHeaders image_headers(const KernelConfig& config) {
   if (has_residues(config)) return {"shifted/gemm.cuh"};
   const Parts parts = parts_of(config);
   return {"gemm.cuh",
-          config.ping_pong ? "ping_pong.h" : "",
+          config.ping_pong         ? "ping_pong.h"
+          : has_loose_rows(config) ? "loose_rows.h"
+                                   : "",
           parts.gates != Gates::none ? "gated_loads.h" : "",
           parts.stores_lines ? "line_stores.h" : "",
           parts.stores_from_registers ? "register_stores.h" : "",

@@ -12,9 +12,15 @@
 namespace bwgemm::sm90 {
 namespace {
 
-const char* operands_reject(const Problem& problem, const Texts& texts) {
-  if (const char* reason = tma_rejects(problem.a, lines_of_a(problem), problem.batch, texts.a))
+const char* operands_reject(const Problem& problem, const KernelConfig& config,
+                            const Texts& texts) {
+  if (has_loose_rows(config)) {
+    if (problem.a.ld > longest_loose_row) return "rows that threads copy are too far apart";
+    if (problem.k > longest_k / 2) return "k is too large for 32-bit positions";
+  } else if (const char* reason =
+                 tma_rejects(problem.a, lines_of_a(problem), problem.batch, texts.a)) {
     return reason;
+  }
   return tma_rejects(problem.b, lines_of_b(problem), problem.batch, texts.b);
 }
 
@@ -47,7 +53,7 @@ const char* rejects(const Problem& problem, const KernelConfig& config, const Te
   if (const char* reason = size_rejects(problem, config, tile.m, tile.n, texts)) return reason;
   if (const char* reason = tile_rejects(problem, tile.m, tile.n)) return reason;
   if (has_residues(config)) return residues_reject(problem, texts);
-  if (const char* reason = operands_reject(problem, texts)) return reason;
+  if (const char* reason = operands_reject(problem, config, texts)) return reason;
   return stores_of(problem, config) == Stores::by_map ? output_map_rejects(problem, config)
                                                       : nullptr;
 }
@@ -109,9 +115,15 @@ void fill_operand_maps(const Filling& filling) {
     const MapBox map_box = major == Major::k ? MapBox{box.k, box.mn} : MapBox{box.mn, box.k};
     return operand_key(filling, matrix, major, lines, map_box, promotion);
   };
-  const TensorMapKey a =
-      key(problem.a, config.a, problem.m, operand_boxes(config).a, tiles.n, config.swaps_ab);
-  link_maps(a, rest_rows(a, config.a, problem.m), from.a, params.a_map, params.a_rest_map, linker);
+  if (has_loose_rows(config)) {
+    params.a = strided(problem.a, true, problem.batch);
+    linker.address(params.a.data, from.a);
+  } else {
+    const TensorMapKey a =
+        key(problem.a, config.a, problem.m, operand_boxes(config).a, tiles.n, config.swaps_ab);
+    link_maps(a, rest_rows(a, config.a, problem.m), from.a, params.a_map, params.a_rest_map,
+              linker);
+  }
   const TensorMapKey b =
       key(problem.b, config.b, problem.n, operand_boxes(config).b, tiles.m, !config.swaps_ab);
   link_maps(b, rest_rows(b, config.b, problem.n), from.b, params.b_map, params.b_rest_map, linker);

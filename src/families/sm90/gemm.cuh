@@ -26,7 +26,9 @@
 // slot is one consumer's. Where consumers store D themselves (Stores::from_registers), the output
 // role has nothing to do.
 //
-// Operands that start anywhere have a kernel of their own, shifted/gemm.cuh.
+// Rows of A that start anywhere are copied by the consumers (Load::loose_a, loose_rows.h); the
+// producer then loads B alone. Other operands that start anywhere have a kernel of their own,
+// shifted/gemm.cuh.
 #pragma once
 
 #include "device/epilogue.h"

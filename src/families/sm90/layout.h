@@ -50,6 +50,12 @@ constexpr Warpgroups warpgroups_of(const KernelConfig& config) {
   return all;
 }
 
+// A row of A that may start at any element (loose_rows.h), in one block of k: 128 bytes from any
+// element on take so many in whole units of 16.
+inline constexpr int loose_row_units = 9, loose_row_bytes = 16 * loose_row_units;
+// Elements from row to row. 32 bits hold the bytes between two rows of a warp's 16.
+inline constexpr int longest_loose_row = 1 << 26;
+
 // A chunk of an operand that lies along m or n, which wgmma takes of 16-bit types only: 64 of m or
 // n by 64 of k.
 inline constexpr int chunk_bytes = 64 * swizzle_row_bytes;
@@ -121,7 +127,7 @@ constexpr Layout layout(const KernelConfig& config, int staging_depth) {
   const StagedBoxes boxes = staged_boxes(config);
   Layout at{};
   at.staging_depth = staging_depth;
-  at.a_bytes = config.tile.m * swizzle_row_bytes;
+  at.a_bytes = config.tile.m * (has_loose_rows(config) ? loose_row_bytes : swizzle_row_bytes);
   at.b_bytes = operand_rows(config.b, config.tile.n) * swizzle_row_bytes;
   at.stage_bytes = at.a_bytes + at.b_bytes;
   at.staging = config.stages * at.stage_bytes;

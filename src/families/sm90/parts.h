@@ -33,6 +33,7 @@ struct Parts {
 };
 
 constexpr Gates gates_of(const KernelConfig& config, const StagedBoxes& boxes) {
+  if (has_loose_rows(config)) return Gates::none;
   if (config.swaps_ab) return config.a == Major::k ? Gates::rows : Gates::none;
   const bool has_whole_boxes = config.tile.n % 128 == 0 && boxes.patch_columns == 32;
   return stores_rows_by_tma(config) && config.b == Major::k && has_whole_boxes ? Gates::columns
@@ -45,7 +46,7 @@ constexpr Gates gates_of(const KernelConfig& config, const StagedBoxes& boxes) {
 constexpr int cluster_splits_of(const KernelConfig& config, int stage_bytes) {
   constexpr int most_columns = 32, largest_cluster = 16;
   if (config.cluster.size() != 1 || config.ctas_per_sm != 1 || config.ping_pong ||
-      config.store == Store::elements || config.tile.n > most_columns)
+      config.store == Store::elements || has_loose_rows(config) || config.tile.n > most_columns)
     return 1;
   const int partial_bytes = config.tile.m * config.tile.n * 4;
   const int room = config.stages * stage_bytes / partial_bytes;

@@ -109,13 +109,14 @@ class OperandLoads {
 template <KernelConfig config>
 BWGEMM_DEVICE void prefetch_maps(const MappedParams& params) {
   if (params.k_blocks > 0) {
-    ptx::prefetch_tensormap(params.a_map);
+    if (!has_loose_rows(config)) ptx::prefetch_tensormap(params.a_map);
     ptx::prefetch_tensormap(params.b_map);
   }
   ptx::prefetch_tensormap(params.d_map);
   if (params.k_blocks == 0) return;
   // Those that loads of the last rows need.
-  if (config.a == Major::k && static_cast<std::uint32_t>(params.m) % a_tile<config>.part() != 0)
+  if (config.a == Major::k && !has_loose_rows(config) &&
+      static_cast<std::uint32_t>(params.m) % a_tile<config>.part() != 0)
     ptx::prefetch_tensormap(params.a_rest_map);
   if (config.b == Major::k && static_cast<std::uint32_t>(params.n) % b_tile<config>.part() != 0)
     ptx::prefetch_tensormap(params.b_rest_map);
@@ -176,9 +177,10 @@ BWGEMM_DEVICE void run_producer(const MappedParams& params, const Cta<config>& c
   std::uint32_t bytes = 0;
   const auto begin_tile = [&] {
     const TileIndex tile = tiles.at(params);
-    a.begin_tile(cta.row(tile), tile.batch * params.a_batch_step);
+    if constexpr (!has_loose_rows(config))
+      a.begin_tile(cta.row(tile), tile.batch * params.a_batch_step);
     b.begin_tile(cta.column(tile), tile.batch * params.b_batch_step);
-    bytes = computed_here(a.bytes() + b.bytes());
+    bytes = computed_here(has_loose_rows(config) ? b.bytes() : a.bytes() + b.bytes());
     split = k_split<config.tile.k>(params, tiles, cta.is_split(params, tiles), k_blocks);
   };
   if (tiles.valid()) begin_tile();
@@ -193,7 +195,8 @@ BWGEMM_DEVICE void run_producer(const MappedParams& params, const Cta<config>& c
       trace(TraceEvent::issue, block);
       if (ptx::elect_sync()) {
         ptx::mbarrier_arrive_expect_tx(slots.full(), bytes);
-        a.template load<gated>(slots.a(), block * config.tile.k, slots.full());
+        if constexpr (!has_loose_rows(config))
+          a.template load<gated>(slots.a(), block * config.tile.k, slots.full());
         b.template load<gated>(slots.b(), block * config.tile.k, slots.full());
       }
       __syncwarp();  // the elected lane back with its warp

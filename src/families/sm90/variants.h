@@ -79,6 +79,10 @@ inline constexpr std::array sm90_shapes = {
     Sm90Shape{paths::swap_ab, {192, 144, 64}, {1, 1}, "kk mk",       1, 1.032},
     Sm90Shape{paths::swap_ab, {192, 160, 64}, {1, 1}, "kk mk",       1, 1.024},
     Sm90Shape{paths::swap_ab, {192, 176, 64}, {1, 1}, "kk mk",       1, 1.044},
+    Sm90Shape{paths::loose_a, { 64,  32, 64}, {1, 1}, "kn",          4, 1},
+    Sm90Shape{paths::loose_a, { 64,  64, 64}, {1, 1}, "kn",          3, 1},
+    Sm90Shape{paths::loose_a, { 64,  80, 64}, {1, 1}, "kn",          2, 1},
+    Sm90Shape{paths::loose_a, { 64, 128, 64}, {1, 1}, "kn",          2, 1.05},
     Sm90Shape{paths::shifted, {128, 256, 64}, {1, 1}, "kk kn mk mn", 1, 1},
     Sm90Shape{paths::shifted, {128, 128, 64}, {1, 1}, "kk kn mk mn", 1, 1},
 };

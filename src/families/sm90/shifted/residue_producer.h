@@ -12,7 +12,7 @@
 
 #include "device/ptx/sync.h"
 #include "device/trace.h"
-#include "families/sm90/shifted/blocks.h"
+#include "families/sm90/blocks.h"
 #include "families/sm90/shifted/residue_tile.h"
 
 namespace bwgemm::sm90 {

@@ -7,8 +7,8 @@
 
 #include "device/ptx/cp_async_bulk.h"
 #include "device/ptx/global_memory.h"
+#include "families/sm90/blocks.h"
 #include "families/sm90/layout.h"
-#include "families/sm90/shifted/blocks.h"
 #include "families/sm90/shifted/line_shift.h"
 
 namespace bwgemm::sm90 {
