@@ -23,7 +23,8 @@ ROOTS = {
     for name, folder, paths in (
         ("includes of sm90", "sm90/", "gemm.cuh"),
         ("includes of sm90, all parts", "sm90/",
-         "gemm.cuh ping_pong.h gated_loads.h line_stores.h register_stores.h cluster_reduction.h"),
+         "gemm.cuh ping_pong.h loose_rows.h gated_loads.h line_stores.h register_stores.h "
+         "cluster_reduction.h"),
         ("includes of sm90, shifted", "sm90/", "shifted/gemm.cuh"),
         ("includes of sm100", "sm100/", "gemm.cuh"),
         ("includes of sm100, all parts", "sm100/",
