@@ -87,6 +87,7 @@ const std::vector<Kind> kinds = {
     {"SplitsInACluster", is_narrow, 72, 24, 1600, "cluster 3,", {.splits = 3, .sums = "cluster"}},
     {"SplitsOfTheLastWave", is_small, 40, 300, 1600, "splits 3 of the last 1 of 5 tiles", {.splits = 3, .target = 4}},
     {"LinesThatStartAnywhere", is_of_lines, 24, 40, 1601, "splits 3,", {.splits = 3, .is_loose = true}},
+    {"RowsThatStartAnywhere", any_of(Family::cooperative, paths::loose_a), 72, 72, 1601, "splits 5,", {.splits = 5}},
     {"Pair", is_pair, 40, 40, 600, "splits 1,"},
     {"SplitsOfAPair", is_pair, 40, 40, 1600, "splits 5,", {.splits = 5}},
     {"SplitsOfTheLastWaveOfPairs", is_pair, 40, 104, 1600, "splits 3 of the last 1 of 4 tiles", {.splits = 3, .target = 6}},
