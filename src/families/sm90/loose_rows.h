@@ -145,13 +145,12 @@ class LooseReader {
       trace(TraceEvent::multiply, block);
       multiply<types>(accumulators[0], a, block > 0);
       copies_.start(params_, cta_, slot(at_.stage));
-      if (block + 1 == k_blocks) behind_last();
       ptx::wgmma_wait_group<0>();  // reads of the slot and of the fragments, and all sums
       keep_behind_wait<config>(accumulators);
       if (ptx::laneid() == 0) ptx::mbarrier_arrive(ring_.empty(at_).address);
       at_.advance(config.stages);
     }
-    if (k_blocks == 0) behind_last();
+    behind_last();
   }
 
  private:
