@@ -49,8 +49,9 @@ struct alignas(64) KernelParams {
   // Stores::by_map: D is more than L2 could keep for whoever reads it, and should not drive out of
   // L2 what other CTAs are about to load.
   bool d_streams_by;
-  // The kernel behind this one in the stream may start when this one has nothing left to load, not
-  // only when its CTAs are gone (programmatic dependent launch). A thread of each CTA says so.
+  // The kernel behind this one in the stream may start when the producer of this one has nothing
+  // left to load, not only when its CTAs are gone (programmatic dependent launch). A thread of each
+  // CTA says so.
   bool lets_next_start;
   Dtype d_type;  // type16 or f32; of C too, unless fused says otherwise
   Dtype type16;  // of D, C, aux and biases where these are not of f32
@@ -61,8 +62,9 @@ struct alignas(64) KernelParams {
   float* partials;          // partial sums of each split of each split tile; splits > 1 only
   std::uint32_t* arrivals;  // zero before and after the launch; splits > 1 only
 
-  // The families without maps, and Store::elements. c also where the epilogue loads C itself. d
-  // also where Family::cooperative stores without d_map: outer is then from line to line.
+  // The families without maps, and Store::elements. a also with Load::loose_a. c also where the
+  // epilogue loads C itself. d also where Family::cooperative stores without d_map: outer is then
+  // from line to line.
   StridedMatrix a, b, c;
   Raster raster;          // Family::pair, Family::single
   bool is_pointer_array;  // Family::direct, Family::warp, Family::stationary: data of a to d are

@@ -56,7 +56,7 @@ std::vector<Widths> widths(const KernelConfig& row, Memory memory) {
     return {in_units, {1, unit, 4}, {4, unit, 1}, {2, unit, 2}};
   if (has_loose_rows(row)) {  // kernels see A and B exchanged
     const int c = memory == Memory::operand_lines ? 1 : unit;
-    return {in_units, {unit, 1, c}, {unit, 3, unit}, {unit, 6, c}};
+    return {in_units, {unit, 1, c}, {unit, 6, unit}, {unit, 3, c}};
   }
   if (memory == Memory::any)
     return {in_units, {1, 2, 4}, {4, 1, 2}, {2, 4, 1}, {unit, 1, 2}, {2, unit, 4}};
@@ -125,7 +125,7 @@ GemmCase several_tiles(const KernelConfig& row, Memory memory, const Measures& o
     case 2: {
       GemmCase gemm = gemm_of(row, of.m / 2 + 7, of.n / 2 + 7, of.k - 1, a, b);
       gemm.batch = several;
-      gemm.repeat_b = true;
+      (has_loose_rows(row) ? gemm.repeat_a : gemm.repeat_b) = true;  // not the one that is moved
       return gemm;
     }
     default: return gemm_of(row, over_m, over_n, 1, a, b);
@@ -319,6 +319,8 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
     for (std::int64_t k = unit - 1; k < stationary::slab_depth; k += stationary::step_depth)
       for (const std::int64_t m : {2, 10})  // A ends inside of a unit, in either row of a lane
         add(gemm_of(row, m, unit, k, Major::k, Major::k), inputs(row.mma).front(), false, in_units);
+  // Whether threads bring what is unaligned to where it belongs.
+  const bool is_moved = moves_lines(row) || has_loose_rows(row);
   const Widths moved = widths(row, memory).back();
   for (const Dtype input : inputs(row.mma))
     for (const bool to_f32 : {false, true}) {
@@ -327,7 +329,7 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
       // No product, which the kernel finds out.
       GemmCase scaled = gemm_of(row, of.cluster_m + 15, of.cluster_n + 15, of.k, a, b);
       scaled.batch = 2;
-      const Widths& width = moves_lines(row) && to_f32 ? moved : in_units;
+      const Widths& width = is_moved && to_f32 ? moved : in_units;
       RowProblem& scale = add(scaled, input, to_f32, width);
       scale.clusters = 1;
       scale.device_scalars = true;
@@ -362,8 +364,8 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
     for (const float beta : {0.0f, -0.5f}) {
       if (raster != Raster::grouped && !uses_tensor_memory(row)) continue;
       for (const RowProblem& tiles : {several_batches(row), several_bands(row)}) {
-        RowProblem& problem = add(tiles.gemm, inputs(row.mma).back(), true,
-                                  moves_lines(row) && beta != 0 ? moved : in_units);
+        RowProblem& problem =
+            add(tiles.gemm, inputs(row.mma).back(), true, is_moved && beta != 0 ? moved : in_units);
         problem.clusters = tiles.clusters;
         problem.tile_n = forced_tile(row, widest(row), direction(row, 3).b);
         problem.raster = raster;
@@ -382,7 +384,7 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
   for (const RowProblem& wanted : orders_and_splits(row)) {
     const bool to_f32 = wanted.gemm.output == Dtype::f32;
     RowProblem& problem =
-        add(wanted.gemm, wanted.gemm.input, to_f32, moves_lines(row) && to_f32 ? moved : in_units);
+        add(wanted.gemm, wanted.gemm.input, to_f32, is_moved && to_f32 ? moved : in_units);
     const GemmCase gemm = problem.gemm;
     problem = wanted;
     problem.gemm = gemm;
@@ -405,11 +407,10 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
   // So many tiles for a cluster that it moves one while it loads another, or that both of its
   // warpgroups have several.
   for (const float beta : {0.0f, -0.5f}) {
-    if (!row.ping_pong && (!moves_lines(row) || beta != 0)) continue;
+    if (!row.ping_pong && (!is_moved || beta != 0)) continue;
     GemmCase gemm = several_batches(row).gemm;
     gemm.batch = 3;
-    RowProblem& problem =
-        add(gemm, inputs(row.mma).back(), false, moves_lines(row) ? moved : in_units);
+    RowProblem& problem = add(gemm, inputs(row.mma).back(), false, is_moved ? moved : in_units);
     problem.clusters = 3;
     add_scalars(problem, 2, beta);
   }

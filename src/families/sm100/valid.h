@@ -18,7 +18,8 @@ constexpr const char* choices_invalid_because(const KernelConfig& config) {
 }
 
 constexpr const char* paths_invalid_because(const KernelConfig& config) {
-  if (config.load == Load::tma_shifted) return "loads are shifted on sm90 only";
+  if (config.load == Load::tma_shifted || config.load == Load::loose_a)
+    return "loads are shifted, and rows copied by consumers, on sm90 only";
   if (config.load == Load::threads && config.family != Family::single)
     return "threads load operands of one CTA only";
   if (config.load == Load::threads && config.store != Store::elements)

@@ -96,7 +96,8 @@ BWGEMM_DEVICE void keep_behind_wait(Accumulators<config>& accumulators) {
 template <KernelConfig config>
 class OperandReader {
  public:
-  BWGEMM_DEVICE OperandReader(const KernelParams&, const Cta<config>& cta, int warpgroup, int)
+  BWGEMM_DEVICE OperandReader(const KernelParams&, const Cta<config>& cta, int warpgroup,
+                              int /*k_blocks*/)
       : ring_(cta.operands()),
         a_(computed_once(
             operand_descriptor(cta.a(0) + cta.first_row(warpgroup) * swizzle_row_bytes, config.a))),
@@ -174,17 +175,17 @@ class OperandReader {
 };
 
 template <KernelConfig config>
-using Operands =
+using ReaderOf =
     std::conditional_t<has_loose_rows(config), LooseReader<config>, OperandReader<config>>;
 
 // AnyTurn: consumers multiply as soon as operands are there. The members are those of PingPong, and
 // do nothing.
 template <KernelConfig config>
 struct AnyTurn {
-  BWGEMM_DEVICE AnyTurn(int, int, Operands<config>&) {}
+  BWGEMM_DEVICE AnyTurn(int, int, ReaderOf<config>&) {}
   BWGEMM_DEVICE void wait() const {}
   BWGEMM_DEVICE void hand_over(bool) const {}
-  BWGEMM_DEVICE void pass(Operands<config>&) const {}
+  BWGEMM_DEVICE void pass(ReaderOf<config>&) const {}
 };
 template <KernelConfig config>
 using Turns = std::conditional_t<config.ping_pong, PingPong<config>, AnyTurn<config>>;
@@ -206,7 +207,7 @@ BWGEMM_DEVICE void run_consumer(const typename Exit::Params& params, const Cta<c
   // Written by the first wgmma of each split of k, or cleared where it has no blocks.
   Accumulators<config> accumulators = {};
   Trace trace(params, TraceRole::consumer, warpgroup, threadIdx.x % 128 == 0);
-  Operands<config> operands(params, cta, warpgroup, k_blocks);
+  ReaderOf<config> operands(params, cta, warpgroup, k_blocks);
   const WorkspaceReduction<config> partials(params, cta.rank, warpgroup);
   Exit exit(params, cta, warpgroup, scaling);
   Turns<config> turns(warpgroup, k_blocks, operands);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The predicted time of a Hopper kernel, by the model of rules/cost_terms.h: first what one k block
-// asks for and how long a CTA takes to move its unaligned lines, then waves of tiles.
+// asks for and how long a CTA takes to move or copy its unaligned lines, then waves of tiles.
 #include <algorithm>
 
 #include "core/tiling.h"

@@ -53,8 +53,8 @@ constexpr Warpgroups warpgroups_of(const KernelConfig& config) {
 // A row of A that may start at any element (loose_rows.h), in one block of k: 128 bytes from any
 // element on take so many in whole units of 16.
 inline constexpr int loose_row_units = 9, loose_row_bytes = 16 * loose_row_units;
-// Elements from row to row. 32 bits hold the bytes between two rows of a warp's 16.
-inline constexpr int longest_loose_row = 1 << 26;
+// Elements from row to row. 32 bits hold the bytes between a warp's 16 rows, and two behind them.
+inline constexpr int longest_loose_row = 1 << 25;
 
 // A chunk of an operand that lies along m or n, which wgmma takes of 16-bit types only: 64 of m or
 // n by 64 of k.

@@ -4,8 +4,12 @@
 // slot. It takes fragments of A for wgmma from there, two neighbours of k at a time, and shifts
 // what begins inside of a word. B comes by TMA (producer.h).
 //
-// Order   copies -> warp     groups of cp.async, as many on their way as there are slots
-//         warp   -> copies   __syncwarp(): a warp's part of a slot is its own
+// Order      copies -> warp     each lane waits for its group of cp.async, then __syncwarp(); as
+// many
+//                               groups are on their way as there are slots
+//            warp   -> copies   __syncwarp(): a warp's part of a slot is its own
+// Timeline   k: wait for the group -> read fragments -> wait full (B) -> wgmma -> start the copies
+//            of k + stages -> wait for wgmma -> release B
 #pragma once
 
 #include "device/ptx/cp_async.h"
@@ -41,13 +45,13 @@ class LooseCopies {
   // group.
   BWGEMM_DEVICE void start(const KernelParams& params, const Cta<config>& cta, std::uint32_t to) {
     if (blocks_.valid()) {
+      // Bytes of a row from the block on. What is copied of it begins bytes_before() earlier.
       const int left = 2 * static_cast<int>(params.k) - blocks_.block() * swizzle_row_bytes;
       if (left >= loose_row_bytes)
         copy(to, [](std::uint32_t at, const char* from, int) { ptx::cp_async_16(at, from); });
       else
         copy(to, [&](std::uint32_t at, const char* from, int i) {
-          const int end =
-              left + static_cast<int>(before_ >> 4 * i & 15);  // of the row, and so of k
+          const int end = left + static_cast<int>((befores_ >> (4 * i)) & 15);
           ptx::cp_async_16(at, from, max(0, min(end - place(i), loose_unit_bytes)));
         });
       from_ += swizzle_row_bytes;
@@ -84,24 +88,25 @@ class LooseCopies {
     from_ = static_cast<const char*>(a.data) +
             2 * (min(first, last) * a.outer_stride + blocks_.batch() * a.batch_stride) +
             blocks_.block() * swizzle_row_bytes;
-    before_ = 0;
+    befores_ = 0;
 #pragma unroll
     for (int i = 0; i < passes; ++i) {
       const int further = max(0, min(row(i), last - first));
       offsets_[i] = 2 * further * static_cast<int>(a.outer_stride);
       const int before = bytes_before(from_ + offsets_[i]);
-      before_ |= before << 4 * i;
+      befores_ |= before << (4 * i);
       offsets_[i] += place(i) - before;
     }
   }
 
   Blocks<config> blocks_;
   int first_row_;
-  const char* from_;      // the warp's first row, of the block
-  int offsets_[passes];   // from there to units, in bytes
-  std::uint32_t before_;  // bytes_before() their rows, four bits each
+  const char* from_;       // the warp's first row, of the block
+  int offsets_[passes];    // from there to units, in bytes
+  std::uint32_t befores_;  // bytes_before() their rows, four bits each
 };
 
+// A consumer warp's side of the ring: its rows of A, and B. As OperandReader.
 template <KernelConfig config>
 class LooseReader {
   static constexpr int steps = config.tile.k / instruction_k(config.mma);

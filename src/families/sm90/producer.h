@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The producer role of the Hopper kernel: one thread keeps the operand ring full. In a
-// cluster each CTA loads its part of the operand that CTAs share and multicasts it to all of them.
+// The producer role of the Hopper kernel: one thread keeps the operand ring full, with
+// Load::loose_a with B alone. In a cluster each CTA loads its part of the operand that CTAs share
+// and multicasts it to all of them.
 //
 // The producer does not load what lies outside an operand: TMA takes longer for a row of zeros than
 // for a row from L2 (bench/log/2026-11-22.md). That part of the slot keeps its old contents, which

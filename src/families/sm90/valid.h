@@ -61,12 +61,12 @@ constexpr const char* cluster_invalid_because(const KernelConfig& config) {
 }
 
 constexpr const char* paths_invalid_because(const KernelConfig& config) {
-  if (config.load == Load::threads) return "A and B are loaded by TMA, shifted or not";
-  if (has_loose_rows(config) &&
-      (config.a != Major::k || config.cluster.size() != 1 || config.ping_pong || config.swaps_ab ||
-       warpgroups_of(config).rows != 64))
-    return "loose: rows of A run along k, 64 for each consumer, in a cluster of 1x1, all products "
-           "of one tile";
+  if (config.load == Load::threads || config.load == Load::units)
+    return "A is loaded by TMA, shifted or not, or copied by consumers; B is loaded by TMA";
+  if (has_loose_rows(config) && (config.a != Major::k || warpgroups_of(config).rows != 64))
+    return "loose: A must run along k, and each consumer multiply 64 rows";
+  if (has_loose_rows(config) && (config.cluster.size() != 1 || config.ping_pong || config.swaps_ab))
+    return "loose: cluster must be 1x1, without ping-pong or swap-AB";
   if (config.swaps_ab && config.store != Store::tma) return "swap-AB: D is stored by TMA";
   if ((config.load == Load::tma_shifted) != (config.store == Store::elements))
     return "D is stored by elements where loads are shifted, and only there";
