@@ -63,8 +63,8 @@ constexpr void add_choices(KernelName& text, const Sm100Choices& choices) {
 // bwgemm_<arch>_<mma>[_<majors>]_<m>x<n>x<k>[_<cluster>][_s<stages>][_<output>][_o<ctas>]
 // [_pp][_w|_l][_<choices>]_<family>; what is chosen at launch is left out, a run-time n is written
 // N. Majors: k k, k n, m k, m n. Outputs: t (swap-AB), u (stored by elements). o: CTAs per
-// multiprocessor. pp: ping-pong. w: A is loaded in units of 16 bytes. l: rows
-// of A may start at any element.
+// multiprocessor. pp: ping-pong. w: A is loaded in units of 16 bytes. l: rows of A may start at any
+// element.
 constexpr KernelName kernel_name(const KernelConfig& config) {
   KernelName text;
   text.add("bwgemm_").add(name(config.arch)).add("_").add(facts_of(config.mma).name);

@@ -81,7 +81,7 @@ static_assert(offsetof(KernelParams, d) / 64 == offsetof(KernelParams, fused) / 
 // What the TMA families add: maps of three dimensions, the last is the batch; of two where the
 // config says so. c_map equals d_map if C is D.
 struct MappedParams : KernelParams {
-  TensorMap a_map, b_map, c_map, d_map;
+  TensorMap a_map, b_map, c_map, d_map;  // with Load::loose_a no map of A is used
   // Family::cooperative: maps with boxes for the last rows of a K-major operand, where boxes of
   // a_map or b_map would stick out of the operand. Else equal to a_map and b_map.
   TensorMap a_rest_map, b_rest_map;

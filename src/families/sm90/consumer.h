@@ -174,6 +174,7 @@ class OperandReader {
   Cursor at_;
 };
 
+// Who takes operands out of the ring for a consumer.
 template <KernelConfig config>
 using ReaderOf =
     std::conditional_t<has_loose_rows(config), LooseReader<config>, OperandReader<config>>;

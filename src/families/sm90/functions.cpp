@@ -15,7 +15,8 @@ namespace {
 const char* operands_reject(const Problem& problem, const KernelConfig& config,
                             const Texts& texts) {
   if (has_loose_rows(config)) {
-    if (problem.a.ld > longest_loose_row) return "rows that threads copy are too far apart";
+    if (problem.a.ld > longest_loose_row)
+      return "rows that threads copy lie more than 2^25 elements apart";
     if (problem.k > longest_k / 2) return "k is too large for 32-bit positions";
   } else if (const char* reason =
                  tma_rejects(problem.a, lines_of_a(problem), problem.batch, texts.a)) {

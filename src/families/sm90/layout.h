@@ -51,8 +51,9 @@ constexpr Warpgroups warpgroups_of(const KernelConfig& config) {
 }
 
 // A row of A that may start at any element (loose_rows.h), in one block of k: 128 bytes from any
-// element on take so many in whole units of 16.
-inline constexpr int loose_row_units = 9, loose_row_bytes = 16 * loose_row_units;
+// element on lie in so many units.
+inline constexpr int loose_unit_bytes = 16, loose_row_units = 9;
+inline constexpr int loose_row_bytes = loose_unit_bytes * loose_row_units;
 // Elements from row to row. 32 bits hold the bytes between a warp's 16 rows, and two behind them.
 inline constexpr int longest_loose_row = 1 << 25;
 

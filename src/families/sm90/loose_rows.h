@@ -4,9 +4,8 @@
 // slot. It takes fragments of A for wgmma from there, two neighbours of k at a time, and shifts
 // what begins inside of a word. B comes by TMA (producer.h).
 //
-// Order      copies -> warp     each lane waits for its group of cp.async, then __syncwarp(); as
-// many
-//                               groups are on their way as there are slots
+// Pipeline   copies -> warp     groups of cp.async, as many on their way as there are slots:
+//                               each lane waits for its own, then __syncwarp()
 //            warp   -> copies   __syncwarp(): a warp's part of a slot is its own
 // Timeline   k: wait for the group -> read fragments -> wait full (B) -> wgmma -> start the copies
 //            of k + stages -> wait for wgmma -> release B
@@ -19,7 +18,6 @@
 
 namespace bwgemm::sm90 {
 
-inline constexpr int loose_unit_bytes = 16;
 inline constexpr int loose_warp_rows = 16;
 
 // Bytes from the 16-byte boundary at or before a row's first element to that element.
@@ -106,7 +104,7 @@ class LooseCopies {
   std::uint32_t befores_;  // bytes_before() their rows, four bits each
 };
 
-// A consumer warp's side of the ring: its rows of A, and B. As OperandReader.
+// A consumer warp's side of the ring: its rows of A, and B. The members are those of OperandReader.
 template <KernelConfig config>
 class LooseReader {
   static constexpr int steps = config.tile.k / instruction_k(config.mma);

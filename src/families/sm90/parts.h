@@ -33,7 +33,6 @@ struct Parts {
 };
 
 constexpr Gates gates_of(const KernelConfig& config, const StagedBoxes& boxes) {
-  if (has_loose_rows(config)) return Gates::none;
   if (config.swaps_ab) return config.a == Major::k ? Gates::rows : Gates::none;
   const bool has_whole_boxes = config.tile.n % 128 == 0 && boxes.patch_columns == 32;
   return stores_rows_by_tma(config) && config.b == Major::k && has_whole_boxes ? Gates::columns
@@ -42,7 +41,8 @@ constexpr Gates gates_of(const KernelConfig& config, const StagedBoxes& boxes) {
 
 // The config must have no other use for a cluster, and each CTA an SM of its own, as fewer CTAs
 // than SMs do otherwise. Wider tiles gain nothing by such clusters, and the code costs a tenth of a
-// microsecond. The first split's ring must have room for the partial sums of the others.
+// microsecond. The first split's ring must have room for the partial sums of the others, and TMA
+// alone fill it.
 constexpr int cluster_splits_of(const KernelConfig& config, int stage_bytes) {
   constexpr int most_columns = 32, largest_cluster = 16;
   if (config.cluster.size() != 1 || config.ctas_per_sm != 1 || config.ping_pong ||
