@@ -38,7 +38,6 @@ const ArchCosts b200_costs = {
     .lines_per_us = 1,
     .crowded_lines_per_us = 1,
     .lines_of_columns = 1,
-    .odd_lines = 1,
     .one_tile_ping_pong = 1,         // not used, as the next two
     .wide_one_tile_ping_pong = 1,
     .ping_pong_overlap = 1,

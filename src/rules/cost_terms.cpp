@@ -8,10 +8,12 @@
 namespace bwgemm {
 namespace {
 
-// Whether many tiles of an operand along m or n begin in the middle of a line.
-bool begins_inside_lines(Major major, std::int64_t extent, int tile_rows) {
+// The weight of an operand along m or n of which every second tile begins in the middle of a line.
+// Each load of such a tile asks for parts of two lines, but that of a tile narrower than a line.
+double weight_between_lines(std::int64_t extent, int tile_rows, double sectors, double lines) {
   constexpr int line_elements = 64;
-  return major == Major::mn && tile_rows % line_elements != 0 && extent > tile_rows;
+  if (tile_rows % line_elements == 0 || extent <= tile_rows) return 1;
+  return (1 + (tile_rows > line_elements ? lines : sectors)) / 2;
 }
 
 // Power is shared: with all SMs at work, products and deliveries cost time in proportion to their
@@ -24,7 +26,7 @@ double power_us(const ArchCosts& costs, const Block& block) {
 double row_weight(const Matrix& matrix, Major major, std::int64_t extent, int tile_rows,
                   double sectors, double lines) {
   if (straddles(matrix)) return has_whole_sectors(matrix) ? sectors : lines;
-  return begins_inside_lines(major, extent, tile_rows) ? (1 + sectors) / 2 : 1;
+  return major == Major::k ? 1 : weight_between_lines(extent, tile_rows, sectors, lines);
 }
 
 }  // namespace

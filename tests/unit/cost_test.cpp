@@ -264,6 +264,28 @@ TEST(CostOrder, WhatDriftsApartWaitsForASlowMemory) {
   EXPECT_GT(narrow_over_wide(small_cache, batch), narrow_over_wide(nominal_h100, batch));
 }
 
+// L2 holds 21 outputs of 531x531, not 221, which took an H100 165 and 109 us.
+TEST(CostOrder, TornSectorsCountWhereL2DoesNotHoldTheOutput) {
+  const auto narrow_over_wide = [](std::int64_t batch) {
+    const Problem problem = problem_of(531, 531, 32, test::kk, {}, batch);
+    const auto time = [&](std::string_view kernel) {
+      return predicted_us(problem, nominal_h100, row_named(kernel), row_named(kernel).tile.n, 1);
+    };
+    return time("bwgemm_sm90_b16_kk_64x64x64_s4_o3_coop") /
+           time("bwgemm_sm90_b16_kk_128x128x64_s6_coop");
+  };
+  EXPECT_LT(narrow_over_wide(21), 0.98);
+  EXPECT_GT(narrow_over_wide(221), 1.02);
+}
+
+// 2048x2048x64 took an H100 5.9 and 6.2 us. A warpgroup of the one has a buffer for each of its two
+// boxes, of the other two buffers for four.
+TEST(CostOrder, BoxesWithoutABufferWait) {
+  const Problem problem = problem_of(2048, 2048, 64);
+  EXPECT_LT(h200_us("bwgemm_sm90_b16_kk_128x128x64_s6_t_coop", problem),
+            h200_us("bwgemm_sm90_b16_kk_128x256x64_2x1_s4_coop", problem));
+}
+
 TEST(CostOrder, TilesThatBeginInsideOfLinesTakeLonger) {
   const auto odd_over_whole = [](const char* odd, const char* whole, const Problem& problem) {
     return h200_us(odd, problem) / h200_us(whole, problem);
@@ -274,7 +296,7 @@ TEST(CostOrder, TilesThatBeginInsideOfLinesTakeLonger) {
   const double along_k = odd_over_whole("bwgemm_sm90_b16_kk_128x160x64_s5_t_coop",
                                         "bwgemm_sm90_b16_kk_128x128x64_s6_t_coop",
                                         problem_of(4096, 4480, 4096, test::kk));
-  EXPECT_GT(along_n, 1.02 * along_k);
+  EXPECT_GT(along_n, 1.1 * along_k);
 }
 
 // Rows of tiles are shared by CTAs far apart, and drift; columns by neighbours.

@@ -2,6 +2,7 @@
 // The predicted time of a Hopper kernel, by the model of rules/cost_terms.h: first what one k block
 // asks for and how long a CTA takes to move or copy its unaligned lines, then waves of tiles.
 #include <algorithm>
+#include <cmath>
 
 #include "core/tiling.h"
 #include "families/sm90/facts.h"
@@ -69,23 +70,25 @@ Block block_of(const Problem& problem, const ArchCosts& costs, const KernelConfi
                                     requests_for_a_line(problem.b, config.b, tiles.m))};
 }
 
-// Whether rows of D begin inside of words: each line then has elements that are stored alone.
-bool has_odd_rows(const Matrix& d) {
-  constexpr int word_bytes = 4;
-  return !begins_at_multiples(d, word_bytes) ||
-         d.batch_stride * size_bytes(d.type) % word_bytes != 0;
+// Warps of a CTA that store a tile line by line.
+int storing_warps(const KernelConfig& config) {
+  return config.ping_pong ? 1 : warpgroups_of(config).consumers;
 }
 
-// What the warps store that store a tile line by line. A shorter line takes as long. Each box of
-// columns has a price of its own.
-double line_bytes_per_us(const Problem& problem, const KernelConfig& config,
-                         const ArchCosts& costs) {
-  const int warps = config.ping_pong ? 1 : warpgroups_of(config).consumers;
+// What they store. They are in each other's way. A shorter line takes as long. Each box of columns
+// behind the first has a price of its own.
+double line_bytes_per_us(const KernelConfig& config, const ArchCosts& costs) {
   const StagedBoxes boxes = staged_boxes(config);
-  const double of_column = costs.lines_of_columns * (1 + costs.lines_of_a_box / boxes.lines);
-  const double slowdown =
-      (config.swaps_ab ? of_column : 1) * (has_odd_rows(problem.d) ? costs.odd_lines : 1);
-  return warps * boxes.line_bytes * costs.lines_per_us / slowdown;
+  const double lines = costs.lines_per_us * std::sqrt(storing_warps(config));
+  const double behind_first = 1 - static_cast<double>(boxes.lines) / config.tile.n;
+  const double of_column =
+      costs.lines_of_columns * (1 + behind_first * costs.lines_of_a_box / boxes.lines);
+  return boxes.line_bytes * lines / (config.swaps_ab ? of_column : 1);
+}
+
+// The part of it that is left while consumers have nothing to do but write more boxes.
+double crowded_share(const KernelConfig& config, const ArchCosts& costs) {
+  return costs.crowded_lines_per_us / costs.lines_per_us * std::sqrt(storing_warps(config));
 }
 
 // Columns of the tile that are stored; those of boxes that overlap count twice.
@@ -94,6 +97,27 @@ int stored_columns(const Problem& problem, const KernelConfig& config) {
   if (!boxes.overlap) return config.tile.n;
   const int box = boxes.line_bytes / size_bytes(problem.d.type);
   return static_cast<int>(ceil_div(config.tile.n, box)) * box;
+}
+
+// Elements of a line of D that a CTA stores at about the same time: two boxes of 16-bit elements,
+// or what all consumers have of a column.
+int stored_together(const KernelConfig& config) {
+  return config.swaps_ab ? config.tile.m : std::min(config.tile.n, staged_boxes(config).line_bytes);
+}
+
+// Memory's time for lines of D that begin inside of sectors: it reads a torn sector before it
+// writes it, where L2 does not hold D until neighbouring CTAs have filled the sector.
+double torn_sectors_us(const Prediction& of, const ArchCosts& costs) {
+  const Matrix& d = of.problem.d;
+  const auto lines = static_cast<double>(of.problem.m * of.problem.batch);
+  const double bytes = lines * static_cast<double>(of.problem.n) * size_bytes(d.type);
+  if (stores_of(of.problem, of.config) != Stores::by_lines || has_whole_sectors(d) ||
+      bytes <= static_cast<double>(of.facts.l2_bytes))
+    return 0;
+  const double pieces =
+      lines * static_cast<double>(ceil_div(of.problem.n, stored_together(of.config)));
+  return (bytes + pieces * costs.torn_line_bytes) /
+         (costs.memory_bytes_per_us * memory_speed(of.facts));
 }
 
 // Slowdown of a ping-pong kernel where a CTA has one tile: nobody multiplies in the gaps that its
@@ -135,11 +159,14 @@ double curve_us(const Problem& problem, const KernelConfig& config, const ArchCo
          costs.curved_values_per_us;
 }
 
-// The epilogue of a tile that leaves through staging buffers.
+// The epilogue of a tile that leaves through staging buffers. A box that finds none free waits for
+// a store. In a ping-pong kernel the other warpgroup multiplies meanwhile.
 double staged_us(const Problem& problem, const KernelConfig& config, const ArchCosts& costs,
                  double output_bytes) {
   const int boxes = staged_boxes(config).count * size_bytes(problem.d.type) / 2;
-  return output_bytes / costs.epilogue_bytes_per_us + boxes * costs.epilogue_box_us;
+  const int waiting = config.ping_pong ? 0 : std::max(0, boxes - layout(config).staging_depth);
+  return output_bytes / costs.epilogue_bytes_per_us + boxes * costs.epilogue_box_us +
+         waiting * costs.staging_wait_us;
 }
 
 double cluster_merge_us(const ArchCosts& costs, double partial_bytes, int splits) {
@@ -185,10 +212,10 @@ class Wave {
     // What a CTA's only tile stores from registers costs no more than the way through buffers.
     const bool stores_in_turn = stores == Stores::from_registers && !has_one_tile_;
     epilogue_ = has_residues(config) ? scattered_us(problem, config)
-                : is_by_lines        ? output_bytes / line_bytes_per_us(problem, config, costs)
+                : is_by_lines        ? output_bytes / line_bytes_per_us(config, costs)
                 : stores_in_turn     ? output_bytes / costs.register_bytes_per_us
                                      : staged_us(problem, config, costs, output_bytes);
-    stored_ = is_by_lines ? epilogue_ * costs.lines_per_us / costs.crowded_lines_per_us : 0;
+    stored_ = is_by_lines ? epilogue_ / crowded_share(config, costs) : 0;
     epilogue_ += curve_us(problem, config, costs);
     exposed_ = config.ping_pong         ? 0
                : config.ctas_per_sm > 1 ? costs.exposed_epilogue * epilogue_
@@ -283,8 +310,9 @@ WithoutSplits without_splits(const Problem& problem, const KernelConfig& config,
 double predicted_us(const Prediction& of) {
   const ArchCosts& costs = costs_of(of.config.arch);
   const Walk walk = walk_of(of);
-  return total_us(of, costs, costs.launch_us + first_lines_us(costs, walk),
-                  compute_us(of, costs, walk), merge_us(of, costs, walk));
+  const double compute = std::max(compute_us(of, costs, walk), torn_sectors_us(of, costs));
+  return total_us(of, costs, costs.launch_us + first_lines_us(costs, walk), compute,
+                  merge_us(of, costs, walk));
 }
 
 }  // namespace bwgemm::sm90

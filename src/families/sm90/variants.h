@@ -64,7 +64,7 @@ inline constexpr std::array sm90_shapes = {
     Sm90Shape{paths::swap_ab, { 64,  16, 64}, {1, 1}, "kk kn mk mn", 1, 0.772},
     Sm90Shape{paths::swap_ab, { 64,  16, 64}, {4, 1}, "kn",          1, 1.045},
     Sm90Shape{paths::swap_ab, { 64,  32, 64}, {1, 1}, "kk kn mk mn", 1, 0.873},
-    Sm90Shape{paths::swap_ab, { 64,  64, 64}, {1, 1}, "kn mk mn",    1, 0.747},
+    Sm90Shape{paths::swap_ab, { 64,  64, 64}, {1, 1}, "kn mk mn",    1, 0.8},
     Sm90Shape{paths::swap_ab, { 64,  64, 64}, {4, 1}, "kn",          1, 0.925},
     Sm90Shape{paths::swap_ab, { 64,  96, 64}, {1, 1}, "kk mk",       1, 0.805},
     Sm90Shape{paths::swap_ab, {128,  16, 64}, {1, 1}, "kk mk mn",    1, 0.899},
