@@ -99,23 +99,32 @@ int stored_columns(const Problem& problem, const KernelConfig& config) {
   return static_cast<int>(ceil_div(config.tile.n, box)) * box;
 }
 
-// Elements of a line of D that a CTA stores at about the same time: two boxes of 16-bit elements,
-// or what all consumers have of a column.
-int stored_together(const KernelConfig& config) {
-  return config.swaps_ab ? config.tile.m : std::min(config.tile.n, staged_boxes(config).line_bytes);
+// Lines of D, as kernels store them that swap A and B: along m, others along n. A CTA stores some
+// elements of a line at about the same time: what all consumers have of a column, or two boxes.
+struct StoredLines {
+  double count;
+  std::int64_t length;
+  int together;
+};
+StoredLines stored_lines(const Problem& problem, const KernelConfig& config) {
+  const auto in_batches = [&](std::int64_t lines) {
+    return static_cast<double>(lines) * static_cast<double>(problem.batch);
+  };
+  if (config.swaps_ab) return {in_batches(problem.n), problem.m, config.tile.m};
+  const int two_boxes = staged_boxes(config).line_bytes;  // elements of 16 bits
+  return {in_batches(problem.m), problem.n, std::min(config.tile.n, two_boxes)};
 }
 
 // Memory's time for lines of D that begin inside of sectors: it reads a torn sector before it
 // writes it, where L2 does not hold D until neighbouring CTAs have filled the sector.
 double torn_sectors_us(const Prediction& of, const ArchCosts& costs) {
   const Matrix& d = of.problem.d;
-  const auto lines = static_cast<double>(of.problem.m * of.problem.batch);
-  const double bytes = lines * static_cast<double>(of.problem.n) * size_bytes(d.type);
+  const StoredLines lines = stored_lines(of.problem, of.config);
+  const double bytes = lines.count * static_cast<double>(lines.length) * size_bytes(d.type);
   if (stores_of(of.problem, of.config) != Stores::by_lines || has_whole_sectors(d) ||
       bytes <= static_cast<double>(of.facts.l2_bytes))
     return 0;
-  const double pieces =
-      lines * static_cast<double>(ceil_div(of.problem.n, stored_together(of.config)));
+  const double pieces = lines.count * static_cast<double>(ceil_div(lines.length, lines.together));
   return (bytes + pieces * costs.torn_line_bytes) /
          (costs.memory_bytes_per_us * memory_speed(of.facts));
 }
