@@ -49,8 +49,9 @@ struct ArchCosts {
   double epilogue_box_us = 0.107;         // handing one box of a tile over to its store
   double staging_wait_us = 0.12;          // a box that finds no staging buffer free: by hand
   double register_bytes_per_us = 21.1e3;  // the same from registers, in CTAs of several tiles
-  double lines_per_us = 92.3;             // of one warp that stores output line by line; several share; these five:
-                                          // 5758 problems, 1241 of them not kept, after the fit
+  double lines_per_us = 92.3;             // of one warp that stores output line by line, of w warps of a CTA sqrt(w)
+                                          // times; these five: 5758 problems, 1241 of them not kept, after the fit,
+                                          // but the third
   double crowded_lines_per_us = 47.9;     // and while its consumers have nothing to do but write more
   double lines_of_columns = 0.73;         // time of a line that is a column over that of a row: by hand
   double lines_of_a_box = 37.2;           // a box of columns that waits for another takes as long as so many lines

@@ -8,8 +8,9 @@
 namespace bwgemm {
 namespace {
 
-// The weight of an operand along m or n of which every second tile begins in the middle of a line.
-// Each load of such a tile asks for parts of two lines, but that of a tile narrower than a line.
+// The weight of an operand along m or n whose tiles are no whole lines: about half of them begin in
+// the middle of one. Each load of such a tile asks for two lines, but in tiles narrower than a
+// line.
 double weight_between_lines(std::int64_t extent, int tile_rows, double sectors, double lines) {
   constexpr int line_elements = 64;
   if (tile_rows % line_elements == 0 || extent <= tile_rows) return 1;

@@ -14,12 +14,13 @@
 //             inside a block adds a part of a block. Ping-pong with several tiles a CTA: a wave
 //             takes at least a fixed share of products + epilogue, and waves after the first are
 //             slower on slow memory. Ping-pong with one tile a CTA: blocks are slower, most in
-//             narrow tiles. An epilogue costs the bytes of the tile and a price for each box.
-//             Columns that overlapping boxes store twice count twice. A function like gelu adds
-//             the time of the special function unit. Line stores (line_stores.h) cost the time of
-//             one warp for each consumer, more if rows of D begin inside a 4-byte word, and a
-//             price for each box where the tile's columns are the lines. With several tiles a CTA,
-//             a wave takes at least the time of its line stores alone
+//             narrow tiles. An epilogue costs the bytes of the tile and a price for each box, more
+//             for a box that finds no staging buffer free. Columns that overlapping boxes store
+//             twice count twice. A function like gelu adds the time of the special function unit.
+//             Line stores (line_stores.h) cost the time of one warp for each consumer, which are in
+//             each other's way, and a price for each further box where the tile's columns are the
+//             lines. With several tiles a CTA, a wave takes at least the time of its line stores
+//             alone, and all waves what memory takes for torn sectors of a large D
 //   merge   = where k is split: handing over, all partial sums through L2, and those of a tile,
 //             split by split, which the last CTA reads back, after all operands have arrived; in
 //             clusters of splits: their start, and all sums into the first CTA of each

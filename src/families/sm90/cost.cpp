@@ -75,8 +75,8 @@ int storing_warps(const KernelConfig& config) {
   return config.ping_pong ? 1 : warpgroups_of(config).consumers;
 }
 
-// What they store. They are in each other's way. A shorter line takes as long. Each box of columns
-// behind the first has a price of its own.
+// Bytes a us that the warps of a CTA store line by line. The warps are in each other's way. A
+// shorter line takes as long. Each box of columns behind the first has a price of its own.
 double line_bytes_per_us(const KernelConfig& config, const ArchCosts& costs) {
   const StagedBoxes boxes = staged_boxes(config);
   const double lines = costs.lines_per_us * std::sqrt(storing_warps(config));
@@ -86,7 +86,7 @@ double line_bytes_per_us(const KernelConfig& config, const ArchCosts& costs) {
   return boxes.line_bytes * lines / (config.swaps_ab ? of_column : 1);
 }
 
-// The part of it that is left while consumers have nothing to do but write more boxes.
+// The share of line_bytes_per_us() that is left while consumers only write more boxes.
 double crowded_share(const KernelConfig& config, const ArchCosts& costs) {
   return costs.crowded_lines_per_us / costs.lines_per_us * std::sqrt(storing_warps(config));
 }
@@ -99,7 +99,7 @@ int stored_columns(const Problem& problem, const KernelConfig& config) {
   return static_cast<int>(ceil_div(config.tile.n, box)) * box;
 }
 
-// Lines of D, as kernels store them that swap A and B: along m, others along n. A CTA stores some
+// Lines of D as a kernel stores them: along m if it swaps A and B, else along n. A CTA stores some
 // elements of a line at about the same time: what all consumers have of a column, or two boxes.
 struct StoredLines {
   double count;
@@ -111,17 +111,25 @@ StoredLines stored_lines(const Problem& problem, const KernelConfig& config) {
     return static_cast<double>(lines) * static_cast<double>(problem.batch);
   };
   if (config.swaps_ab) return {in_batches(problem.n), problem.m, config.tile.m};
-  const int two_boxes = staged_boxes(config).line_bytes;  // elements of 16 bits
+  const int two_boxes = 2 * staged_boxes(config).line_bytes / size_bytes(problem.d.type);
   return {in_batches(problem.m), problem.n, std::min(config.tile.n, two_boxes)};
+}
+
+// Whether lines of D begin inside of sectors of memory.
+bool tears_sectors(const Problem& problem) {
+  constexpr int sector_bytes = 32;
+  const Matrix& d = problem.d;
+  return !has_whole_sectors(d) ||
+         (problem.batch > 1 && d.batch_stride * size_bytes(d.type) % sector_bytes != 0);
 }
 
 // Memory's time for lines of D that begin inside of sectors: it reads a torn sector before it
 // writes it, where L2 does not hold D until neighbouring CTAs have filled the sector.
 double torn_sectors_us(const Prediction& of, const ArchCosts& costs) {
-  const Matrix& d = of.problem.d;
   const StoredLines lines = stored_lines(of.problem, of.config);
-  const double bytes = lines.count * static_cast<double>(lines.length) * size_bytes(d.type);
-  if (stores_of(of.problem, of.config) != Stores::by_lines || has_whole_sectors(d) ||
+  const double bytes =
+      lines.count * static_cast<double>(lines.length) * size_bytes(of.problem.d.type);
+  if (stores_of(of.problem, of.config) != Stores::by_lines || !tears_sectors(of.problem) ||
       bytes <= static_cast<double>(of.facts.l2_bytes))
     return 0;
   const double pieces = lines.count * static_cast<double>(ceil_div(lines.length, lines.together));
@@ -173,7 +181,10 @@ double curve_us(const Problem& problem, const KernelConfig& config, const ArchCo
 double staged_us(const Problem& problem, const KernelConfig& config, const ArchCosts& costs,
                  double output_bytes) {
   const int boxes = staged_boxes(config).count * size_bytes(problem.d.type) / 2;
-  const int waiting = config.ping_pong ? 0 : std::max(0, boxes - layout(config).staging_depth);
+  const bool halves_columns =
+      problem.epilogue.gate != Gate::none && parts_of(config).gates == Gates::columns;
+  const int stored = halves_columns ? boxes / 2 : boxes;
+  const int waiting = config.ping_pong ? 0 : std::max(0, stored - layout(config).staging_depth);
   return output_bytes / costs.epilogue_bytes_per_us + boxes * costs.epilogue_box_us +
          waiting * costs.staging_wait_us;
 }
