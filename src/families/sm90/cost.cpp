@@ -49,13 +49,16 @@ LoadedRows loaded_rows(Major major, std::int64_t extent, int tile, std::int64_t 
           static_cast<double>(all) / static_cast<double>(ctas), unused};
 }
 
+bool is_gated(const Problem& problem, const KernelConfig& config, Gates along) {
+  return problem.epilogue.gate != Gate::none && parts_of(config).gates == along;
+}
+
 Block block_of(const Problem& problem, const ArchCosts& costs, const KernelConfig& config,
                const TileCounts& tiles) {
-  const bool has_gate = problem.epilogue.gate != Gate::none;
   const LoadedRows a = loaded_rows(config.a, problem.m, config.tile.m, tiles.m * config.cluster.m,
-                                   has_gate && parts_of(config).gates == Gates::rows);
+                                   is_gated(problem, config, Gates::rows));
   const LoadedRows b = loaded_rows(config.b, problem.n, config.tile.n, tiles.n * config.cluster.n,
-                                   has_gate && parts_of(config).gates == Gates::columns);
+                                   is_gated(problem, config, Gates::columns));
   const RowBytes bytes(problem, costs, config, config.a, config.b, config.tile.n);
   constexpr double depth = swizzle_row_bytes;
   const OperandRows shared{a.mean / config.cluster.n, b.mean / config.cluster.m};
@@ -102,17 +105,13 @@ int stored_columns(const Problem& problem, const KernelConfig& config) {
 // Lines of D as a kernel stores them: along m if it swaps A and B, else along n. A CTA stores some
 // elements of a line at about the same time: what all consumers have of a column, or two boxes.
 struct StoredLines {
-  double count;
-  std::int64_t length;
+  std::int64_t count, length;  // of one matrix
   int together;
 };
 StoredLines stored_lines(const Problem& problem, const KernelConfig& config) {
-  const auto in_batches = [&](std::int64_t lines) {
-    return static_cast<double>(lines) * static_cast<double>(problem.batch);
-  };
-  if (config.swaps_ab) return {in_batches(problem.n), problem.m, config.tile.m};
+  if (config.swaps_ab) return {problem.n, problem.m, config.tile.m};
   const int two_boxes = 2 * staged_boxes(config).line_bytes / size_bytes(problem.d.type);
-  return {in_batches(problem.m), problem.n, std::min(config.tile.n, two_boxes)};
+  return {problem.m, problem.n, std::min(config.tile.n, two_boxes)};
 }
 
 // Whether lines of D begin inside of sectors of memory.
@@ -127,12 +126,12 @@ bool tears_sectors(const Problem& problem) {
 // writes it, where L2 does not hold D until neighbouring CTAs have filled the sector.
 double torn_sectors_us(const Prediction& of, const ArchCosts& costs) {
   const StoredLines lines = stored_lines(of.problem, of.config);
-  const double bytes =
-      lines.count * static_cast<double>(lines.length) * size_bytes(of.problem.d.type);
+  const double count = static_cast<double>(lines.count) * static_cast<double>(of.problem.batch);
+  const double bytes = count * static_cast<double>(lines.length) * size_bytes(of.problem.d.type);
   if (stores_of(of.problem, of.config) != Stores::by_lines || !tears_sectors(of.problem) ||
       bytes <= static_cast<double>(of.facts.l2_bytes))
     return 0;
-  const double pieces = lines.count * static_cast<double>(ceil_div(lines.length, lines.together));
+  const double pieces = count * static_cast<double>(ceil_div(lines.length, lines.together));
   return (bytes + pieces * costs.torn_line_bytes) /
          (costs.memory_bytes_per_us * memory_speed(of.facts));
 }
@@ -181,9 +180,7 @@ double curve_us(const Problem& problem, const KernelConfig& config, const ArchCo
 double staged_us(const Problem& problem, const KernelConfig& config, const ArchCosts& costs,
                  double output_bytes) {
   const int boxes = staged_boxes(config).count * size_bytes(problem.d.type) / 2;
-  const bool halves_columns =
-      problem.epilogue.gate != Gate::none && parts_of(config).gates == Gates::columns;
-  const int stored = halves_columns ? boxes / 2 : boxes;
+  const int stored = is_gated(problem, config, Gates::columns) ? boxes / 2 : boxes;
   const int waiting = config.ping_pong ? 0 : std::max(0, stored - layout(config).staging_depth);
   return output_bytes / costs.epilogue_bytes_per_us + boxes * costs.epilogue_box_us +
          waiting * costs.staging_wait_us;
