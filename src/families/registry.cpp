@@ -185,13 +185,14 @@ void add_product(const Problem& given, const Provenance& given_from, const Value
   const TileCounts tiles = cluster_tiles(problem, config, shape.tile_n);
   fill_common(problem, config, choice, shape, tiles, params, linker);
   fill_splits(problem, config, choice, tiles.total(), params);
-  params.lets_next_start = context.lets_next_start || is_short(choice);
   functions_of(config).fill(
       {problem, config, shape, tiles, is_transposed, from, context.facts.l2_bytes, params, linker});
   const std::int64_t units = work_units(tiles, choice);
   Step step{choice.variant, static_cast<int>(grid_ctas(config, units, allowed)),
             config.cluster.size(), shape.threads, shape.smem_bytes};
-  step.is_short = is_short(choice);
+  step.is_short = is_short(choice, {step.grid, context.facts.sm_count,
+                                    ceil_div(problem.k, std::int64_t{choice.splits})});
+  params.lets_next_start = context.lets_next_start || step.is_short;
   // Clusters that had to wait for others would take longer than sums in memory.
   if (choice.reduction == SplitReduction::cluster && step.grid == units &&
       context.resident_split_clusters >= tiles.total()) {

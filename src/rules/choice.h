@@ -89,13 +89,23 @@ struct Choice : Recipe {
   bool operator==(const Choice&) const = default;
 };
 
-// A call so short that the next one should start while it ends. Behind a longer one, that costs
-// more than it saves: CTAs of the next kernel then take whatever multiprocessor is free first, no
-// longer those over which the hardware spreads a grid evenly (bench/log/2026-11-27.md).
-inline constexpr double longest_short_us = 4;
+// A kernel so short that the next one should start while it ends. Behind others, that costs more
+// than it saves: CTAs of the next kernel then take whatever multiprocessor is free first, one after
+// the other. The hardware no longer spreads them evenly, and neighbours no longer ask for lines at
+// the same time. A short k brings neighbours together again at each tile, and a grid that leaves
+// half of the multiprocessors free has all of the next kernel's start at once
+// (bench/log/2026-11-28.md).
+inline constexpr double longest_short_us = 6;
+inline constexpr double longest_narrow_us = 15;             // of a short k, or of few CTAs
 inline constexpr double longest_short_with_copies_us = 10;  // for copies and their product
-inline bool is_short(const Choice& choice) {
-  return choice.predicted_us <= longest_short_us;
+struct LaunchedGrid {
+  std::int64_t ctas, sm_count;
+  std::int64_t k_elements;  // that a CTA multiplies for a tile
+};
+inline bool is_short(const Choice& choice, const LaunchedGrid& grid) {
+  constexpr std::int64_t short_k = 1024;
+  const bool is_narrow = 2 * grid.ctas <= grid.sm_count || grid.k_elements <= short_k;
+  return choice.predicted_us <= (is_narrow ? longest_narrow_us : longest_short_us);
 }
 
 // Tiles that are whole, and splits of the others.

@@ -418,6 +418,28 @@ TEST_F(ProductStep, ClustersOfSplits) {
   EXPECT_EQ(memory.params.partials, &partial_);
 }
 
+// Short kernels do, and longer ones of a short k or of so few CTAs that half of the multiprocessors
+// are free.
+TEST_F(ProductStep, LetsTheNextKernelStart) {
+  const auto lets = [&](std::int64_t tiles, std::int64_t k, double us) {
+    const Problem problem = problem_of(128 * tiles, 128, k);
+    static_cast<void>(planned(problem, small_kk));
+    choice_.splits = 1;
+    choice_.predicted_us = us;
+    const KernelConfig& config = kernel_variants[static_cast<std::size_t>(choice_.variant)];
+    const test::Planned plan =
+        test::planned_product(problem, config, choice_, context_, maps_, {&partial_, &arrival_});
+    EXPECT_EQ(plan.grid, tiles);
+    return plan.params.lets_next_start;
+  };
+  EXPECT_TRUE(lets(67, 1032, 6));
+  EXPECT_FALSE(lets(67, 1032, 6.1));
+  EXPECT_TRUE(lets(66, 1032, 15));
+  EXPECT_FALSE(lets(66, 1032, 15.1));
+  EXPECT_TRUE(lets(67, 1024, 15));
+  EXPECT_FALSE(lets(67, 1024, 15.1));
+}
+
 TEST_F(ProductStep, DirectThatOnlyScales) {
   Problem problem = problem_of(100, 100, 100);
   problem.alpha.value = 0;

@@ -87,12 +87,13 @@ BWGEMM_DEVICE void set_up(const MappedParams& params, const Cta<config>& cta, in
 }
 
 // Everybody waits for the first loads. So this warp makes no barrier, but finds its first tile
-// meanwhile, and its code lies at the kernel's start: code from elsewhere takes as long as memory.
+// while others make them and grids before this one end, and its code lies at the kernel's start:
+// code from elsewhere takes as long as memory.
 template <KernelConfig config>
 BWGEMM_DEVICE void run_producer_warp(const MappedParams& params, const Cta<config>& cta) {
   if constexpr (cta.cluster_size > 1) ptx::barrier_cluster_arrive_relaxed();
-  ptx::griddepcontrol_wait();  // what grids before this one wrote before anything is read
-  run_producer(params, cta, k_blocks_to_run(params, load_scalar(params.alpha)), [&] {
+  run_producer(params, cta, [&] {
+    ptx::griddepcontrol_wait();    // what grids before this one wrote before anything is read
     arrive_as_split(params, cta);  // a branch: earlier, one line of parameters waits for another
     ptx::barrier_sync(ring_barrier, 2 * 32);
     if constexpr (cta.cluster_size > 1) ptx::barrier_cluster_wait();  // for peers' barriers

@@ -156,11 +156,11 @@ class Slots {
 };
 
 // Run by the whole warp, of which one lane issues: what all lanes compute alike stays in uniform
-// registers, where loads need it. `await_ring` is called when what the first loads need is
-// computed.
-template <KernelConfig config, class AwaitRing>
-BWGEMM_DEVICE void run_producer(const MappedParams& params, const Cta<config>& cta, int k_blocks,
-                                AwaitRing await_ring) {
+// registers, where loads need it. `await_start` is called when what the first loads need is
+// computed: behind it grids before this one have ended, and there is a ring.
+template <KernelConfig config, class AwaitStart>
+BWGEMM_DEVICE void run_producer(const MappedParams& params, const Cta<config>& cta,
+                                AwaitStart await_start) {
   constexpr OperandTile a_tile = sm90::a_tile<config>, b_tile = sm90::b_tile<config>;
   OperandLoads<a_tile, parts_of(config).gates == Gates::rows> a(
       params, params.a_map, params.a_rest_map, params.m,
@@ -174,6 +174,9 @@ BWGEMM_DEVICE void run_producer(const MappedParams& params, const Cta<config>& c
        static_cast<std::uint16_t>(b_tile.sharer_mask() << cta.cluster_n() * config.cluster.m), 0});
   Slots<config> slots(cta);
   Tiles tiles = cta.all_tiles(params);
+  // A grid before this one may write an alpha in device memory.
+  if (params.alpha.device != nullptr) ptx::griddepcontrol_wait();
+  const int k_blocks = k_blocks_to_run(params, load_scalar(params.alpha));
   KSplit split{};
   std::uint32_t bytes = 0;
   const auto begin_tile = [&] {
@@ -185,7 +188,7 @@ BWGEMM_DEVICE void run_producer(const MappedParams& params, const Cta<config>& c
     split = k_split<config.tile.k>(params, tiles, cta.is_split(params, tiles), k_blocks);
   };
   if (tiles.valid()) begin_tile();
-  await_ring();
+  await_start();
   Trace trace(params, TraceRole::producer, 0, ptx::laneid() == 0);
   // Small tiles are computed as fast as their loads are issued, and a branch takes as long as a
   // load: whether there is a gate is asked once a tile. A wait for a slot takes as long, and the
