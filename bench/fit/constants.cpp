@@ -28,6 +28,7 @@ struct Entry {
 ArchCosts& costs = h200_costs;
 const Entry entries[] = {
     {"launch_us", &costs.launch_us, 0.1},
+    {"hidden_us", &costs.hidden_us, 0.5},
     {"cluster_us", &costs.cluster_us, 0.5},
     {"memory_bytes_per_us", &costs.memory_bytes_per_us, 0.05},
     {"unhidden", &costs.unhidden, 0.2},
@@ -63,7 +64,7 @@ const Entry entries[] = {
     {"curved_values_per_us", &costs.curved_values_per_us, 0.3},
     {"exposed_epilogue", &costs.exposed_epilogue, 0.2},
     {"loose_rows_per_us", &costs.loose_rows_per_us, 0.3},
-    {"torn_line_bytes", &costs.torn_line_bytes, 0.3},
+    {"torn_sector_bytes", &costs.torn_sector_bytes, 0.3},
     {"merge_us", &costs.merge_us, 0.2},
     {"merge_split_us", &costs.merge_split_us, 0.3},
     {"merge_bytes_per_us", &costs.merge_bytes_per_us, 0.3},

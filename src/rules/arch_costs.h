@@ -21,6 +21,8 @@ struct WorkStep {
 // order more than to time. A line says where else a value is from.
 struct ArchCosts {
   double launch_us = 1.97;                // launch, prologue, first load
+  double hidden_us = 0.2;                 // of a kernel that leaves half of the multiprocessors to the next one: 294
+                                          // problems, after the fit
   double cluster_us = 0.166;              // start and end together, of a cluster of more than one CTA
   double memory_bytes_per_us = 5.75e6;    // device memory, whole chip
   double unhidden = 0.236;                // of the shorter of compute and memory, where they are equal
@@ -55,7 +57,7 @@ struct ArchCosts {
   double crowded_lines_per_us = 47.9;     // and while its consumers have nothing to do but write more
   double lines_of_columns = 0.73;         // time of a line that is a column over that of a row: by hand
   double lines_of_a_box = 37.2;           // a box of columns that waits for another takes as long as so many lines
-  double torn_line_bytes = 352;           // memory's work for a piece of a line of D that begins inside of a sector
+  double torn_sector_bytes = 450;         // memory's work for a piece of a line of D that begins inside of a sector
   // Ping-pong kernels: time of a k block with one tile a CTA over that with more, in tiles of 96
   // columns and of 192; the least share of products and epilogue that each tile takes.
   double one_tile_ping_pong = 1.27;

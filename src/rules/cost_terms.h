@@ -4,11 +4,13 @@
 // measured curve that they describe is. rejects() judges whether the kernel can serve at all.
 //
 //   time    = launch + cluster + the longer of compute and memory + what it does not hide of the
-//             shorter + merge
+//             shorter + merge - what the next kernel's start hides, where it finds half of the
+//             multiprocessors free: Hopper's kernels that load by TMA
 //   launch  = a price, and one for each cluster that asks L2 for the same first lines as all others
 //             that begin with it: Hopper's kernels that load by TMA
 //   cluster = a price of kernels whose clusters have more than one CTA
-//   memory  = all bytes of A, B, D (and C), each moved once, at the rate of device memory
+//   memory  = all bytes of A, B, D (and C), each moved once, at the rate of device memory, and
+//             sectors of a large D that are torn between tiles: Hopper's kernels that load by TMA
 //   compute = waves * (k blocks of a split * block + fill) + epilogues that nothing hides. Waves
 //             are of tiles * splits; a smaller last wave has more power for each SM. A k that ends
 //             inside a block adds a part of a block. Ping-pong with several tiles a CTA: a wave
@@ -20,7 +22,7 @@
 //             Line stores (line_stores.h) cost the time of one warp for each consumer, which are in
 //             each other's way, and a price for each further box where the tile's columns are the
 //             lines. With several tiles a CTA, a wave takes at least the time of its line stores
-//             alone, and all waves what memory takes for torn sectors of a large D
+//             alone
 //   merge   = where k is split: handing over, all partial sums through L2, and those of a tile,
 //             split by split, which the last CTA reads back, after all operands have arrived; in
 //             clusters of splits: their start, and all sums into the first CTA of each
@@ -128,11 +130,13 @@ inline double memory_us(const Problem& problem, const DeviceFacts& facts, const 
   return bytes / (costs.memory_bytes_per_us * memory_speed(facts));
 }
 
-// All that a kernel takes: compute and memory together, between launch and merge.
+// All that a kernel takes: compute and memory together, between launch and merge. `more_memory_us`:
+// beside memory_us().
 inline double total_us(const Prediction& of, const ArchCosts& costs, double launch_us,
-                       double compute_us, double merge_us) {
+                       double compute_us, double merge_us, double more_memory_us = 0) {
   return launch_us + (of.config.cluster.size() > 1 ? costs.cluster_us : 0) +
-         together_us(costs, compute_us, memory_us(of.problem, of.facts, costs)) + merge_us;
+         together_us(costs, compute_us, memory_us(of.problem, of.facts, costs) + more_memory_us) +
+         merge_us;
 }
 
 // The last CTA of a split tile adds the sums that all have left in the workspace.

@@ -279,6 +279,28 @@ TEST(CostOrder, TornSectorsCountWhereL2DoesNotHoldTheOutput) {
   EXPECT_GT(narrow_over_wide(221), 1.02);
 }
 
+// 91969x408x184 took an H100 61 and 51 us. Every second row of D begins inside of a sector. A
+// cluster of four by two stores whole rows at about the same time.
+TEST(CostOrder, RowsThatATileCutsInsideOfSectorsTakeLonger) {
+  const auto columns_over_rows = [](std::int64_t columns) {
+    const Problem problem = problem_of(92160, columns, 184);
+    const auto time = [&](std::string_view kernel) {
+      const KernelConfig& config = row_named(kernel);
+      return predicted_us(seen_by(config, problem), nominal_h100, config, config.tile.n, 1);
+    };
+    return time("bwgemm_sm90_b16_kk_128x256x64_2x1_s4_coop") /
+           time("bwgemm_sm90_b16_kk_128x160x64_4x2_s5_t_coop");
+  };
+  EXPECT_GT(columns_over_rows(408), columns_over_rows(400) + 0.02);
+}
+
+// 56 CTAs leave half of 132 multiprocessors to the next kernel, but not half of 110.
+TEST(CostOrder, FewCtasHideTheStartOfTheNextKernel) {
+  const KernelConfig& config = row_named("bwgemm_sm90_b16_kk_64x64x64_s13_coop");
+  const Problem problem = problem_of(1792, 128, 2048);
+  EXPECT_LT(us(config, problem, 132), us(config, problem, 110) - 0.1);
+}
+
 // 2048x2048x64 took an H100 5.9 and 6.2 us. A warpgroup of the one has a buffer for each of its two
 // boxes, of the other two buffers for four.
 TEST(CostOrder, BoxesWithoutABufferWait) {

@@ -3,6 +3,7 @@
 // asks for and how long a CTA takes to move or copy its unaligned lines, then waves of tiles.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "core/tiling.h"
 #include "families/sm90/facts.h"
@@ -10,6 +11,7 @@
 #include "families/sm90/residue_operands.h"
 #include "families/sm90/variants.h"
 #include "rules/arch_costs.h"
+#include "rules/choice.h"
 #include "rules/cost_terms.h"
 
 namespace bwgemm::sm90 {
@@ -102,38 +104,40 @@ int stored_columns(const Problem& problem, const KernelConfig& config) {
   return static_cast<int>(ceil_div(config.tile.n, box)) * box;
 }
 
-// Lines of D as a kernel stores them: along m if it swaps A and B, else along n. A CTA stores some
-// elements of a line at about the same time: what all consumers have of a column, or two boxes.
+// Lines of D as a kernel stores them: along m if it swaps A and B, else along n. A cluster stores
+// some elements of a line at about the same time: all that it computes, or, line by line, what all
+// consumers have of a column, or two boxes.
 struct StoredLines {
   std::int64_t count, length;  // of one matrix
   int together;
 };
 StoredLines stored_lines(const Problem& problem, const KernelConfig& config) {
-  if (config.swaps_ab) return {problem.n, problem.m, config.tile.m};
+  const int tile_m = config.cluster.m * config.tile.m, tile_n = config.cluster.n * config.tile.n;
+  if (config.swaps_ab) return {problem.n, problem.m, tile_m};
+  if (stores_of(problem, config) != Stores::by_lines) return {problem.m, problem.n, tile_n};
   const int two_boxes = 2 * staged_boxes(config).line_bytes / size_bytes(problem.d.type);
-  return {problem.m, problem.n, std::min(config.tile.n, two_boxes)};
+  return {problem.m, problem.n, std::min(tile_n, two_boxes)};
 }
 
-// Whether lines of D begin inside of sectors of memory.
-bool tears_sectors(const Problem& problem) {
-  constexpr int sector_bytes = 32;
+// The share of lines of D that begin inside of sectors of memory.
+double torn_share(const Problem& problem) {
+  constexpr std::int64_t sector_bytes = 32;
   const Matrix& d = problem.d;
-  return !has_whole_sectors(d) ||
-         (problem.batch > 1 && d.batch_stride * size_bytes(d.type) % sector_bytes != 0);
+  const std::int64_t batch_step = problem.batch > 1 ? d.batch_stride : 0;
+  const std::int64_t step = std::gcd(d.ld, batch_step) * size_bytes(d.type);
+  return 1 - static_cast<double>(std::gcd(step, sector_bytes)) / sector_bytes;
 }
 
-// Memory's time for lines of D that begin inside of sectors: it reads a torn sector before it
+// What memory takes for lines of D that begin inside of sectors: it reads a torn sector before it
 // writes it, where L2 does not hold D until neighbouring CTAs have filled the sector.
 double torn_sectors_us(const Prediction& of, const ArchCosts& costs) {
   const StoredLines lines = stored_lines(of.problem, of.config);
   const double count = static_cast<double>(lines.count) * static_cast<double>(of.problem.batch);
   const double bytes = count * static_cast<double>(lines.length) * size_bytes(of.problem.d.type);
-  if (stores_of(of.problem, of.config) != Stores::by_lines || !tears_sectors(of.problem) ||
-      bytes <= static_cast<double>(of.facts.l2_bytes))
-    return 0;
-  const double pieces = count * static_cast<double>(ceil_div(lines.length, lines.together));
-  return (bytes + pieces * costs.torn_line_bytes) /
-         (costs.memory_bytes_per_us * memory_speed(of.facts));
+  if (bytes <= static_cast<double>(of.facts.l2_bytes)) return 0;
+  const double torn =
+      torn_share(of.problem) * count * static_cast<double>(ceil_div(lines.length, lines.together));
+  return torn * costs.torn_sector_bytes / (costs.memory_bytes_per_us * memory_speed(of.facts));
 }
 
 // Slowdown of a ping-pong kernel where a CTA has one tile: nobody multiplies in the gaps that its
@@ -305,6 +309,16 @@ double first_lines_us(const ArchCosts& costs, const Walk& walk) {
   return costs.first_lines_us * static_cast<double>(std::min(readers, walk.resident));
 }
 
+// What a kernel that lets the next one start (is_short() in rules/choice.h) hides of its own time:
+// where it leaves half of the multiprocessors free, the next kernel's CTAs all begin meanwhile.
+// Kernels of a few us hide as much, however many their CTAs are.
+double hidden_us(const Prediction& of, const ArchCosts& costs, const Walk& walk, double us) {
+  constexpr double from_us = 4;
+  const std::int64_t ctas = (walk.whole + walk.cut * of.splits) * of.config.cluster.size();
+  if (2 * ctas > of.facts.sm_count || us > longest_narrow_us) return 0;
+  return costs.hidden_us * std::clamp(us - from_us, 0.0, 1.0);
+}
+
 double merge_us(const Prediction& of, const ArchCosts& costs, const Walk& walk) {
   if (of.splits == 1) return 0;
   const double partial_bytes = 4.0 * of.config.tile.m * of.config.tile.n;
@@ -327,9 +341,10 @@ WithoutSplits without_splits(const Problem& problem, const KernelConfig& config,
 double predicted_us(const Prediction& of) {
   const ArchCosts& costs = costs_of(of.config.arch);
   const Walk walk = walk_of(of);
-  const double compute = std::max(compute_us(of, costs, walk), torn_sectors_us(of, costs));
-  return total_us(of, costs, costs.launch_us + first_lines_us(costs, walk), compute,
-                  merge_us(of, costs, walk));
+  const double us =
+      total_us(of, costs, costs.launch_us + first_lines_us(costs, walk),
+               compute_us(of, costs, walk), merge_us(of, costs, walk), torn_sectors_us(of, costs));
+  return us - hidden_us(of, costs, walk, us);
 }
 
 }  // namespace bwgemm::sm90
