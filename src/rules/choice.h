@@ -100,7 +100,7 @@ inline constexpr double longest_narrow_us = 15;             // of a short k, or 
 inline constexpr double longest_short_with_copies_us = 10;  // for copies and their product
 struct LaunchedGrid {
   std::int64_t ctas, sm_count;
-  std::int64_t k_elements;  // that a CTA multiplies for a tile
+  std::int64_t k_elements;  // that a CTA multiplies for a tile, or for a split of one
 };
 inline bool is_short(const Choice& choice, const LaunchedGrid& grid) {
   constexpr std::int64_t short_k = 1024;

@@ -421,15 +421,16 @@ TEST_F(ProductStep, ClustersOfSplits) {
 // Short kernels do, and longer ones of a short k or of so few CTAs that half of the multiprocessors
 // are free.
 TEST_F(ProductStep, LetsTheNextKernelStart) {
-  const auto lets = [&](std::int64_t tiles, std::int64_t k, double us) {
+  const auto lets = [&](std::int64_t tiles, std::int64_t k, double us, std::int64_t split = 0) {
     const Problem problem = problem_of(128 * tiles, 128, k);
     static_cast<void>(planned(problem, small_kk));
-    choice_.splits = 1;
+    choice_.splits = split == 0 ? 1 : 2;
+    choice_.split_tiles = split;
     choice_.predicted_us = us;
     const KernelConfig& config = kernel_variants[static_cast<std::size_t>(choice_.variant)];
     const test::Planned plan =
         test::planned_product(problem, config, choice_, context_, maps_, {&partial_, &arrival_});
-    EXPECT_EQ(plan.grid, tiles);
+    EXPECT_EQ(plan.grid, tiles + split);
     return plan.params.lets_next_start;
   };
   EXPECT_TRUE(lets(67, 1032, 6));
@@ -438,6 +439,9 @@ TEST_F(ProductStep, LetsTheNextKernelStart) {
   EXPECT_FALSE(lets(66, 1032, 15.1));
   EXPECT_TRUE(lets(67, 1024, 15));
   EXPECT_FALSE(lets(67, 1024, 15.1));
+  // Halves of k, of some tiles or of all.
+  EXPECT_FALSE(lets(64, 2048, 15, 16));
+  EXPECT_TRUE(lets(64, 2048, 15, 64));
 }
 
 TEST_F(ProductStep, DirectThatOnlyScales) {

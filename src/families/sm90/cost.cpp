@@ -125,7 +125,9 @@ double torn_share(const Problem& problem) {
   const Matrix& d = problem.d;
   const std::int64_t batch_step = problem.batch > 1 ? d.batch_stride : 0;
   const std::int64_t step = std::gcd(d.ld, batch_step) * size_bytes(d.type);
-  return 1 - static_cast<double>(std::gcd(step, sector_bytes)) / sector_bytes;
+  const std::int64_t common = std::gcd(step, sector_bytes);
+  if (reinterpret_cast<std::uintptr_t>(d.data) % static_cast<std::uintptr_t>(common) != 0) return 1;
+  return 1 - static_cast<double>(common) / sector_bytes;
 }
 
 // What memory takes for lines of D that begin inside of sectors: it reads a torn sector before it
@@ -133,7 +135,9 @@ double torn_share(const Problem& problem) {
 double torn_sectors_us(const Prediction& of, const ArchCosts& costs) {
   const StoredLines lines = stored_lines(of.problem, of.config);
   const double count = static_cast<double>(lines.count) * static_cast<double>(of.problem.batch);
-  const double bytes = count * static_cast<double>(lines.length) * size_bytes(of.problem.d.type);
+  const double of_gate = of.problem.epilogue.gate == Gate::none ? 1 : 0.5;
+  const double bytes =
+      count * static_cast<double>(lines.length) * of_gate * size_bytes(of.problem.d.type);
   if (bytes <= static_cast<double>(of.facts.l2_bytes)) return 0;
   const double torn =
       torn_share(of.problem) * count * static_cast<double>(ceil_div(lines.length, lines.together));
