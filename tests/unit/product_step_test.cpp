@@ -439,7 +439,6 @@ TEST_F(ProductStep, LetsTheNextKernelStart) {
   EXPECT_FALSE(lets(66, 1032, 15.1));
   EXPECT_TRUE(lets(67, 1024, 15));
   EXPECT_FALSE(lets(67, 1024, 15.1));
-  // Halves of k, of some tiles or of all.
   EXPECT_FALSE(lets(64, 2048, 15, 16));
   EXPECT_TRUE(lets(64, 2048, 15, 64));
 }
