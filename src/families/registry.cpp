@@ -190,9 +190,8 @@ void add_product(const Problem& given, const Provenance& given_from, const Value
   const std::int64_t units = work_units(tiles, choice);
   Step step{choice.variant, static_cast<int>(grid_ctas(config, units, allowed)),
             config.cluster.size(), shape.threads, shape.smem_bytes};
-  const bool has_whole_tiles = choice.split_tiles < tiles.total();
   const std::int64_t k =
-      has_whole_tiles ? problem.k : ceil_div(problem.k, std::int64_t{choice.splits});
+      params.whole_tiles > 0 ? problem.k : ceil_div(problem.k, std::int64_t{choice.splits});
   step.is_short = is_short(choice, {step.grid, context.facts.sm_count, k});
   params.lets_next_start = context.lets_next_start || step.is_short;
   // Clusters that had to wait for others would take longer than sums in memory.

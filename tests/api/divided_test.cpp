@@ -47,7 +47,7 @@ class Divided : public FakeHandleTest {
       EXPECT_EQ(algo.splits, 1);
       EXPECT_LE(algo.workspaceSize, call.desc.workspaceSize);
       call.desc.algo = algo.algo;
-      // Whether a kernel starts early depends on the one ahead: of both, one of this call.
+      // Whether a kernel starts early depends on the one ahead: for both, this call.
       static_cast<void>(launches_of(handle(), call));
       const std::vector<FakeLaunch> launches = launches_of(handle(), call);
       if (HasFailure()) return;
