@@ -9,6 +9,7 @@
 
 #include "core/element.h"
 #include "core/kernel_config.h"
+#include "core/next_start.h"
 #include "core/scalar.h"
 #include "device/fused_params.h"
 #include "device/raster.h"
@@ -49,10 +50,7 @@ struct alignas(64) KernelParams {
   // Stores::by_map: D is more than L2 could keep for whoever reads it, and should not drive out of
   // L2 what other CTAs are about to load.
   bool d_streams_by;
-  // The kernel behind this one in the stream may start when the producer of this one has nothing
-  // left to load, not only when its CTAs are gone (programmatic dependent launch). A thread of each
-  // CTA says so.
-  bool lets_next_start;
+  NextStart next_start;  // a thread of each CTA says when
   Dtype d_type;  // type16 or f32; of C too, unless fused says otherwise
   Dtype type16;  // of D, C, aux and biases where these are not of f32
 

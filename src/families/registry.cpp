@@ -192,8 +192,9 @@ void add_product(const Problem& given, const Provenance& given_from, const Value
             config.cluster.size(), shape.threads, shape.smem_bytes};
   const std::int64_t k =
       params.whole_tiles > 0 ? problem.k : ceil_div(problem.k, std::int64_t{choice.splits});
-  step.is_short = is_short(choice, {step.grid, context.facts.sm_count, k});
-  params.lets_next_start = context.lets_next_start || step.is_short;
+  const NextStart chosen = next_start(choice, {step.grid, context.facts.sm_count, k});
+  step.is_short = chosen == NextStart::when_loaded;
+  params.next_start = context.lets_next_start ? NextStart::when_loaded : chosen;
   // Clusters that had to wait for others would take longer than sums in memory.
   if (choice.reduction == SplitReduction::cluster && step.grid == units &&
       context.resident_split_clusters >= tiles.total()) {

@@ -92,7 +92,7 @@ struct Step {
   int cluster;  // CTAs of a cluster
   int threads, smem_bytes;
   Overlap overlap = Overlap::as_set;
-  bool is_short = false;        // see is_short(); its parameters say the same to the kernel
+  bool is_short = false;        // NextStart::when_loaded, by itself
   std::uint32_t params_at = 0;  // bytes from the beginning of the part's parameters
 };
 

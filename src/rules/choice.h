@@ -8,6 +8,7 @@
 #include <optional>
 #include <string_view>
 
+#include "core/next_start.h"
 #include "core/tiling.h"
 #include "rules/rasters.h"
 
@@ -89,23 +90,25 @@ struct Choice : Recipe {
   bool operator==(const Choice&) const = default;
 };
 
-// A kernel so short that the next one should start while it ends. Behind others, that costs more
-// than it saves: CTAs of the next kernel then take whatever multiprocessor is free first, one after
-// the other. The hardware no longer spreads them evenly, and neighbours no longer ask for lines at
-// the same time. A short k brings neighbours together again at each tile, and a grid that leaves
-// half of the multiprocessors free has all of the next kernel's start at once
-// (bench/log/2026-11-28.md).
+// A kernel of up to 15 us lets the next one start. The next kernel's CTAs take whatever
+// multiprocessor is free first, one after the other: the hardware does not spread them evenly, and
+// neighbours no longer ask for lines at the same time. So most kernels of more than 6 us wait until
+// they have multiplied, and the next CTAs come nearly together. A short k brings neighbours
+// together again at each tile, and a grid that leaves half of the multiprocessors free has all of
+// the next kernel's start at once (bench/log/2026-11-28.md).
 inline constexpr double longest_short_us = 6;
-inline constexpr double longest_narrow_us = 15;             // of a short k, or of few CTAs
+inline constexpr double longest_early_us = 15;
 inline constexpr double longest_short_with_copies_us = 10;  // for copies and their product
 struct LaunchedGrid {
   std::int64_t ctas, sm_count;
   std::int64_t k_elements;  // that a CTA multiplies for a tile, or for a split of one
 };
-inline bool is_short(const Choice& choice, const LaunchedGrid& grid) {
+inline NextStart next_start(const Choice& choice, const LaunchedGrid& grid) {
   constexpr std::int64_t short_k = 1024;
+  if (choice.predicted_us > longest_early_us) return NextStart::when_gone;
   const bool is_narrow = 2 * grid.ctas <= grid.sm_count || grid.k_elements <= short_k;
-  return choice.predicted_us <= (is_narrow ? longest_narrow_us : longest_short_us);
+  return is_narrow || choice.predicted_us <= longest_short_us ? NextStart::when_loaded
+                                                              : NextStart::when_multiplied;
 }
 
 // Tiles that are whole, and splits of the others.

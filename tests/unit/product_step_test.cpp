@@ -418,10 +418,10 @@ TEST_F(ProductStep, ClustersOfSplits) {
   EXPECT_EQ(memory.params.partials, &partial_);
 }
 
-// Short kernels do, and longer ones of a short k or of so few CTAs that half of the multiprocessors
-// are free.
-TEST_F(ProductStep, LetsTheNextKernelStart) {
-  const auto lets = [&](std::int64_t tiles, std::int64_t k, double us, std::int64_t split = 0) {
+// Short kernels when they have loaded, and longer ones of a short k or of so few CTAs that half of
+// the multiprocessors are free. Others of up to 15 us when they have multiplied.
+TEST_F(ProductStep, SaysWhenTheNextKernelMayStart) {
+  const auto start = [&](std::int64_t tiles, std::int64_t k, double us, std::int64_t split = 0) {
     const Problem problem = problem_of(128 * tiles, 128, k);
     static_cast<void>(planned(problem, small_kk));
     choice_.splits = split == 0 ? 1 : 2;
@@ -431,16 +431,17 @@ TEST_F(ProductStep, LetsTheNextKernelStart) {
     const test::Planned plan =
         test::planned_product(problem, config, choice_, context_, maps_, {&partial_, &arrival_});
     EXPECT_EQ(plan.grid, tiles + split);
-    return plan.params.lets_next_start;
+    return plan.params.next_start;
   };
-  EXPECT_TRUE(lets(67, 1032, 6));
-  EXPECT_FALSE(lets(67, 1032, 6.1));
-  EXPECT_TRUE(lets(66, 1032, 15));
-  EXPECT_FALSE(lets(66, 1032, 15.1));
-  EXPECT_TRUE(lets(67, 1024, 15));
-  EXPECT_FALSE(lets(67, 1024, 15.1));
-  EXPECT_FALSE(lets(64, 2048, 15, 16));
-  EXPECT_TRUE(lets(64, 2048, 15, 64));
+  EXPECT_EQ(start(67, 1032, 6), NextStart::when_loaded);
+  EXPECT_EQ(start(67, 1032, 6.1), NextStart::when_multiplied);
+  EXPECT_EQ(start(67, 1032, 15.1), NextStart::when_gone);
+  EXPECT_EQ(start(66, 1032, 15), NextStart::when_loaded);
+  EXPECT_EQ(start(66, 1032, 15.1), NextStart::when_gone);
+  EXPECT_EQ(start(67, 1024, 15), NextStart::when_loaded);
+  EXPECT_EQ(start(67, 1024, 15.1), NextStart::when_gone);
+  EXPECT_EQ(start(64, 2048, 15, 16), NextStart::when_multiplied);
+  EXPECT_EQ(start(64, 2048, 15, 64), NextStart::when_loaded);
 }
 
 TEST_F(ProductStep, DirectThatOnlyScales) {

@@ -243,7 +243,7 @@ BWGEMM_DEVICE void gemm(const KernelParams& params) {
       if (!is_x) break;
       stage(shared + gated_at, accumulators);  // read behind the barrier after the second pass
     }
-    if (unit + gridDim.x >= tiles * splits && params.lets_next_start)
+    if (unit + gridDim.x >= tiles * splits && params.next_start != NextStart::when_gone)
       ptx::griddepcontrol_launch_dependents();
     trace(TraceEvent::sum);
     if (splits > 1 && !sum_splits(params, tiles, tile, split, accumulators)) continue;

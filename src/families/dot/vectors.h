@@ -247,7 +247,7 @@ BWGEMM_DEVICE void multiply_vectors(const KernelParams& params, std::uint32_t sh
       else
         add_unit<config, Dtype::f16>(partials, vectors, trace);
     }
-    if (index + gridDim.x >= units && params.lets_next_start)
+    if (index + gridDim.x >= units && params.next_start != NextStart::when_gone)
       ptx::griddepcontrol_launch_dependents();
     trace(TraceEvent::sum);
     float sum = sum_of_cta<config>(partials, partials_at);

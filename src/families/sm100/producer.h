@@ -114,7 +114,7 @@ BWGEMM_DEVICE void run_producer(const MappedParams& params, const Cta<config>& c
     }
   }
   trace(TraceEvent::finish);
-  if (params.lets_next_start) ptx::griddepcontrol_launch_dependents();
+  if (params.next_start != NextStart::when_gone) ptx::griddepcontrol_launch_dependents();
   // The last arrivals of commits on this CTA's barriers before its exit.
   for (int stage = 0; stage < cta.stages; ++stage) {
     ring.wait_empty(at);

@@ -313,13 +313,13 @@ double first_lines_us(const ArchCosts& costs, const Walk& walk) {
   return costs.first_lines_us * static_cast<double>(std::min(readers, walk.resident));
 }
 
-// What a kernel that lets the next one start (is_short() in rules/choice.h) hides of its own time:
+// What a kernel that lets the next one start (next_start() in rules/choice.h) hides of its own time:
 // where it leaves half of the multiprocessors free, the next kernel's CTAs all begin meanwhile.
 // Kernels of a few us hide as much, however many their CTAs are.
 double hidden_us(const Prediction& of, const ArchCosts& costs, const Walk& walk, double us) {
   constexpr double from_us = 4;
   const std::int64_t ctas = (walk.whole + walk.cut * of.splits) * of.config.cluster.size();
-  if (2 * ctas > of.facts.sm_count || us > longest_narrow_us) return 0;
+  if (2 * ctas > of.facts.sm_count || us > longest_early_us) return 0;
   return costs.hidden_us * std::clamp(us - from_us, 0.0, 1.0);
 }
 

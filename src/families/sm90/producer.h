@@ -227,13 +227,15 @@ BWGEMM_DEVICE void run_producer(const MappedParams& params, const Cta<config>& c
     if (tiles.valid()) begin_tile();
   }
   trace(TraceEvent::finish);
-  if (params.lets_next_start) ptx::griddepcontrol_launch_dependents();
-  // This CTA stays until its sharers' last arrivals on its barriers: all slots are empty again.
-  if constexpr (Cta<config>::cluster_size > 1)
+  if (params.next_start == NextStart::when_loaded) ptx::griddepcontrol_launch_dependents();
+  const bool follows_consumers = params.next_start == NextStart::when_multiplied;
+  // In a cluster this CTA stays until its sharers' last arrivals on its barriers.
+  if (Cta<config>::cluster_size > 1 || follows_consumers)
     for (int stage = 0; stage < config.stages; ++stage) {
       slots.wait_empty();
       slots.advance();
     }
+  if (follows_consumers) ptx::griddepcontrol_launch_dependents();
 }
 
 }  // namespace bwgemm::sm90

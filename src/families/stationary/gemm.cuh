@@ -46,7 +46,7 @@ class Products {
         multiply(k / step_depth, accumulators);
         if (holds_all_of_b(config)) break;
       }
-      if (unit + gridDim.x >= units && params_.lets_next_start)
+      if (unit + gridDim.x >= units && params_.next_start != NextStart::when_gone)
         ptx::griddepcontrol_launch_dependents();
       trace(TraceEvent::epilogue);
       const TileIndex at = tile_of(unit);

@@ -117,7 +117,7 @@ BWGEMM_DEVICE void gemm(const KernelParams& params) {
         tile_at(unit, params.tiles_m, params.tiles_n, params.raster_group, params.reciprocals);
     Accumulators<config> accumulators{};
     Product<config>(params, at).run(params, k, accumulators);
-    if (unit + gridDim.x * warps >= units && params.lets_next_start)
+    if (unit + gridDim.x * warps >= units && params.next_start != NextStart::when_gone)
       ptx::griddepcontrol_launch_dependents();
     trace(TraceEvent::epilogue);
     const std::int64_t row = std::int64_t{at.m} * config.tile.m + lane / 4;

@@ -172,7 +172,7 @@ BWGEMM_DEVICE void run_residue_producer(const ResidueParams& params, const Cta<c
       moving.move(params, cta, trace);
     }
   }
-  if (params.lets_next_start) ptx::griddepcontrol_launch_dependents();
+  if (params.next_start != NextStart::when_gone) ptx::griddepcontrol_launch_dependents();
 }
 
 }  // namespace bwgemm::sm90
