@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// bwgemm_fit: fits the constants of Hopper's cost model to sweeps and prints them. Changes no file.
+// bwgemm_fit: fits the constants of Hopper's cost model to sweeps and prints them, or prints what
+// corrections of the model are fitted to. Changes no file.
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
 #include <cstdio>
 #include <exception>
 #include <iterator>
+#include <limits>
 #include <random>
 #include <span>
 #include <stdexcept>
@@ -16,13 +18,15 @@
 
 #include "constants.h"
 #include "fit.h"
+#include "select/correction.h"
 #include "timed_problems.h"
 
 namespace bwgemm::bench {
 namespace {
 
 constexpr const char* usage =
-    "usage: bwgemm_fit [--held FILE]... [--start FILE] [--rounds N] [--cross-validate N] "
+    "usage: bwgemm_fit --features SWEEP.csv...\n"
+    "       bwgemm_fit [--held FILE]... [--start FILE] [--rounds N] [--cross-validate N] "
     "SWEEP.csv...\n";
 
 struct Options {
@@ -30,6 +34,7 @@ struct Options {
   std::string start;  // empty: the library's constants
   int rounds = 25;
   int folds = 0;  // of cross-validation; 0: none
+  bool prints_features = false;
 };
 
 int positive(std::string_view option, std::string_view text) {
@@ -44,6 +49,10 @@ Options parse_options(std::span<const char* const> arguments) {
   Options options;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const std::string_view argument = arguments[i];
+    if (argument == "--features") {
+      options.prints_features = true;
+      continue;
+    }
     if (!argument.starts_with("--")) {
       options.files.emplace_back(argument);
       continue;
@@ -119,6 +128,28 @@ void fit_all(const Options& options, std::span<const TimedProblem> problems,
     std::printf("%s %.4g %.4g\n", constant.name.c_str(), constant.start, *constant.value);
 }
 
+// What correction_trees.py fits to: a row for each kernel that is predicted to be fast, of devices
+// of which corrections are known.
+void print_features(std::span<const TimedProblem> problems) {
+  constexpr double furthest = 1.35;
+  for (std::size_t number = 0; number < problems.size(); ++number) {
+    const TimedProblem& problem = problems[number];
+    double least_us = std::numeric_limits<double>::infinity();
+    for (const TimedVariant& variant : problem.variants)
+      least_us = std::min(least_us, variant.predicted_us());
+    for (const TimedVariant& variant : problem.variants) {
+      const double us = variant.predicted_us();
+      if (!is_corrected(variant.usable) || us >= furthest * least_us) continue;
+      std::printf("%zu,%.4f,%.4f,%.4f", number, variant.us, us, problem.best_us);
+      const Predicted kernel{variant.seen,   *variant.config,   variant.tile_n,
+                             variant.splits, variant.reduction, us};
+      for (const int feature : correction_features_of(kernel, variant.usable, least_us))
+        std::printf(",%d", feature);
+      std::printf("\n");
+    }
+  }
+}
+
 void run(const Options& options) {
   std::vector<TimedProblem> problems;
   for (const std::string& file : options.files) {
@@ -126,6 +157,7 @@ void run(const Options& options) {
     problems.insert(problems.end(), std::make_move_iterator(more.begin()),
                     std::make_move_iterator(more.end()));
   }
+  if (options.prints_features) return print_features(problems);
   std::vector<HeldOut> held;
   for (const std::string& file : options.held) held.push_back({file, read_problems(file)});
   std::vector<Constant> constants = fitted_constants();

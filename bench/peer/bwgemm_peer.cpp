@@ -59,10 +59,7 @@ bool is_asked_of_cublas(const BenchEpilogue& epilogue) {
 
 // What bwgemmMatmulGetAlgos lists first, which is what the library in front of cuBLAS asks.
 Prediction first_algo(const BenchProblem& problem) {
-  std::vector<Prediction> all = predictions(problem, NominalDevice::h100);
-  std::erase_if(all, [](const Prediction& one) { return !one.rejected.empty(); });
-  if (all.empty()) throw std::runtime_error(problem.name + ": no kernel serves it");
-  return *std::ranges::min_element(all, {}, &Prediction::us);
+  return chosen(problem, NominalDevice::h100);
 }
 
 struct Timed {

@@ -164,8 +164,8 @@ BWGEMM_API bwgemmStatus_t bwgemmGetDeterminism(bwgemmHandle_t handle, bwgemmDete
  * of a launch's latency: 0 never, 1 always, -1 where the library expects a gain. New handles have
  * -1, or what BWGEMM_PROGRAMMATIC_LAUNCH says. With -1, all kernels but long ones behind short ones
  * start early on 9.0, and none on 10.x or with an SM count target. Short GEMM kernels (up to 6 us,
- * some up to 15), and with 1 all of them, let the next kernel start as soon as they have loaded all
- * operands, those up to 15 us when they have multiplied them, others when they end. A kernel that starts early touches memory only after the end of
+ * some up to 15) let the next kernel start as soon as they have loaded all operands, others of up to
+ * 15 us, and with 1 all of them, when they have multiplied them, others when they end. A kernel that starts early touches memory only after the end of
  * the preceding kernel, so results and order stay the same. Captured calls keep the setting: their
  * graph may have programmatic edges, not always the same ones, which queries without edge data do
  * not tell. Independently of the setting, a GEMM kernel may always start during the tail of the

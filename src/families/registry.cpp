@@ -194,7 +194,7 @@ void add_product(const Problem& given, const Provenance& given_from, const Value
       params.whole_tiles > 0 ? problem.k : ceil_div(problem.k, std::int64_t{choice.splits});
   const NextStart chosen = next_start(choice, {step.grid, context.facts.sm_count, k});
   step.is_short = chosen == NextStart::when_loaded;
-  params.next_start = context.lets_next_start ? NextStart::when_loaded : chosen;
+  params.next_start = context.lets_next_start ? NextStart::when_multiplied : chosen;
   // Clusters that had to wait for others would take longer than sums in memory.
   if (choice.reduction == SplitReduction::cluster && step.grid == units &&
       context.resident_split_clusters >= tiles.total()) {

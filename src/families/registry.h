@@ -94,7 +94,7 @@ struct ProductContext {
   // choice adds splits in clusters; 0 of the latter also where the driver does not say.
   int resident_clusters = 0, resident_split_clusters = 0;
   std::size_t copied_bytes = 0;  // at the beginning of the workspace
-  bool lets_next_start = false;  // even where the call is not short
+  bool lets_next_start = false;  // when it has multiplied, however long it takes
 };
 
 // Appends the step that multiplies: its grid, its cluster, and all parameters of its kernel. Throws

@@ -9,6 +9,7 @@
 #include "families/facts.h"
 #include "families/variants.h"
 #include "rules/copies.h"
+#include "select/shortlist.h"
 
 namespace bwgemm {
 namespace {
@@ -81,6 +82,12 @@ void add_variant(const Source& source, const DeviceFacts& usable,
   });
 }
 
+// Whatever the order of tiles is.
+bool is_of(const Recipe& recipe, const Candidate& candidate) {
+  return recipe.variant == candidate.variant && recipe.tile_n == candidate.tile_n &&
+         recipe.splits == candidate.splits && recipe.operands == candidate.operands;
+}
+
 }  // namespace
 
 std::int64_t packed(const Recipe& recipe) {
@@ -117,6 +124,11 @@ std::vector<Algo> algos(const Problem& problem, const DeviceFacts& facts,
   std::stable_sort(all.begin(), all.end(), [](const Algo& one, const Algo& other) {
     return one.predicted_us < other.predicted_us;
   });
+  auto next = all.begin();
+  const Shortlist shortlist(problem, usable, variants, options);
+  for (const Candidate& first : shortlist.candidates())
+    next = std::stable_partition(next, all.end(),
+                                 [&](const Algo& algo) { return is_of(algo.recipe, first); });
   return all;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Algos: everything that could compute a problem, best prediction first, and the number by which a
+// Algos: everything that could compute a problem, the shortlist first and then best prediction
+// first, and the number by which a
 // caller names one of them. The number holds variant, tile, splits, order of tiles and operands,
 // and a mark of the table of kernels, so that one of another build is known as such. decided()
 // and forced_variant() say what follows where somebody has named an algo or a kernel.

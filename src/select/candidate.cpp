@@ -167,14 +167,9 @@ Candidate judged(const Source& source, const DeviceFacts& usable, const KernelCo
     return candidate.predicted_us < best.predicted_us;
   };
   const auto consider = [&](int tile_n) {
-    const Splits splits = splits_to_try(problem, usable, config, source.workspace_bytes,
-                                        allowed_splits(source, options), tile_n);
-    const WithoutSplits known = without_splits(problem, config, tile_n);
-    for (int i = 0; i < splits.count; ++i) {
-      const Candidate candidate =
-          with_sums(problem, usable, config, options, tile_n, splits.number[i], known);
+    for_each_split(source, usable, config, options, tile_n, [&](const Candidate& candidate) {
       if (is_better(candidate)) best = candidate;
-    }
+    });
   };
   const int forced = config.tile.n == 0 ? options.forced.tile_n : 0;
   // A width that a kernel cannot take is refused only where that kernel is forced, too.
@@ -192,10 +187,7 @@ Candidate judged(const Source& source, const DeviceFacts& usable, const KernelCo
         forced > 0 ? functions_of(config).tile_n_rejects(config, problem, forced) : nullptr;
     best.rejected = reason != nullptr ? reason : "no tile_n is legal for the direction of B";
   }
-  best.predicted_us = source.whole_us(best.predicted_us);
-  best.operands = source.operands;
-  best.division = source.division;
-  return best;
+  return of_source(best, source);
 }
 
 }  // namespace bwgemm

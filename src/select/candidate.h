@@ -109,6 +109,19 @@ void for_each_tile_n(const KernelConfig& config, const Problem& seen, const Body
     if (functions_of(config).tile_n_rejects(config, seen, tile_n) == nullptr) body(tile_n);
 }
 
+// Calls body(candidate) for every number of splits worth predicting for. Of one part of the source.
+template <class Body>
+void for_each_split(const Source& source, const DeviceFacts& usable, const KernelConfig& config,
+                    const SelectOptions& options, int tile_n, const Body& body);
+
+// A candidate of one part of the source, as one of the whole call.
+inline Candidate of_source(Candidate candidate, const Source& source) {
+  candidate.predicted_us = source.whole_us(candidate.predicted_us);
+  candidate.operands = source.operands;
+  candidate.division = source.division;
+  return candidate;
+}
+
 // Splits of k (split-K): all take the problem as the kernel sees it (core/tiling.h). facts.sm_count
 // is what the call may occupy. tile_n: of the config, or the run-time value.
 
@@ -131,6 +144,17 @@ std::int64_t split_tiles(const Problem& problem, const DeviceFacts& facts,
 // it. tile_n: the run-time value, where the config leaves it to the launch.
 Splits splits_to_try(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
                      std::size_t workspace_bytes, int forced, int tile_n = 0);
+
+template <class Body>
+void for_each_split(const Source& source, const DeviceFacts& usable, const KernelConfig& config,
+                    const SelectOptions& options, int tile_n, const Body& body) {
+  const Problem& seen = source.seen_by(config);
+  const Splits splits = splits_to_try(seen, usable, config, source.workspace_bytes,
+                                      allowed_splits(source, options), tile_n);
+  const WithoutSplits known = without_splits(seen, config, tile_n);
+  for (int i = 0; i < splits.count; ++i)
+    body(with_sums(seen, usable, config, options, tile_n, splits.number[i], known));
+}
 
 // Whether the splits of a tile can be the CTAs of a cluster, all of which run at the same time.
 // They need no workspace; what splits_to_try() asks for is for a device on which they do not all

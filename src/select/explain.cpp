@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The report of explain(): select() in words. Numbers are written with to_chars, so that the
 // caller's locale does not show.
+#include <algorithm>
 #include <charconv>
 #include <optional>
 
@@ -13,6 +14,7 @@
 #include "select/algos.h"
 #include "select/candidate.h"
 #include "select/select.h"
+#include "select/shortlist.h"
 
 namespace bwgemm {
 namespace {
@@ -115,8 +117,14 @@ void add_choice(Report& report, const Problem& problem, const DeviceFacts& usabl
   if (is_measured) report.add("chosen     by measurement").end();
 }
 
+// Whether the variant is one of those that measured times have put in order.
+bool has_variant(const Shortlist& shortlist, int variant) {
+  return std::ranges::any_of(shortlist.candidates(),
+                             [&](const Candidate& one) { return one.variant == variant; });
+}
+
 void add_candidate(Report& report, const KernelConfig& config, const Candidate& candidate,
-                   double chosen_us) {
+                   bool is_compared, double chosen_us) {
   report.add("other      ").add(kernel_name(config).view()).add(": ");
   if (candidate.rejected != nullptr) {
     report.add(candidate.rejected).end();
@@ -129,7 +137,10 @@ void add_candidate(Report& report, const KernelConfig& config, const Candidate& 
   if (candidate.operands != Operands::in_place)
     report.add(" with operands ").add(name(candidate.operands));
   if (candidate.division.parts > 1) report.add(" in ").add(candidate.division.parts).add(" parts");
-  if (candidate.predicted_us < chosen_us) report.add(", too little faster to count");
+  if (is_compared)
+    report.add(", slower by times of such kernels");
+  else if (candidate.predicted_us < chosen_us)
+    report.add(", too little faster to count");
   report.end();
 }
 
@@ -158,9 +169,11 @@ std::string explain(const Problem& problem, const DeviceFacts& facts,
     report.add("kernel     none can serve").end();
   else
     report.add("kernel     ").add(options.forced.kernel).add(" is forced and cannot serve").end();
+  const Shortlist shortlist(problem, usable, variants, options);
   for (std::size_t variant = 0; variant < variants.size(); ++variant)
     if (!choice.has_value() || static_cast<int>(variant) != choice->variant)
       add_candidate(report, variants[variant], judged(problem, usable, variants[variant], options),
+                    has_variant(shortlist, static_cast<int>(variant)),
                     choice && !options.pick ? choice->predicted_us : 0);
   return report.take();
 }

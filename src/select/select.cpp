@@ -8,6 +8,7 @@
 #include "core/text.h"
 #include "rules/copies.h"
 #include "select/algos.h"
+#include "select/shortlist.h"
 
 namespace bwgemm {
 namespace {
@@ -80,6 +81,9 @@ Choice select(const Problem& problem, const DeviceFacts& facts,
               std::span<const KernelConfig> variants, const SelectOptions& options) {
   const DeviceFacts usable = limited(facts, options);
   std::optional<Candidate> best = decided(problem, usable, variants, options);
+  if (!best)
+    if (const Shortlist shortlist(problem, usable, variants, options); !shortlist.empty())
+      best = shortlist.candidates().front();
   if (best && best->rejected != nullptr)
     throw_cannot_serve(variants[static_cast<std::size_t>(best->variant)],
                        options.has_pick_for(problem), best->rejected);

@@ -11,6 +11,7 @@
 #include "core/tiling.h"
 #include "families/variants.h"
 #include "problems.h"
+#include "select/shortlist.h"
 #include "support/error_of.h"
 
 namespace bwgemm {
@@ -79,10 +80,24 @@ TEST(Algos, AreSortedDistinctAndServe) {
     ASSERT_FALSE(all.empty());
     std::set<std::int64_t> numbers;
     double before = 0;
+    const Shortlist shortlist(of.problem, of.facts, kernel_variants,
+                              {.workspace_bytes = ample_workspace});
+    const auto is_short = [&](const Recipe& recipe) {
+      return std::ranges::any_of(shortlist.candidates(), [&](const Candidate& one) {
+        return one.variant == recipe.variant && one.splits == recipe.splits &&
+               one.operands == recipe.operands;
+      });
+    };
+    if (!shortlist.empty()) {
+      EXPECT_EQ(all.front().recipe.variant, shortlist.candidates().front().variant);
+    }
+    EXPECT_TRUE(std::ranges::is_partitioned(all, is_short, &Algo::recipe));
     for (const Algo& algo : all) {
       EXPECT_TRUE(numbers.insert(packed(algo.recipe)).second);
-      EXPECT_GE(algo.predicted_us, before);
-      before = algo.predicted_us;
+      if (!is_short(algo.recipe)) {
+        EXPECT_GE(algo.predicted_us, before);
+        before = algo.predicted_us;
+      }
       const SelectOptions options{.pick = algo.recipe, .workspace_bytes = algo.workspace_bytes};
       const Choice choice = select(of.problem, of.facts, kernel_variants, options);
       EXPECT_EQ(recipe_of(choice), algo.recipe);

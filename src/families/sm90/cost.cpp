@@ -52,7 +52,7 @@ LoadedRows loaded_rows(Major major, std::int64_t extent, int tile, std::int64_t 
 }
 
 bool is_gated(const Problem& problem, const KernelConfig& config, Gates along) {
-  return problem.epilogue.gate != Gate::none && parts_of(config).gates == along;
+  return problem.epilogue.gate != Gate::none && known(config).parts.gates == along;
 }
 
 Block block_of(const Problem& problem, const ArchCosts& costs, const KernelConfig& config,
@@ -77,13 +77,13 @@ Block block_of(const Problem& problem, const ArchCosts& costs, const KernelConfi
 
 // Warps of a CTA that store a tile line by line.
 int storing_warps(const KernelConfig& config) {
-  return config.ping_pong ? 1 : warpgroups_of(config).consumers;
+  return config.ping_pong ? 1 : known(config).groups.consumers;
 }
 
 // Bytes a us that the warps of a CTA store line by line. The warps are in each other's way. A
 // shorter line takes as long. Each box of columns behind the first has a price of its own.
 double line_bytes_per_us(const KernelConfig& config, const ArchCosts& costs) {
-  const StagedBoxes boxes = staged_boxes(config);
+  const StagedBoxes boxes = known(config).boxes;
   const double lines = costs.lines_per_us * std::sqrt(storing_warps(config));
   const double behind_first = 1 - static_cast<double>(boxes.lines) / config.tile.n;
   const double of_column =
@@ -98,7 +98,7 @@ double crowded_share(const KernelConfig& config, const ArchCosts& costs) {
 
 // Columns of the tile that are stored; those of boxes that overlap count twice.
 int stored_columns(const Problem& problem, const KernelConfig& config) {
-  const StagedBoxes boxes = staged_boxes(config);
+  const StagedBoxes boxes = known(config).boxes;
   if (!boxes.overlap) return config.tile.n;
   const int box = boxes.line_bytes / size_bytes(problem.d.type);
   return static_cast<int>(ceil_div(config.tile.n, box)) * box;
@@ -115,7 +115,7 @@ StoredLines stored_lines(const Problem& problem, const KernelConfig& config) {
   const int tile_m = config.cluster.m * config.tile.m, tile_n = config.cluster.n * config.tile.n;
   if (config.swaps_ab) return {problem.n, problem.m, tile_m};
   if (stores_of(problem, config) != Stores::by_lines) return {problem.m, problem.n, tile_n};
-  const int two_boxes = 2 * staged_boxes(config).line_bytes / size_bytes(problem.d.type);
+  const int two_boxes = 2 * known(config).boxes.line_bytes / size_bytes(problem.d.type);
   return {problem.m, problem.n, std::min(tile_n, two_boxes)};
 }
 
@@ -187,9 +187,9 @@ double curve_us(const Problem& problem, const KernelConfig& config, const ArchCo
 // a store. In a ping-pong kernel the other warpgroup multiplies meanwhile.
 double staged_us(const Problem& problem, const KernelConfig& config, const ArchCosts& costs,
                  double output_bytes) {
-  const int boxes = staged_boxes(config).count * size_bytes(problem.d.type) / 2;
+  const int boxes = known(config).boxes.count * size_bytes(problem.d.type) / 2;
   const int stored = is_gated(problem, config, Gates::columns) ? boxes / 2 : boxes;
-  const int waiting = config.ping_pong ? 0 : std::max(0, stored - layout(config).staging_depth);
+  const int waiting = config.ping_pong ? 0 : std::max(0, stored - known(config).staging_depth);
   return output_bytes / costs.epilogue_bytes_per_us + boxes * costs.epilogue_box_us +
          waiting * costs.staging_wait_us;
 }
@@ -313,9 +313,9 @@ double first_lines_us(const ArchCosts& costs, const Walk& walk) {
   return costs.first_lines_us * static_cast<double>(std::min(readers, walk.resident));
 }
 
-// What a kernel that lets the next one start (next_start() in rules/choice.h) hides of its own time:
-// where it leaves half of the multiprocessors free, the next kernel's CTAs all begin meanwhile.
-// Kernels of a few us hide as much, however many their CTAs are.
+// What a kernel that lets the next one start (next_start() in rules/choice.h) hides of its own
+// time: where it leaves half of the multiprocessors free, the next kernel's CTAs all begin
+// meanwhile. Kernels of a few us hide as much, however many their CTAs are.
 double hidden_us(const Prediction& of, const ArchCosts& costs, const Walk& walk, double us) {
   constexpr double from_us = 4;
   const std::int64_t ctas = (walk.whole + walk.cut * of.splits) * of.config.cluster.size();

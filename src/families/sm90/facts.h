@@ -38,8 +38,7 @@ inline constexpr FamilyFacts facts{
     .invalid_because = invalid_because,
     .fill_shape = fill_shape,
     .image_headers = image_headers,
-    .most_cluster_splits =
-        [](const KernelConfig& config) { return parts_of(config).cluster_splits; },
+    .most_cluster_splits = [](const KernelConfig& config) { return cluster_splits_of(config); },
     .arrivals_per_tile =
         [](const KernelConfig& config) { return warpgroups_of(config).consumers; }};
 

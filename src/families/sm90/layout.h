@@ -101,6 +101,14 @@ constexpr StagedBoxes staged_boxes(const KernelConfig& config) {
   return boxes;
 }
 
+// Shared memory of the operands of one k block.
+constexpr int a_bytes(const KernelConfig& config) {
+  return config.tile.m * (has_loose_rows(config) ? loose_row_bytes : swizzle_row_bytes);
+}
+constexpr int b_bytes(const KernelConfig& config) {
+  return operand_rows(config.b, config.tile.n) * swizzle_row_bytes;
+}
+
 // Offsets in bytes from the 1024-aligned start of dynamic shared memory.
 struct Layout {
   int a_bytes, b_bytes, stage_bytes;   // stage s: A at s * stage_bytes, B a_bytes behind it
@@ -128,8 +136,8 @@ constexpr Layout layout(const KernelConfig& config, int staging_depth) {
   const StagedBoxes boxes = staged_boxes(config);
   Layout at{};
   at.staging_depth = staging_depth;
-  at.a_bytes = config.tile.m * (has_loose_rows(config) ? loose_row_bytes : swizzle_row_bytes);
-  at.b_bytes = operand_rows(config.b, config.tile.n) * swizzle_row_bytes;
+  at.a_bytes = a_bytes(config);
+  at.b_bytes = b_bytes(config);
   at.stage_bytes = at.a_bytes + at.b_bytes;
   at.staging = config.stages * at.stage_bytes;
   at.staging_bytes = boxes.lines * boxes.line_bytes;

@@ -43,13 +43,13 @@ constexpr Gates gates_of(const KernelConfig& config, const StagedBoxes& boxes) {
 // than SMs do otherwise. Wider tiles gain nothing by such clusters, and the code costs a tenth of a
 // microsecond. The first split's ring must have room for the partial sums of the others, and TMA
 // alone fill it.
-constexpr int cluster_splits_of(const KernelConfig& config, int stage_bytes) {
+constexpr int cluster_splits_of(const KernelConfig& config) {
   constexpr int most_columns = 32, largest_cluster = 16;
   if (config.cluster.size() != 1 || config.ctas_per_sm != 1 || config.ping_pong ||
       config.store == Store::elements || has_loose_rows(config) || config.tile.n > most_columns)
     return 1;
   const int partial_bytes = config.tile.m * config.tile.n * 4;
-  const int room = config.stages * stage_bytes / partial_bytes;
+  const int room = config.stages * (a_bytes(config) + b_bytes(config)) / partial_bytes;
   return room < largest_cluster ? 1 + room : largest_cluster;
 }
 
@@ -58,16 +58,16 @@ constexpr Parts parts_of(const KernelConfig& config) {
   Parts parts;
   if (config.family != Family::cooperative) return parts;
   const StagedBoxes boxes = staged_boxes(config);
-  const Layout at = layout(config);
   parts.takes_matrices = !boxes.overlap;
-  parts.loads_biases_late = at.bias_bytes > 0 && warpgroups_of(config).accumulators >= 192;
+  parts.loads_biases_late =
+      layout(config).bias_bytes > 0 && warpgroups_of(config).accumulators >= 192;
   parts.gates = gates_of(config, boxes);
   const bool is_alone = config.cluster.size() == 1;
   parts.stores_from_registers = config.swaps_ab && is_alone && config.tile.n <= 32;
   parts.stores_lines = config.store != Store::elements && is_alone && !boxes.overlap &&
                        warpgroups_of(config).registers.producer >= 32 &&
                        !parts.stores_from_registers;
-  parts.cluster_splits = cluster_splits_of(config, at.stage_bytes);
+  parts.cluster_splits = cluster_splits_of(config);
   return parts;
 }
 

@@ -263,6 +263,7 @@ std::optional<LaunchCase> LaunchCase::make(const KernelConfig& row, const RowPro
     const KernelName kernel = kernel_name(row);
     ProductContext context{facts_of(row), problem.clusters * row.cluster.size(), 0, 0, 0};
     context.resident_clusters = context.facts.sm_count / row.cluster.size() * row.ctas_per_sm;
+    context.lets_next_start = problem.gemm.m % 2 == 0;  // both ways, over all problems
     SelectOptions options{};
     options.forced.kernel = kernel.view();
     options.forced.splits = test::forced_splits(row, problem.splits);

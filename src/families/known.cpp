@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "families/sm90/known.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "families/variants.h"
+
+namespace bwgemm::sm90 {
+namespace {
+
+constexpr Known computed(const KernelConfig& config) {
+  return {warpgroups_of(config), staged_boxes(config), parts_of(config),
+          layout(config).staging_depth};
+}
+
+// Of kernel_variants as far as they are Hopper's, which come first.
+constexpr auto table = [] {
+  std::array<Known, sm90_variants.size()> all{};
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = computed(kernel_variants[i]);
+  return all;
+}();
+
+}  // namespace
+
+Known known(const KernelConfig& config) {
+  const std::size_t bytes = reinterpret_cast<std::uintptr_t>(&config) -
+                            reinterpret_cast<std::uintptr_t>(kernel_variants.data());
+  const std::size_t row = bytes / sizeof(KernelConfig);
+  return row < table.size() ? table[row] : computed(config);
+}
+
+}  // namespace bwgemm::sm90

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "select/correction.h"
+
+#include <bit>
+#include <cmath>
+
+#include "core/tiling.h"
+#include "rules/arch_costs.h"
+#include "rules/cost_terms.h"
+#include "rules/family.h"
+
+namespace bwgemm {
+namespace {
+
+// Each level of a tree asks one question, whatever the answers above it were. The answers, the
+// first one highest, are the number of a leaf.
+constexpr int tree_levels = 8;
+struct Question {
+  std::uint8_t feature;
+  std::int16_t above;  // the answer is yes if the feature is larger
+};
+struct Tree {
+  std::array<Question, tree_levels> questions;
+};
+
+#include "select/correction_trees.inc"
+
+static_assert(sizeof leaves == trees.size() * (std::size_t{1} << tree_levels) + 1);
+
+constexpr std::int16_t limited(std::int64_t value) {
+  constexpr std::int64_t most = 32767;
+  return static_cast<std::int16_t>(std::clamp(value, -most, most));
+}
+
+// The logarithm in steps, 64 for each factor of two. Of what lies between, it is a straight line.
+std::int64_t log_steps(double value) {
+  return static_cast<std::int64_t>(std::bit_cast<std::uint64_t>(value) >> 46) - 1023 * 64;
+}
+template <class Number>
+std::int16_t steps(Number value) {
+  return limited(log_steps(static_cast<double>(value)));
+}
+
+// The largest power of two, up to 128 bytes, that a row of so many elements is a multiple of.
+std::int16_t row_alignment(std::int64_t elements, Dtype type) {
+  const std::int64_t bytes = (elements * size_bytes(type)) | 128;
+  return limited(bytes & -bytes);
+}
+
+std::int16_t permille(double share) {
+  return limited(static_cast<std::int64_t>(1000 * share));
+}
+
+}  // namespace
+
+bool is_corrected(const DeviceFacts& facts) {
+  return facts.arch() == Arch::sm90 && facts.sm_count == nominal_h100.sm_count;
+}
+
+CorrectionFeatures correction_features_of(const Predicted& kernel, const DeviceFacts& facts,
+                                          double least_us) {
+  const auto& [seen, config, tile_n, splits, reduction, us] = kernel;
+  const auto number = [](auto value) { return static_cast<double>(value); };
+  const TileCounts tiles = tile_counts(seen, config.tile.m, tile_n);
+  const double units = number(tiles.total()) * splits;
+  const double room = number(facts.sm_count) * config.ctas_per_sm;
+  const double waves = units / room;
+  const double blocks = number(ceil_div(seen.k, std::int64_t{64})) / splits;
+  const double m = number(seen.m), n = number(seen.n);
+  const double rows = config.tile.m, columns = tile_n;
+  const double delivered =
+      (rows / config.cluster.n + columns / config.cluster.m) / (rows * columns);
+  return {
+      limited(8 * static_cast<int>(config.family) + static_cast<int>(config.load)),
+      limited(config.tile.m),
+      limited(tile_n),
+      limited(config.cluster.m),
+      limited(config.cluster.n),
+      limited(config.stages),
+      limited(config.ctas_per_sm),
+      config.swaps_ab,
+      config.ping_pong,
+      limited(4 * static_cast<int>(config.a) + static_cast<int>(config.b)),
+      limited(splits),
+      reduction == SplitReduction::cluster,
+      steps(waves),
+      permille(waves - std::floor(waves)),
+      steps(blocks),
+      steps(tiles.m),
+      steps(tiles.n),
+      limited(static_cast<std::int64_t>(std::min(units, room))),
+      permille(m / (number(tiles.m) * rows)),
+      permille(n / (number(tiles.n) * columns)),
+      steps(memory_us(seen, facts, costs_of(config.arch))),
+      steps(m * n * number(seen.k) * number(seen.batch)),
+      steps(std::max<std::int64_t>(seen.k, 1)),
+      steps(seen.m),
+      steps(seen.n),
+      steps(seen.batch),
+      limited(size_bytes(seen.d.type)),
+      row_alignment(seen.m, seen.a.type),
+      row_alignment(seen.n, seen.a.type),
+      row_alignment(seen.k, seen.a.type),
+      limited(seen.k % 64),
+      limited(static_cast<int>(seen.epilogue.activation)),
+      steps(us),
+      limited(log_steps(16 * us / least_us)),
+      steps(1 / delivered),
+      limited((config.tile.m + tile_n) * config.stages * config.ctas_per_sm),
+      steps(blocks / std::max(1, config.stages)),
+      steps(rows / columns),
+      steps(output_bytes_per_element(seen)),
+      facts.memory_bytes_per_us > 4e6,
+  };
+}
+
+CorrectionFactors correction_factors(
+    std::span<const CorrectionFeatures, most_corrected> of_kernels) {
+  // Beside each other, so that one instruction answers a question for all kernels.
+  using All = std::int16_t __attribute__((vector_size(most_corrected * sizeof(std::int16_t))));
+  std::array<All, correction_features> features;
+  for (std::size_t feature = 0; feature < correction_features; ++feature)
+    for (std::size_t kernel = 0; kernel < most_corrected; ++kernel)
+      features[feature][kernel] = of_kernels[kernel][feature];
+  std::array<int, most_corrected> sums{};
+  const char* tree_leaves = leaves;
+  for (const Tree& tree : trees) {
+    All leaf{};
+    for (const Question& question : tree.questions)  // what is true is -1
+      leaf = leaf + leaf - (features[question.feature] > question.above);
+    for (std::size_t kernel = 0; kernel < most_corrected; ++kernel)
+      sums[kernel] += tree_leaves[leaf[kernel]] - zero_leaf;
+    tree_leaves += std::size_t{1} << tree_levels;
+  }
+  CorrectionFactors factors;
+  for (std::size_t kernel = 0; kernel < most_corrected; ++kernel)
+    factors[kernel] = std::exp(sums[kernel] * leaf_step);
+  return factors;
+}
+
+}  // namespace bwgemm

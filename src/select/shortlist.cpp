@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "select/shortlist.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace bwgemm {
+
+void Shortlist::offer(const Candidate& candidate) {
+  if (count_ > 0 && candidate.weighed_us() >= furthest_corrected * candidates_.front().weighed_us())
+    return;
+  if (count_ == most_corrected) {
+    if (candidate.weighed_us() >= candidates_.back().weighed_us()) return;
+    --count_;
+  }
+  std::size_t place = count_++;
+  for (; place > 0 && candidates_[place - 1].weighed_us() > candidate.weighed_us(); --place)
+    candidates_[place] = candidates_[place - 1];
+  candidates_[place] = candidate;
+}
+
+Shortlist::Shortlist(const Problem& problem, const DeviceFacts& usable,
+                     std::span<const KernelConfig> variants, const SelectOptions& options) {
+  const bool is_free = !options.forced.any() && !options.has_pick_for(problem);
+  if (!is_free || !is_corrected(usable) || problem.epilogue.gate != Gate::none) return;
+  const Sources sources(problem, usable, options);
+  for (const Source& source : sources) {
+    const PreFilter filter(source.problem, usable);
+    for (std::size_t variant = 0; variant < variants.size(); ++variant) {
+      const KernelConfig& config = variants[variant];
+      if (!filter.may_serve(config) || row_rejects(source, usable, config, options) != nullptr)
+        continue;
+      for_each_split(source, usable, config, options, config.tile.n, [&](Candidate candidate) {
+        candidate.variant = static_cast<int>(variant);
+        offer(of_source(candidate, source));
+      });
+    }
+  }
+  while (count_ > 0 && candidates_[count_ - 1].weighed_us() >=
+                           furthest_corrected * candidates_.front().weighed_us())
+    --count_;
+  // Divided products were not measured.
+  if (std::ranges::any_of(candidates(),
+                          [](const Candidate& one) { return one.division.parts > 1; }))
+    count_ = 0;
+  if (count_ > 1) put_in_order(sources, usable, variants);
+}
+
+void Shortlist::put_in_order(const Sources& sources, const DeviceFacts& usable,
+                             std::span<const KernelConfig> variants) {
+  double least_us = candidates_.front().predicted_us;
+  for (const Candidate& one : candidates()) least_us = std::min(least_us, one.predicted_us);
+  std::array<CorrectionFeatures, most_corrected> features{};
+  for (std::size_t i = 0; i < count_; ++i) {
+    const Candidate& one = candidates_[i];
+    const auto source = std::ranges::find(sources, one.operands, &Source::operands);
+    const KernelConfig& config = variants[static_cast<std::size_t>(one.variant)];
+    const SplitReduction reduction = one.reduction.value_or(SplitReduction::workspace);
+    features[i] = correction_features_of(
+        {source->seen_by(config), config, one.tile_n, one.splits, reduction, one.predicted_us},
+        usable, least_us);
+  }
+  CorrectionFactors corrected = correction_factors(features);
+  for (std::size_t i = 0; i < count_; ++i) corrected[i] *= candidates_[i].weighed_us();
+  for (std::size_t i = 1; i < count_; ++i)
+    for (std::size_t j = i; j > 0 && corrected[j] < corrected[j - 1]; --j) {
+      std::swap(corrected[j], corrected[j - 1]);
+      std::swap(candidates_[j], candidates_[j - 1]);
+    }
+}
+
+}  // namespace bwgemm

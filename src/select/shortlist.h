@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shortlist: the recipes that the cost model finds fastest, in the order that measured times ask
+// for (select/correction.h).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+
+#include "select/candidate.h"
+#include "select/correction.h"
+
+namespace bwgemm {
+
+// Best first, which need not be in the order of their predicted times.
+class Shortlist {
+ public:
+  Shortlist() = default;
+  // Empty where selection is not free, or where the model is not corrected. `usable` comes from
+  // limited().
+  Shortlist(const Problem& problem, const DeviceFacts& usable,
+            std::span<const KernelConfig> variants, const SelectOptions& options);
+
+  bool empty() const { return count_ == 0; }
+  std::span<const Candidate> candidates() const { return {candidates_.data(), count_}; }
+
+ private:
+  void offer(const Candidate& candidate);
+  void put_in_order(const Sources& sources, const DeviceFacts& usable,
+                    std::span<const KernelConfig> variants);
+
+  std::array<Candidate, most_corrected> candidates_;
+  std::size_t count_ = 0;
+};
+
+}  // namespace bwgemm
