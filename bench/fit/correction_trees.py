@@ -59,6 +59,10 @@ class Times:
                 f"{np.quantile(regrets, 0.95):.1%}, worst {max(regrets):.0%}")
 
 
+def in_pairs(texts):
+    return list(map("".join, zip(texts[::2], texts[1::2] + [""])))
+
+
 class Trees:
     """Questions (feature, above), the first answer highest in a leaf's number, and leaves in steps."""
 
@@ -92,11 +96,11 @@ class Trees:
                  f"constexpr char zero_leaf = '{chr(FIRST + STEPS)}';",
                  f"constexpr double leaf_step = {self.step:.6g};",
                  f"constexpr std::array<Tree, {len(self.questions)}> trees = {{{{"]
-        for questions in self.questions:
-            lines.append("{{{" + ",".join(f"{{{f},{above}}}" for f, above in questions) + "}}},")
-        lines += ["}};", "constexpr char leaves[] ="]
-        for leaves in self.leaves:
-            lines.append('"' + "".join(chr(FIRST + STEPS + leaf) for leaf in leaves) + '"')
+        asked = ["{{{" + ",".join(f"{{{f},{above}}}" for f, above in questions) + "}}},"
+                 for questions in self.questions]
+        told = ['"' + "".join(chr(FIRST + STEPS + leaf) for leaf in leaves) + '"'
+                for leaves in self.leaves]
+        lines += in_pairs(asked) + ["}};", "constexpr char leaves[] ="] + in_pairs(told)
         return "\n".join(lines) + ";"
 
 

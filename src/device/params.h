@@ -51,8 +51,8 @@ struct alignas(64) KernelParams {
   // L2 what other CTAs are about to load.
   bool d_streams_by;
   NextStart next_start;  // a thread of each CTA says when
-  Dtype d_type;  // type16 or f32; of C too, unless fused says otherwise
-  Dtype type16;  // of D, C, aux and biases where these are not of f32
+  Dtype d_type;          // type16 or f32; of C too, unless fused says otherwise
+  Dtype type16;          // of D, C, aux and biases where these are not of f32
 
   std::int32_t tile_n, stages;  // TMA families, where the config leaves them to the launch
 

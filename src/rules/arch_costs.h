@@ -16,8 +16,8 @@ struct WorkStep {
 };
 
 // clang-format off
-// The values are Hopper's. Fitted 2026-11-28, with the slowdowns of shapes, to 3513 problems, 2743 of them timed on
-// an H100, and to 1739 that are not kept (bench/log/2026-11-28.md), less the dot kernels of the sample of the space; to
+// The values are Hopper's. Fitted 2026-11-28, with the slowdowns of shapes, to 3041 problems, 2271 of them timed on
+// an H100, and to 2211 that are not kept (bench/log/2026-11-28.md), less the dot kernels of the sample of the space; to
 // order more than to time. A line says where else a value is from.
 struct ArchCosts {
   double launch_us = 1.97;                // launch, prologue, first load

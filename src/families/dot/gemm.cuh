@@ -135,7 +135,8 @@ BWGEMM_DEVICE void multiply_rows(const KernelParams& params, std::uint32_t share
       }
       weights.advance(now);
     }
-    if (next_index >= units && params.next_start != NextStart::when_gone) ptx::griddepcontrol_launch_dependents();
+    if (next_index >= units && params.next_start != NextStart::when_gone)
+      ptx::griddepcontrol_launch_dependents();
     trace(TraceEvent::sum);
     share_partials<config>(weights, lane.warp, partials, partials_at);
     trace(TraceEvent::epilogue);
