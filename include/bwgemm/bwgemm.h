@@ -164,15 +164,16 @@ BWGEMM_API bwgemmStatus_t bwgemmGetDeterminism(bwgemmHandle_t handle, bwgemmDete
  * of a launch's latency: 0 never, 1 always, -1 where the library expects a gain. New handles have
  * -1, or what BWGEMM_PROGRAMMATIC_LAUNCH says. With -1, all kernels but long ones behind short ones
  * start early on 9.0, and none on 10.x or with an SM count target. Short GEMM kernels (up to 6 us,
- * some up to 15) let the next kernel start as soon as they have loaded all operands, others of up to
- * 15 us, and with 1 all of them, when they have multiplied them, others when they end. A kernel that starts early touches memory only after the end of
- * the preceding kernel, so results and order stay the same. Captured calls keep the setting: their
- * graph may have programmatic edges, not always the same ones, which queries without edge data do
- * not tell. Independently of the setting, a GEMM kernel may always start during the tail of the
- * copy kernel of its own call, unless an SM count target is set. A kernel of the program that is
- * launched with programmatic stream serialization, and ends without griddepcontrol.wait, must stand
- * neither between two calls nor between a call and what the call depends on: a call would wait for
- * that kernel alone. Streams with such kernels need 0. */
+ * some up to 15) let the next kernel start as soon as they have loaded all operands, others of up
+ * to 15 us, and with 1 all of them, when they have multiplied them, others when they end. A kernel
+ * that starts early touches memory only after the end of the preceding kernel, so results and order
+ * stay the same. Captured calls keep the setting: their graph may have programmatic edges, not
+ * always the same ones, which queries without edge data do not tell. Independently of the setting,
+ * a GEMM kernel may always start during the tail of the copy kernel of its own call, unless an SM
+ * count target is set. A kernel of the program that is launched with programmatic stream
+ * serialization, and ends without griddepcontrol.wait, must stand neither between two calls nor
+ * between a call and what the call depends on: a call would wait for that kernel alone. Streams
+ * with such kernels need 0. */
 BWGEMM_API bwgemmStatus_t bwgemmSetProgrammaticLaunch(bwgemmHandle_t handle, int enable);
 BWGEMM_API bwgemmStatus_t bwgemmGetProgrammaticLaunch(bwgemmHandle_t handle, int* enable);
 
