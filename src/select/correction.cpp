@@ -34,7 +34,8 @@ constexpr std::int16_t limited(std::int64_t value) {
 
 // The logarithm in steps, 64 for each factor of two. Of what lies between, it is a straight line.
 std::int64_t log_steps(double value) {
-  return static_cast<std::int64_t>(std::bit_cast<std::uint64_t>(value) >> 46) - 1023 * 64;
+  return static_cast<std::int64_t>(std::bit_cast<std::uint64_t>(value) >> 46) -
+         std::int64_t{1023} * 64;
 }
 template <class Number>
 std::int16_t steps(Number value) {
@@ -106,7 +107,7 @@ CorrectionFeatures correction_features_of(const Predicted& kernel, const DeviceF
       steps(us),
       limited(log_steps(16 * us / least_us)),
       steps(1 / delivered),
-      limited((config.tile.m + tile_n) * config.stages * config.ctas_per_sm),
+      limited(std::int64_t{config.tile.m + tile_n} * config.stages * config.ctas_per_sm),
       steps(blocks / std::max(1, config.stages)),
       steps(rows / columns),
       steps(output_bytes_per_element(seen)),
