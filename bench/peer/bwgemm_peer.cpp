@@ -57,11 +57,6 @@ bool is_asked_of_cublas(const BenchEpilogue& epilogue) {
   return epilogue.is_linear() || is_fused_by_cublaslt(epilogue);
 }
 
-// What bwgemmMatmulGetAlgos lists first, which is what the library in front of cuBLAS asks.
-Prediction first_algo(const BenchProblem& problem) {
-  return chosen(problem, NominalDevice::h100);
-}
-
 struct Timed {
   std::string name;
   double ratio;  // cuBLASLt's time over bwgemm's
@@ -77,7 +72,7 @@ std::vector<Timed> read(std::span<char*> files) {
       const bool is_compared =
           !table.text(row, "ratio_first").empty() && table.number(row, "ratio_first") > 0;
       if (!is_compared || !is_asked_of_cublas(problem.epilogue)) continue;
-      const Prediction choice = first_algo(problem);
+      const Prediction choice = chosen(problem, NominalDevice::h100);
       all.push_back({problem.name, table.number(row, "ratio_first"),
                      dropin::features_of(peer_problem(problem, choice))});
     }

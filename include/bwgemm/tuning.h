@@ -33,11 +33,12 @@ typedef struct bwgemmMatmulAlgo_t {
  * algos[0].structSize is the distance between elements of algos. algos may be null if capacity is
  * 0. desc's algo is ignored. The list has only those numbers of splits that are worth trying, and
  * leaves out kernels that only show a technique. Launches nothing. *count is 0 where nothing is to
- * be computed. bwgemmMatmul with such an algo uses exactly that algo. If the algo cannot serve the
- * call, its workspace or its determinism, the call returns NOT_SUPPORTED and the text says why.
- * Numbers of no list of this build are INVALID_VALUE. An algo takes precedence over
- * BWGEMM_FORCE_KERNEL and its like, and these take precedence over tuned results. An algo has no
- * effect where A and B are not read. */
+ * be computed.
+ * bwgemmMatmul with such an algo uses exactly that algo. If the algo cannot serve the call, its
+ * workspace or its determinism, the call returns NOT_SUPPORTED and the text says why. Numbers of no
+ * list of this build are INVALID_VALUE. An algo takes precedence over BWGEMM_FORCE_KERNEL and its
+ * like, and these take precedence over tuned results. An algo has no effect where A and B are not
+ * read. */
 BWGEMM_API bwgemmStatus_t bwgemmMatmulGetAlgos(bwgemmHandle_t handle,
                                                const bwgemmMatmulDesc_t* desc, const void* alpha,
                                                const void* A, const void* B, const void* beta,

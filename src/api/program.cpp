@@ -91,7 +91,7 @@ class Launches {
 };
 
 // Whether the step's kernel may start during the tail of the kernel ahead. `is_behind_short`: the
-// kernel ahead lets this one start before its CTAs are gone, and before it has multiplied.
+// kernel ahead lets this one start before it has multiplied.
 bool overlaps(const Handle& handle, const Step& step, bool is_behind_short) {
   const int setting = handle.programmatic_launch;
   if (setting == programmatic_launch_always && step.overlap == Overlap::as_set) return true;

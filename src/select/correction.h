@@ -5,7 +5,6 @@
 // few kernels that the model finds fastest.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -38,8 +37,7 @@ CorrectionFeatures correction_features_of(const Predicted& kernel, const DeviceF
 // Whether times of such a device were fitted to.
 bool is_corrected(const DeviceFacts& facts);
 
-// Kernels that are compared: so many at most, whose times are predicted below so many times the
-// least.
+// At most so many kernels are compared, and none that is predicted to take so many times the least.
 inline constexpr std::size_t most_corrected = 8;
 inline constexpr double furthest_corrected = 1.2;
 

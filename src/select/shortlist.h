@@ -15,7 +15,6 @@ namespace bwgemm {
 // Best first, which need not be in the order of their predicted times.
 class Shortlist {
  public:
-  Shortlist() = default;
   // Empty where selection is not free, or where the model is not corrected. `usable` comes from
   // limited().
   Shortlist(const Problem& problem, const DeviceFacts& usable,

@@ -52,7 +52,7 @@ LoadedRows loaded_rows(Major major, std::int64_t extent, int tile, std::int64_t 
 }
 
 bool is_gated(const Problem& problem, const KernelConfig& config, Gates along) {
-  return problem.epilogue.gate != Gate::none && known(config).parts.gates == along;
+  return problem.epilogue.gate != Gate::none && derived(config).parts.gates == along;
 }
 
 Block block_of(const Problem& problem, const ArchCosts& costs, const KernelConfig& config,
@@ -77,13 +77,13 @@ Block block_of(const Problem& problem, const ArchCosts& costs, const KernelConfi
 
 // Warps of a CTA that store a tile line by line.
 int storing_warps(const KernelConfig& config) {
-  return config.ping_pong ? 1 : known(config).groups.consumers;
+  return config.ping_pong ? 1 : derived(config).groups.consumers;
 }
 
 // Bytes a us that the warps of a CTA store line by line. The warps are in each other's way. A
 // shorter line takes as long. Each box of columns behind the first has a price of its own.
 double line_bytes_per_us(const KernelConfig& config, const ArchCosts& costs) {
-  const StagedBoxes boxes = known(config).boxes;
+  const StagedBoxes boxes = derived(config).boxes;
   const double lines = costs.lines_per_us * std::sqrt(storing_warps(config));
   const double behind_first = 1 - static_cast<double>(boxes.lines) / config.tile.n;
   const double of_column =
@@ -98,7 +98,7 @@ double crowded_share(const KernelConfig& config, const ArchCosts& costs) {
 
 // Columns of the tile that are stored; those of boxes that overlap count twice.
 int stored_columns(const Problem& problem, const KernelConfig& config) {
-  const StagedBoxes boxes = known(config).boxes;
+  const StagedBoxes boxes = derived(config).boxes;
   if (!boxes.overlap) return config.tile.n;
   const int box = boxes.line_bytes / size_bytes(problem.d.type);
   return static_cast<int>(ceil_div(config.tile.n, box)) * box;
@@ -115,7 +115,7 @@ StoredLines stored_lines(const Problem& problem, const KernelConfig& config) {
   const int tile_m = config.cluster.m * config.tile.m, tile_n = config.cluster.n * config.tile.n;
   if (config.swaps_ab) return {problem.n, problem.m, tile_m};
   if (stores_of(problem, config) != Stores::by_lines) return {problem.m, problem.n, tile_n};
-  const int two_boxes = 2 * known(config).boxes.line_bytes / size_bytes(problem.d.type);
+  const int two_boxes = 2 * derived(config).boxes.line_bytes / size_bytes(problem.d.type);
   return {problem.m, problem.n, std::min(tile_n, two_boxes)};
 }
 
@@ -187,9 +187,9 @@ double curve_us(const Problem& problem, const KernelConfig& config, const ArchCo
 // a store. In a ping-pong kernel the other warpgroup multiplies meanwhile.
 double staged_us(const Problem& problem, const KernelConfig& config, const ArchCosts& costs,
                  double output_bytes) {
-  const int boxes = known(config).boxes.count * size_bytes(problem.d.type) / 2;
+  const int boxes = derived(config).boxes.count * size_bytes(problem.d.type) / 2;
   const int stored = is_gated(problem, config, Gates::columns) ? boxes / 2 : boxes;
-  const int waiting = config.ping_pong ? 0 : std::max(0, stored - known(config).staging_depth);
+  const int waiting = config.ping_pong ? 0 : std::max(0, stored - derived(config).staging_depth);
   return output_bytes / costs.epilogue_bytes_per_us + boxes * costs.epilogue_box_us +
          waiting * costs.staging_wait_us;
 }

@@ -36,7 +36,7 @@ const char* gate_rejects(const Problem& problem, const KernelConfig& config) {
   if (contiguous_extent(problem) % group != 0)
     return "with a gate the product must have whole groups of 16 columns";
   if (problem.epilogue.aux.data != nullptr) return "stores no aux of a gate";
-  if (known(config).parts.gates == Gates::none)
+  if (derived(config).parts.gates == Gates::none)
     return "half of its tile is not made of whole boxes";
   const std::int64_t limit = tma_stride_limit_bytes / size_bytes(operand.type);
   return operand.ld > limit / contiguous_extent(problem) ? "B is too large for the map of a gate"
@@ -45,7 +45,7 @@ const char* gate_rejects(const Problem& problem, const KernelConfig& config) {
 
 const char* rejects(const Problem& problem, const KernelConfig& config, const Texts& texts) {
   if (const char* reason = order_rejects(problem, config)) return reason;
-  if (!known(config).parts.takes_matrices &&
+  if (!derived(config).parts.takes_matrices &&
       (problem.reads_c() || problem.epilogue.aux.data != nullptr))
     return "stores some columns twice, and so takes neither C nor aux";
   if (problem.is_pointer_array) return "takes no arrays of pointers";

@@ -5,7 +5,7 @@
 
 #include "core/tiling.h"
 #include "device/params.h"
-#include "families/sm90/known.h"
+#include "families/sm90/derived.h"
 #include "rules/family.h"
 #include "rules/rejects.h"
 
@@ -21,7 +21,7 @@ WithoutSplits without_splits(const Problem& problem, const KernelConfig& config,
 // bytes up to which TMA would write. The role then loads no C and knows no gate. A fused epilogue
 // that stores rows takes whole pairs of columns.
 inline bool stores_lines(const Problem& problem, const KernelConfig& config) {
-  if (!known(config).parts.stores_lines) return false;
+  if (!derived(config).parts.stores_lines) return false;
   if (problem.reads_c() || problem.epilogue.gate != Gate::none) return false;
   const bool in_columns = config.swaps_ab;
   if (!in_columns && problem.epilogue.any() && problem.n % 2 != 0) return false;
@@ -33,7 +33,7 @@ inline bool stores_lines(const Problem& problem, const KernelConfig& config) {
 // Whether consumers store D from their registers. Such consumers read no C and no aux, and know no
 // gate.
 inline bool stores_from_registers(const Problem& problem, const KernelConfig& config) {
-  return known(config).parts.stores_from_registers && !problem.reads_c() &&
+  return derived(config).parts.stores_from_registers && !problem.reads_c() &&
          problem.epilogue.gate == Gate::none && problem.epilogue.aux.data == nullptr;
 }
 

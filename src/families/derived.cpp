@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "families/sm90/known.h"
+#include "families/sm90/derived.h"
 
 #include <array>
 #include <cstddef>
@@ -10,21 +10,21 @@
 namespace bwgemm::sm90 {
 namespace {
 
-constexpr Known computed(const KernelConfig& config) {
+constexpr Derived computed(const KernelConfig& config) {
   return {warpgroups_of(config), staged_boxes(config), parts_of(config),
           layout(config).staging_depth};
 }
 
-// Of kernel_variants as far as they are Hopper's, which come first.
+// For the rows of kernel_variants that are Hopper's, which come first.
 constexpr auto table = [] {
-  std::array<Known, sm90_variants.size()> all{};
+  std::array<Derived, sm90_variants.size()> all{};
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = computed(kernel_variants[i]);
   return all;
 }();
 
 }  // namespace
 
-Known known(const KernelConfig& config) {
+Derived derived(const KernelConfig& config) {
   const std::size_t bytes = reinterpret_cast<std::uintptr_t>(&config) -
                             reinterpret_cast<std::uintptr_t>(kernel_variants.data());
   const std::size_t row = bytes / sizeof(KernelConfig);
