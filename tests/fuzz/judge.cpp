@@ -29,9 +29,11 @@ struct Element {
   float before, after;
 };
 
-// Of a sum of integers, unless one was replaced by something else.
-bool is_exact(double magnitude) {
-  return magnitude < 0x1p20 && magnitude == std::floor(magnitude);
+// Of a sum of integers, unless one was replaced by something else: a small number beside them is
+// lost in their magnitude, and need not be in the sum.
+bool is_exact(double sum, double magnitude) {
+  const auto is_whole = [](double value) { return value == std::floor(value); };
+  return magnitude < 0x1p20 && is_whole(magnitude) && is_whole(sum);
 }
 
 // Where the contract leaves room between numbers and NaN: sums that may leave float's range on the
@@ -131,7 +133,7 @@ class Judge {
     element.sum = product_->sum[index];
     element.magnitude = product_->magnitude[index];
     if (!std::isfinite(element.magnitude)) element.magnitude = finite_magnitude(at);
-    if (evidence_.integers && is_exact(element.magnitude)) element.magnitude = 0;
+    if (evidence_.integers && is_exact(element.sum, element.magnitude)) element.magnitude = 0;
     return element;
   }
 

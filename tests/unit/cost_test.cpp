@@ -348,7 +348,7 @@ TEST(CostOrder, ALastBlockThatIsNotFullTakesLonger) {
 TEST(CostOrder, PartsOfBoxesOfAnNMajorBCostAsMuchAsWholeOnes) {
   const KernelConfig& pair = row_named("bwgemm_sm100_b16_256xNx64_2x1_pair");
   const auto block = [&](int tile_n, test::Majors majors) {
-    return without_splits(problem_of(4096, 4096, 4096, majors), pair, tile_n).block;
+    return without_splits(problem_of(4096, 4096, 4096, majors), nominal_b200, pair, tile_n).block;
   };
   EXPECT_EQ(block(192, test::kn).bytes, block(256, test::kn).bytes);
   EXPECT_LT(block(192, test::kk).bytes, block(256, test::kk).bytes);

@@ -9,6 +9,8 @@
 #include <span>
 #include <string>
 
+#include "vgpu/operations/number.h"
+
 namespace bwgemm::vgpu {
 
 enum class MmaElement : std::uint8_t { f16, bf16, tf32, e4m3, e5m2 };
@@ -31,7 +33,7 @@ struct Accumulation {
   bool largest_on_overflow = false;  // else infinity
   bool keeps_minus_zero = false;     // a sum of nothing but -0 is -0
   bool flushes = false;              // sums below the normal numbers are zero
-  std::uint32_t nan = 0x7fffffff;
+  std::uint32_t nan = result_nan;
 
   bool operator==(const Accumulation&) const = default;
 };

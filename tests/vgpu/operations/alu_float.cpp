@@ -18,10 +18,10 @@ constexpr auto minimum = [](auto a, auto b) { return std::fmin(a, b); };
 constexpr auto maximum = [](auto a, auto b) { return std::fmax(a, b); };
 // Of a number and a NaN: NaN.
 constexpr auto maximum_or_nan = [](float a, float b) {
-  return a != a || b != b ? std::nanf("") : std::fmax(a, b);
+  return a != a || b != b ? float_from_bits(result_nan) : std::fmax(a, b);
 };
 constexpr auto minimum_or_nan = [](float a, float b) {
-  return a != a || b != b ? std::nanf("") : std::fmin(a, b);
+  return a != a || b != b ? float_from_bits(result_nan) : std::fmin(a, b);
 };
 constexpr auto negate = [](auto a) { return -a; };
 constexpr auto magnitude = [](auto a) { return std::fabs(a); };
@@ -33,6 +33,16 @@ constexpr auto power_of_two = [](float a) { return std::exp2(double(a)); };
 constexpr auto logarithm = [](float a) { return std::log2(double(a)); };
 constexpr auto hyperbolic_tangent = [](float a) { return std::tanh(double(a)); };
 
+// Whatever NaN went in, one comes out; 16-bit results get theirs where they are rounded.
+template <class Operation>
+struct OneNan {
+  template <class... Floats>
+  float operator()(Floats... sources) const {
+    const auto result = static_cast<float>(Operation()(sources...));
+    return result != result ? float_from_bits(result_nan) : result;
+  }
+};
+
 float flushed(float value) {
   return std::fpclassify(value) == FP_SUBNORMAL ? std::copysign(0.0f, value) : value;
 }
@@ -40,7 +50,7 @@ template <class Operation>
 struct Flush {  // .ftz
   template <class... Floats>
   float operator()(Floats... sources) const {
-    return flushed(static_cast<float>(Operation()(flushed(sources)...)));
+    return flushed(Operation()(flushed(sources)...));
   }
 };
 template <class Operation>
@@ -94,14 +104,14 @@ constexpr Row only_f32(std::string_view name, std::string_view roundings, Operat
   row.name = name;
   row.roundings = roundings;
   row.sources = sources;
-  row.f32 = applied<Operation, float, sources>();
-  row.flushed = applied<Flush<Operation>, float, sources>();
+  row.f32 = applied<OneNan<Operation>, float, sources>();
+  row.flushed = applied<Flush<OneNan<Operation>>, float, sources>();
   return row;
 }
 template <int sources, class Operation>
 constexpr Row any_float(std::string_view name, std::string_view roundings, Operation operation) {
   Row row = only_f32<sources>(name, roundings, operation);
-  row.f32x2 = applied<Pair<Operation>, std::uint64_t, sources>();
+  row.f32x2 = applied<Pair<OneNan<Operation>>, std::uint64_t, sources>();
   row.f16 = applied<Half<Operation, false>, std::uint16_t, sources>();
   row.bf16 = applied<Half<Operation, true>, std::uint16_t, sources>();
   row.f16x2 = applied<HalfPair<Operation, false>, std::uint32_t, sources>();

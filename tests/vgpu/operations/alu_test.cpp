@@ -67,6 +67,12 @@ INSTANTIATE_TEST_SUITE_P(
         Answer{"min.NaN.f32 %f1, 0f3F800000, 0f7FC00000; setp.nan.f32 %p1, %f1, %f1;"
                "selp.u32 %r9, 7, 8, %p1;",
                7},
+        Answer{"add.f32 %f1, 0fFFC01234, 0f3F800000; mov.b32 %r9, %f1;", 0x7fffffff},
+        Answer{"fma.rn.f32 %f1, 0f7F800000, 0f00000000, 0f3F800000; mov.b32 %r9, %f1;", 0x7fffffff},
+        Answer{"mul.ftz.f32 %f1, 0f7FC01234, 0fFFC00000; mov.b32 %r9, %f1;", 0x7fffffff},
+        Answer{"mov.b64 %rd5, {0xffc00001, 0x7f800000}; mov.b64 %rd6, {0x40000000, 0};"
+               "mul.rn.f32x2 %rd5, %rd5, %rd6; mov.b64 {%r8, %r9}, %rd5; and.b32 %r9, %r8, %r9;",
+               0x7fffffff},
         Answer{"mov.b64 %rd5, {0x3f800000, 0x40000000}; fma.rn.f32x2 %rd5, %rd5, %rd5, %rd5;"
                "mov.b64 {%r8, %r9}, %rd5;",
                0x40c00000},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// 16-bit floats as bits: conversions to and from f32, rounding to nearest, ties to even.
+// Floats as bits: conversions of 16-bit ones to and from f32, rounding to nearest, ties to even.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +18,9 @@ inline std::uint32_t bits_of(float value) {
   std::memcpy(&bits, &value, sizeof bits);
   return bits;
 }
+
+// The NaN that f32 arithmetic and tensor cores give.
+inline constexpr std::uint32_t result_nan = 0x7fffffff;
 
 inline float from_bf16(std::uint16_t value) {
   return float_from_bits(static_cast<std::uint32_t>(value) << 16);
