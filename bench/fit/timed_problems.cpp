@@ -50,7 +50,7 @@ Judgement unjudged(const BenchProblem&, NominalDevice, std::span<const Variant> 
 }  // namespace
 
 double TimedVariant::predicted_us() const {
-  WithoutSplits known = without_splits(seen, *config, tile_n);
+  WithoutSplits known = without_splits(seen, usable, *config, tile_n);
   if (slowdown != nullptr) known.slowdown = *slowdown;
   return copies_us +
          parts * bwgemm::predicted_us(seen, usable, *config, tile_n, splits, reduction, known);

@@ -32,11 +32,19 @@ struct Block {
   double line_requests = 0;  // for one line of L2, at about the same time, where that is many
 };
 
-// What predictions for a tile have in common, however many splits there are: a good part of the
-// work. Empty for kernels without tensor maps.
+// What predictions for a tile have in common, however many splits there are: most of the work.
+// Empty for kernels without tensor maps.
 struct WithoutSplits {
   double slowdown = 0;
   Block block = {};
+
+  // Of Hopper's kernels alone.
+  double epilogue_us = 0;       // of a tile
+  double only_epilogue_us = 0;  // the same where a CTA has no other tile
+  double line_stores_us = 0;    // of those the line stores, while consumers do nothing else
+  double moving_us = 0;         // of a k block, by threads
+  double partial_block = 0;     // what a k that ends inside a block adds, in blocks
+  double torn_sectors_us = 0;   // of memory
 };
 
 // A kernel and what is chosen with it, whose time is to be predicted. facts.sm_count is what the
@@ -87,8 +95,9 @@ struct FamilyFunctions {
   const char* (*batch_invariance_rejects)(const Problem&, const KernelConfig&) =
       [](const Problem&, const KernelConfig&) -> const char* { return nullptr; };
   // What predictions for all numbers of splits have in common.
-  WithoutSplits (*without_splits)(const Problem&, const KernelConfig&, int tile_n) =
-      [](const Problem&, const KernelConfig&, int) { return WithoutSplits{}; };
+  WithoutSplits (*without_splits)(const Problem&, const DeviceFacts&, const KernelConfig&,
+                                  int tile_n) =
+      [](const Problem&, const DeviceFacts&, const KernelConfig&, int) { return WithoutSplits{}; };
 };
 
 inline TileCounts tiles_of_clusters(const Problem& problem, const KernelConfig& config,

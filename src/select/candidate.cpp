@@ -113,6 +113,7 @@ Splits splits_to_try(const Problem& problem, const DeviceFacts& facts, const Ker
     if (ceil_div(steps, wanted) > most_steps) break;
     splits.add(normalized(wanted));
   }
+  splits.halves = splits.count;
   if (cut != cluster_tiles(problem, config, tile_n).total()) return splits;
   const std::int64_t in_cluster = std::min<std::int64_t>(most, most_in_cluster(config, facts, cut));
   if (in_cluster > 1 && ceil_div(steps, in_cluster) <= most_steps)

@@ -109,7 +109,8 @@ void for_each_tile_n(const KernelConfig& config, const Problem& seen, const Body
     if (functions_of(config).tile_n_rejects(config, seen, tile_n) == nullptr) body(tile_n);
 }
 
-// Calls body(candidate) for every number of splits worth predicting for. Of one part of the source.
+// Calls body(candidate) for numbers of splits worth predicting for: from the better of none and the
+// most towards the other, until times get worse. Of one part of the source.
 template <class Body>
 void for_each_split(const Source& source, const DeviceFacts& usable, const KernelConfig& config,
                     const SelectOptions& options, int tile_n, const Body& body);
@@ -130,6 +131,7 @@ struct Splits {
   static constexpr int capacity = 8;
   int number[capacity] = {1};
   int count = 1;
+  int halves = 1;  // so many come first: 1, the most, its half and so on
   void add(int splits) {
     if (std::find(number, number + count, splits) == number + count) number[count++] = splits;
   }
@@ -151,9 +153,25 @@ void for_each_split(const Source& source, const DeviceFacts& usable, const Kerne
   const Problem& seen = source.seen_by(config);
   const Splits splits = splits_to_try(seen, usable, config, source.workspace_bytes,
                                       allowed_splits(source, options), tile_n);
-  const WithoutSplits known = without_splits(seen, config, tile_n);
-  for (int i = 0; i < splits.count; ++i)
-    body(with_sums(seen, usable, config, options, tile_n, splits.number[i], known));
+  const WithoutSplits known = without_splits(seen, usable, config, tile_n);
+  const auto predict = [&](int i) {
+    const Candidate candidate =
+        with_sums(seen, usable, config, options, tile_n, splits.number[i], known);
+    body(candidate);
+    return candidate.predicted_us;
+  };
+  const double without_us = predict(0);
+  if (splits.count == 1) return;
+  const double most_us = predict(1);
+  for (int i = splits.halves; i < splits.count; ++i) predict(i);
+  constexpr double far = 1.3;  // what lies further on is not near the best either
+  double least_us = std::min(without_us, most_us), last_us = least_us;
+  const bool rises = without_us <= most_us;
+  for (int i = 2; i < splits.halves; ++i) {
+    const double us = predict(rises ? splits.halves + 1 - i : i);
+    if (us > last_us && us > far * least_us) break;
+    least_us = std::min(least_us, us), last_us = us;
+  }
 }
 
 // Whether the splits of a tile can be the CTAs of a cluster, all of which run at the same time.

@@ -22,7 +22,8 @@ void Shortlist::offer(const Candidate& candidate) {
 Shortlist::Shortlist(const Problem& problem, const DeviceFacts& usable,
                      std::span<const KernelConfig> variants, const SelectOptions& options) {
   const bool is_free = !options.forced.any() && !options.has_pick_for(problem);
-  if (!is_free || !is_corrected(usable) || problem.epilogue.gate != Gate::none) return;
+  const bool was_measured = problem.epilogue.gate == Gate::none && !problem.scale_only();
+  if (!is_free || !is_corrected(usable) || !was_measured) return;
   const Sources sources(problem, usable, options);
   for (const Source& source : sources) {
     const PreFilter filter(source.problem, usable);
@@ -39,11 +40,10 @@ Shortlist::Shortlist(const Problem& problem, const DeviceFacts& usable,
   while (count_ > 0 && candidates_[count_ - 1].weighed_us() >=
                            furthest_corrected * candidates_.front().weighed_us())
     --count_;
-  // Divided products were not measured.
-  if (std::ranges::any_of(candidates(),
-                          [](const Candidate& one) { return one.division.parts > 1; }))
-    count_ = 0;
-  if (count_ > 1) put_in_order(sources, usable, variants);
+  // Nor were divided products.
+  const bool is_whole = std::ranges::none_of(
+      candidates(), [](const Candidate& one) { return one.division.parts > 1; });
+  if (count_ > 1 && is_whole) put_in_order(sources, usable, variants);
 }
 
 void Shortlist::put_in_order(const Sources& sources, const DeviceFacts& usable,

@@ -69,7 +69,8 @@ double cta_outputs(const KernelConfig& config, int tile_n) {
 
 }  // namespace
 
-WithoutSplits without_splits(const Problem& problem, const KernelConfig& config, int tile_n) {
+WithoutSplits without_splits(const Problem& problem, const DeviceFacts&, const KernelConfig& config,
+                             int tile_n) {
   const ClusterTile tile = cluster_tile(config, tile_n);
   return {1, block_of(problem, costs_of(config.arch), config, tile_n,
                       tile_counts(problem, tile.m, tile.n))};

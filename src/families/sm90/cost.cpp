@@ -51,16 +51,18 @@ LoadedRows loaded_rows(Major major, std::int64_t extent, int tile, std::int64_t 
           static_cast<double>(all) / static_cast<double>(ctas), unused};
 }
 
-bool is_gated(const Problem& problem, const KernelConfig& config, Gates along) {
-  return problem.epilogue.gate != Gate::none && derived(config).parts.gates == along;
+bool is_gated(const Problem& problem, const Derived& kernel, Gates along) {
+  return problem.epilogue.gate != Gate::none && kernel.parts.gates == along;
 }
 
 Block block_of(const Problem& problem, const ArchCosts& costs, const KernelConfig& config,
-               const TileCounts& tiles) {
+               const Derived& kernel) {
+  const ClusterTile tile = cluster_tile(config, config.tile.n);
+  const TileCounts tiles = tile_counts(problem, tile.m, tile.n);
   const LoadedRows a = loaded_rows(config.a, problem.m, config.tile.m, tiles.m * config.cluster.m,
-                                   is_gated(problem, config, Gates::rows));
+                                   is_gated(problem, kernel, Gates::rows));
   const LoadedRows b = loaded_rows(config.b, problem.n, config.tile.n, tiles.n * config.cluster.n,
-                                   is_gated(problem, config, Gates::columns));
+                                   is_gated(problem, kernel, Gates::columns));
   const RowBytes bytes(problem, costs, config, config.a, config.b, config.tile.n);
   constexpr double depth = swizzle_row_bytes;
   const OperandRows shared{a.mean / config.cluster.n, b.mean / config.cluster.m};
@@ -76,15 +78,16 @@ Block block_of(const Problem& problem, const ArchCosts& costs, const KernelConfi
 }
 
 // Warps of a CTA that store a tile line by line.
-int storing_warps(const KernelConfig& config) {
-  return config.ping_pong ? 1 : derived(config).groups.consumers;
+int storing_warps(const KernelConfig& config, const Derived& kernel) {
+  return config.ping_pong ? 1 : kernel.groups.consumers;
 }
 
 // Bytes a us that the warps of a CTA store line by line. The warps are in each other's way. A
 // shorter line takes as long. Each box of columns behind the first has a price of its own.
-double line_bytes_per_us(const KernelConfig& config, const ArchCosts& costs) {
-  const StagedBoxes boxes = derived(config).boxes;
-  const double lines = costs.lines_per_us * std::sqrt(storing_warps(config));
+double line_bytes_per_us(const KernelConfig& config, const Derived& kernel,
+                         const ArchCosts& costs) {
+  const StagedBoxes& boxes = kernel.boxes;
+  const double lines = costs.lines_per_us * std::sqrt(storing_warps(config, kernel));
   const double behind_first = 1 - static_cast<double>(boxes.lines) / config.tile.n;
   const double of_column =
       costs.lines_of_columns * (1 + behind_first * costs.lines_of_a_box / boxes.lines);
@@ -92,13 +95,12 @@ double line_bytes_per_us(const KernelConfig& config, const ArchCosts& costs) {
 }
 
 // The share of line_bytes_per_us() that is left while consumers only write more boxes.
-double crowded_share(const KernelConfig& config, const ArchCosts& costs) {
-  return costs.crowded_lines_per_us / costs.lines_per_us * std::sqrt(storing_warps(config));
+double crowded_share(const KernelConfig& config, const Derived& kernel, const ArchCosts& costs) {
+  return costs.crowded_lines_per_us / costs.lines_per_us * std::sqrt(storing_warps(config, kernel));
 }
 
 // Columns of the tile that are stored; those of boxes that overlap count twice.
-int stored_columns(const Problem& problem, const KernelConfig& config) {
-  const StagedBoxes boxes = derived(config).boxes;
+int stored_columns(const Problem& problem, const KernelConfig& config, const StagedBoxes& boxes) {
   if (!boxes.overlap) return config.tile.n;
   const int box = boxes.line_bytes / size_bytes(problem.d.type);
   return static_cast<int>(ceil_div(config.tile.n, box)) * box;
@@ -111,11 +113,12 @@ struct StoredLines {
   std::int64_t count, length;  // of one matrix
   int together;
 };
-StoredLines stored_lines(const Problem& problem, const KernelConfig& config) {
+StoredLines stored_lines(const Problem& problem, const KernelConfig& config,
+                         const StagedBoxes& boxes, Stores stores) {
   const int tile_m = config.cluster.m * config.tile.m, tile_n = config.cluster.n * config.tile.n;
   if (config.swaps_ab) return {problem.n, problem.m, tile_m};
-  if (stores_of(problem, config) != Stores::by_lines) return {problem.m, problem.n, tile_n};
-  const int two_boxes = 2 * derived(config).boxes.line_bytes / size_bytes(problem.d.type);
+  if (stores != Stores::by_lines) return {problem.m, problem.n, tile_n};
+  const int two_boxes = 2 * boxes.line_bytes / size_bytes(problem.d.type);
   return {problem.m, problem.n, std::min(tile_n, two_boxes)};
 }
 
@@ -132,16 +135,16 @@ double torn_share(const Problem& problem) {
 
 // What memory takes for lines of D that begin inside of sectors: it reads a torn sector before it
 // writes it, where L2 does not hold D until neighbouring CTAs have filled the sector.
-double torn_sectors_us(const Prediction& of, const ArchCosts& costs) {
-  const StoredLines lines = stored_lines(of.problem, of.config);
-  const double count = static_cast<double>(lines.count) * static_cast<double>(of.problem.batch);
-  const double of_gate = of.problem.epilogue.gate == Gate::none ? 1 : 0.5;
+double torn_sectors_us(const Problem& problem, const DeviceFacts& facts, const ArchCosts& costs,
+                       const StoredLines& lines) {
+  const double count = static_cast<double>(lines.count) * static_cast<double>(problem.batch);
+  const double of_gate = problem.epilogue.gate == Gate::none ? 1 : 0.5;
   const double bytes =
-      count * static_cast<double>(lines.length) * of_gate * size_bytes(of.problem.d.type);
-  if (bytes <= static_cast<double>(of.facts.l2_bytes)) return 0;
+      count * static_cast<double>(lines.length) * of_gate * size_bytes(problem.d.type);
+  if (bytes <= static_cast<double>(facts.l2_bytes)) return 0;
   const double torn =
-      torn_share(of.problem) * count * static_cast<double>(ceil_div(lines.length, lines.together));
-  return torn * costs.torn_sector_bytes / (costs.memory_bytes_per_us * memory_speed(of.facts));
+      torn_share(problem) * count * static_cast<double>(ceil_div(lines.length, lines.together));
+  return torn * costs.torn_sector_bytes / (costs.memory_bytes_per_us * memory_speed(facts));
 }
 
 // Slowdown of a ping-pong kernel where a CTA has one tile: nobody multiplies in the gaps that its
@@ -185,22 +188,17 @@ double curve_us(const Problem& problem, const KernelConfig& config, const ArchCo
 
 // The epilogue of a tile that leaves through staging buffers. A box that finds none free waits for
 // a store. In a ping-pong kernel the other warpgroup multiplies meanwhile.
-double staged_us(const Problem& problem, const KernelConfig& config, const ArchCosts& costs,
-                 double output_bytes) {
-  const int boxes = derived(config).boxes.count * size_bytes(problem.d.type) / 2;
-  const int stored = is_gated(problem, config, Gates::columns) ? boxes / 2 : boxes;
-  const int waiting = config.ping_pong ? 0 : std::max(0, stored - derived(config).staging_depth);
+double staged_us(const Problem& problem, const KernelConfig& config, const Derived& kernel,
+                 const ArchCosts& costs, double output_bytes) {
+  const int boxes = kernel.boxes.count * size_bytes(problem.d.type) / 2;
+  const int stored = is_gated(problem, kernel, Gates::columns) ? boxes / 2 : boxes;
+  const int waiting = config.ping_pong ? 0 : std::max(0, stored - kernel.staging_depth);
   return output_bytes / costs.epilogue_bytes_per_us + boxes * costs.epilogue_box_us +
          waiting * costs.staging_wait_us;
 }
 
 double cluster_merge_us(const ArchCosts& costs, double partial_bytes, int splits) {
   return costs.cluster_merge_us + (splits - 1) * partial_bytes / costs.cluster_bytes_per_us;
-}
-
-// Elements of D that a CTA stores for a tile.
-double cta_outputs(const Problem& problem, const KernelConfig& config) {
-  return static_cast<double>(config.tile.m) * stored_columns(problem, config);
 }
 
 // How a launch goes over its tiles: whole ones in waves, those whose k is split at the end.
@@ -228,47 +226,33 @@ Walk walk_of(const Prediction& of) {
 class Wave {
  public:
   Wave(const Prediction& of, const ArchCosts& costs, const Walk& walk)
-      : of_(of), costs_(costs), has_one_tile_(walk.has_one_tile()) {
-    const KernelConfig& config = of.config;
-    const Problem& problem = of.problem;
-    const Stores stores = stores_of(problem, config);
-    const double output_bytes = cta_outputs(problem, config) * output_bytes_per_element(problem);
-    const bool is_by_lines = stores == Stores::by_lines;
-    // What a CTA's only tile stores from registers costs no more than the way through buffers.
-    const bool stores_in_turn = stores == Stores::from_registers && !has_one_tile_;
-    epilogue_ = has_residues(config) ? scattered_us(problem, config)
-                : is_by_lines        ? output_bytes / line_bytes_per_us(config, costs)
-                : stores_in_turn     ? output_bytes / costs.register_bytes_per_us
-                                     : staged_us(problem, config, costs, output_bytes);
-    stored_ = is_by_lines ? epilogue_ / crowded_share(config, costs) : 0;
-    epilogue_ += curve_us(problem, config, costs);
-    exposed_ = config.ping_pong         ? 0
-               : config.ctas_per_sm > 1 ? costs.exposed_epilogue * epilogue_
-                                        : epilogue_;
-    slowdown_ = slowdown();
-    moving_ = has_residues(config)     ? moving_block_us(problem, config)
-              : has_loose_rows(config) ? config.tile.m / costs.loose_rows_per_us
-                                       : 0;
-    const bool ends_inside = problem.k % config.tile.k != 0 && !has_residues(config);
-    partial_block_ = ends_inside ? costs.partial_block : 0;
-  }
+      : of_(of),
+        costs_(costs),
+        has_one_tile_(walk.has_one_tile()),
+        epilogue_(has_one_tile_ ? of.known.only_epilogue_us : of.known.epilogue_us),
+        exposed_(of.config.ping_pong         ? 0
+                 : of.config.ctas_per_sm > 1 ? costs.exposed_epilogue * epilogue_
+                                             : epilogue_),
+        slowdown_(slowdown()) {}
 
   double epilogue() const { return epilogue_; }
 
   double us(std::int64_t clusters, std::int64_t blocks) const {
     if (clusters == 0) return 0;
-    const Block& block = of_.known.block;
+    const WithoutSplits& known = of_.known;
+    const Block& block = known.block;
     const double sharing = std::max(1.0, static_cast<double>(clusters) / of_.facts.sm_count);
     const double each =
-        std::max(sharing * moving_,
+        std::max(sharing * known.moving_us,
                  block_us(costs_, block, block.flop / costs_.sm_flop_per_us, slowdown_,
                           of_.facts.sm_count, clusters * of_.config.cluster.size(), of_.reduction));
-    const double products = (static_cast<double>(blocks) + partial_block_) * each + costs_.fill_us;
+    const double products =
+        (static_cast<double>(blocks) + known.partial_block) * each + costs_.fill_us;
     if (has_one_tile_) return products + exposed_;
     // A ping-pong warpgroup waits until the other has multiplied, however thin k is.
     if (of_.config.ping_pong)
       return std::max(products, costs_.ping_pong_overlap * (products + epilogue_));
-    return std::max(products + exposed_, stored_);
+    return std::max(products + exposed_, known.line_stores_us);
   }
 
  private:
@@ -286,7 +270,7 @@ class Wave {
   const Prediction& of_;
   const ArchCosts& costs_;
   bool has_one_tile_;
-  double epilogue_ = 0, exposed_ = 0, stored_ = 0, slowdown_ = 0, moving_ = 0, partial_block_ = 0;
+  double epilogue_, exposed_, slowdown_;
 };
 
 double compute_us(const Prediction& of, const ArchCosts& costs, const Walk& walk) {
@@ -295,10 +279,11 @@ double compute_us(const Prediction& of, const ArchCosts& costs, const Walk& walk
   const std::int64_t full_waves = walk.whole / walk.resident, left = walk.whole % walk.resident;
   const std::int64_t splits = walk.cut * of.splits;
   const double later = ping_pong && full_waves > 0 ? later_waves(costs, of.facts, of.config) : 1;
-  const double whole_waves = full_waves == 0 ? 0 : 1 + static_cast<double>(full_waves - 1) * later;
-  const double us = whole_waves * wave.us(walk.resident, walk.steps) +
-                    later * wave.us(left, walk.steps) + wave.us(splits, walk.split_steps) +
-                    (ping_pong ? wave.epilogue() : 0) +
+  const double full_us = full_waves == 0 ? 0
+                                         : (1 + static_cast<double>(full_waves - 1) * later) *
+                                               wave.us(walk.resident, walk.steps);
+  const double us = full_us + later * wave.us(left, walk.steps) +
+                    wave.us(splits, walk.split_steps) + (ping_pong ? wave.epilogue() : 0) +
                     (has_residues(of.config) ? first_moves_us(of.problem) : 0);
   const double delivered_bytes =
       static_cast<double>(walk.whole * walk.steps + splits * walk.split_steps) *
@@ -336,10 +321,33 @@ double merge_us(const Prediction& of, const ArchCosts& costs, const Walk& walk) 
 
 }  // namespace
 
-WithoutSplits without_splits(const Problem& problem, const KernelConfig& config, int) {
-  const ClusterTile tile = cluster_tile(config, config.tile.n);
-  return {slowdown_of(config),
-          block_of(problem, costs_of(config.arch), config, tile_counts(problem, tile.m, tile.n))};
+WithoutSplits without_splits(const Problem& problem, const DeviceFacts& facts,
+                             const KernelConfig& config, int) {
+  const ArchCosts& costs = costs_of(config.arch);
+  const Derived kernel = derived(config);
+  WithoutSplits known{slowdown_of(config), block_of(problem, costs, config, kernel)};
+  const Stores stores = stores_of(problem, config, kernel.parts);
+  const bool is_by_lines = stores == Stores::by_lines;
+  const double output_bytes = static_cast<double>(config.tile.m) *
+                              stored_columns(problem, config, kernel.boxes) *
+                              output_bytes_per_element(problem);
+  const double curve = curve_us(problem, config, costs);
+  const double only = has_residues(config) ? scattered_us(problem, config)
+                      : is_by_lines        ? output_bytes / line_bytes_per_us(config, kernel, costs)
+                                    : staged_us(problem, config, kernel, costs, output_bytes);
+  // What a CTA's only tile stores from registers costs no more than the way through buffers.
+  const bool stores_in_turn = stores == Stores::from_registers && !has_residues(config);
+  known.only_epilogue_us = only + curve;
+  known.epilogue_us = (stores_in_turn ? output_bytes / costs.register_bytes_per_us : only) + curve;
+  known.line_stores_us = is_by_lines ? only / crowded_share(config, kernel, costs) : 0;
+  known.moving_us = has_residues(config)     ? moving_block_us(problem, config)
+                    : has_loose_rows(config) ? config.tile.m / costs.loose_rows_per_us
+                                             : 0;
+  const bool ends_inside = problem.k % config.tile.k != 0 && !has_residues(config);
+  known.partial_block = ends_inside ? costs.partial_block : 0;
+  known.torn_sectors_us =
+      torn_sectors_us(problem, facts, costs, stored_lines(problem, config, kernel.boxes, stores));
+  return known;
 }
 
 double predicted_us(const Prediction& of) {
@@ -347,7 +355,7 @@ double predicted_us(const Prediction& of) {
   const Walk walk = walk_of(of);
   const double us =
       total_us(of, costs, costs.launch_us + first_lines_us(costs, walk),
-               compute_us(of, costs, walk), merge_us(of, costs, walk), torn_sectors_us(of, costs));
+               compute_us(of, costs, walk), merge_us(of, costs, walk), of.known.torn_sectors_us);
   return us - hidden_us(of, costs, walk, us);
 }
 

@@ -25,7 +25,7 @@ const char* operands_reject(const Problem& problem, const KernelConfig& config,
   return tma_rejects(problem.b, lines_of_b(problem), problem.batch, texts.b);
 }
 
-const char* gate_rejects(const Problem& problem, const KernelConfig& config) {
+const char* gate_rejects(const Problem& problem, const KernelConfig& config, const Parts& parts) {
   constexpr std::int64_t group = 16;  // columns: x, then their y
   if (problem.epilogue.gate == Gate::none) return nullptr;
   // Texts name operands and columns as the problem is given: D in rows.
@@ -36,8 +36,7 @@ const char* gate_rejects(const Problem& problem, const KernelConfig& config) {
   if (contiguous_extent(problem) % group != 0)
     return "with a gate the product must have whole groups of 16 columns";
   if (problem.epilogue.aux.data != nullptr) return "stores no aux of a gate";
-  if (derived(config).parts.gates == Gates::none)
-    return "half of its tile is not made of whole boxes";
+  if (parts.gates == Gates::none) return "half of its tile is not made of whole boxes";
   const std::int64_t limit = tma_stride_limit_bytes / size_bytes(operand.type);
   return operand.ld > limit / contiguous_extent(problem) ? "B is too large for the map of a gate"
                                                          : nullptr;
@@ -45,19 +44,19 @@ const char* gate_rejects(const Problem& problem, const KernelConfig& config) {
 
 const char* rejects(const Problem& problem, const KernelConfig& config, const Texts& texts) {
   if (const char* reason = order_rejects(problem, config)) return reason;
-  if (!derived(config).parts.takes_matrices &&
-      (problem.reads_c() || problem.epilogue.aux.data != nullptr))
+  const Parts parts = derived(config).parts;
+  if (!parts.takes_matrices && (problem.reads_c() || problem.epilogue.aux.data != nullptr))
     return "stores some columns twice, and so takes neither C nor aux";
   if (problem.is_pointer_array) return "takes no arrays of pointers";
-  if (const char* reason = gate_rejects(problem, config)) return reason;
+  if (const char* reason = gate_rejects(problem, config, parts)) return reason;
   if (const char* reason = fused_matrices_reject(problem, config)) return reason;
   const ClusterTile tile = cluster_tile(config, config.tile.n);
   if (const char* reason = size_rejects(problem, config, tile.m, tile.n, texts)) return reason;
   if (const char* reason = tile_rejects(problem, tile.m, tile.n)) return reason;
   if (has_residues(config)) return residues_reject(problem, texts);
   if (const char* reason = operands_reject(problem, config, texts)) return reason;
-  return stores_of(problem, config) == Stores::by_map ? output_map_rejects(problem, config)
-                                                      : nullptr;
+  return stores_of(problem, config, parts) == Stores::by_map ? output_map_rejects(problem, config)
+                                                             : nullptr;
 }
 
 // A K-major operand, that along D's contiguous dimension, whose columns (or rows) arrive as

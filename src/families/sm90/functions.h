@@ -13,15 +13,16 @@ namespace bwgemm::sm90 {
 
 // In cost.cpp.
 double predicted_us(const Prediction& of);
-WithoutSplits without_splits(const Problem& problem, const KernelConfig& config, int tile_n);
+WithoutSplits without_splits(const Problem& problem, const DeviceFacts& facts,
+                             const KernelConfig& config, int tile_n);
 
 // All below: for a kernel that can serve the problem, which is as the kernel sees it.
 
 // Whether the output role stores D line by line: no map takes D, or lines of D end inside of the 16
 // bytes up to which TMA would write. The role then loads no C and knows no gate. A fused epilogue
 // that stores rows takes whole pairs of columns.
-inline bool stores_lines(const Problem& problem, const KernelConfig& config) {
-  if (!derived(config).parts.stores_lines) return false;
+inline bool stores_lines(const Problem& problem, const KernelConfig& config, const Parts& parts) {
+  if (!parts.stores_lines) return false;
   if (problem.reads_c() || problem.epilogue.gate != Gate::none) return false;
   const bool in_columns = config.swaps_ab;
   if (!in_columns && problem.epilogue.any() && problem.n % 2 != 0) return false;
@@ -32,15 +33,18 @@ inline bool stores_lines(const Problem& problem, const KernelConfig& config) {
 
 // Whether consumers store D from their registers. Such consumers read no C and no aux, and know no
 // gate.
-inline bool stores_from_registers(const Problem& problem, const KernelConfig& config) {
-  return derived(config).parts.stores_from_registers && !problem.reads_c() &&
-         problem.epilogue.gate == Gate::none && problem.epilogue.aux.data == nullptr;
+inline bool stores_from_registers(const Problem& problem, const Parts& parts) {
+  return parts.stores_from_registers && !problem.reads_c() && problem.epilogue.gate == Gate::none &&
+         problem.epilogue.aux.data == nullptr;
 }
 
 // How D leaves a kernel that does not store by elements.
+inline Stores stores_of(const Problem& problem, const KernelConfig& config, const Parts& parts) {
+  if (stores_from_registers(problem, parts)) return Stores::from_registers;
+  return stores_lines(problem, config, parts) ? Stores::by_lines : Stores::by_map;
+}
 inline Stores stores_of(const Problem& problem, const KernelConfig& config) {
-  if (stores_from_registers(problem, config)) return Stores::from_registers;
-  return stores_lines(problem, config) ? Stores::by_lines : Stores::by_map;
+  return stores_of(problem, config, derived(config).parts);
 }
 
 }  // namespace bwgemm::sm90
