@@ -35,6 +35,8 @@ text { font: 12px system-ui, -apple-system, "Segoe UI", sans-serif; fill: #1f232
 .theirs { fill: #bf8700 }
 .worse { fill: #cf222e }
 .idle { fill: #8c959f; fill-opacity: 0.35 }
+circle { fill-opacity: 0.75 }
+rect { rx: 1.5px }
 @media (prefers-color-scheme: dark) {
   text { fill: #e6edf3 }
   .soft { fill: #9198a1 }
@@ -51,6 +53,10 @@ HOLLOW = """<style>
 </style>"""
 
 
+def plain(value):
+    return f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else value
+
+
 class Svg:
     def __init__(self, width, height, title):
         self.width, self.height = width, height
@@ -58,26 +64,29 @@ class Svg:
                       f'width="{width}" height="{height}" role="img">',
                       f"<title>{escape(title)}</title>", STYLE]
 
-    def text(self, x, y, text, classes="", anchor="start"):
-        self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}" class="{classes}" '
-                          f'text-anchor="{anchor}">{escape(text)}</text>')
+    def add(self, element, text="", **attributes):
+        """Numbers keep one digit behind the point, and attributes that are empty are left out."""
+        told = [f'{name.rstrip("_").replace("_", "-")}="{plain(value)}"'
+                for name, value in attributes.items() if value != ""]
+        end = f">{text}</{element}>" if text else "/>"
+        self.parts.append(" ".join([f"<{element}", *told]) + end)
+
+    def text(self, x, y, text, classes="", anchor=""):
+        self.add("text", escape(text), x=x, y=y, class_=classes, text_anchor=anchor)
 
     def line(self, x1, y1, x2, y2, classes="line"):
-        self.parts.append(f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" '
-                          f'class="{classes}"/>')
+        self.add("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=classes)
 
     def path(self, points, classes):
-        steps = " L".join(f"{x:.1f} {y:.1f}" for x, y in points)
-        self.parts.append(f'<path d="M{steps}" class="{classes}"/>')
+        steps = " L".join(f"{plain(x)} {plain(y)}" for x, y in points)
+        self.add("path", d=f"M{steps}", class_=classes)
 
     def bar(self, x, y, width, height, classes, hint):
-        self.parts.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(width, 0):.1f}" '
-                          f'height="{height:.1f}" rx="1.5" class="{classes}">'
-                          f"<title>{escape(hint)}</title></rect>")
+        self.add("rect", f"<title>{escape(hint)}</title>", x=x, y=y, width=max(width, 0.0),
+                 height=height, class_=classes)
 
     def dot(self, x, y, radius, classes, hint):
-        self.parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}" class="{classes}" '
-                          f'fill-opacity="0.75"><title>{escape(hint)}</title></circle>')
+        self.add("circle", f"<title>{escape(hint)}</title>", cx=x, cy=y, r=radius, class_=classes)
 
     def finish(self):
         return "\n".join(self.parts) + "\n</svg>\n"

@@ -5,10 +5,10 @@
     bwgemm_fit --features SWEEP.csv... > features.csv
     correction_trees.py [--held FEATURES]... features.csv > src/select/correction_trees.inc
 
-Boosted trees tell the logarithm of a kernel's measured over its predicted time, less that of the
-problem's fast kernels. All nodes of a level ask the same question, so a tree is eight questions and
-a table. Kernels that are far from the fastest count little. Standard error says the regret, without
-and with the trees, of problems fitted to and of each file held out.
+Boosted trees tell the logarithm of a kernel's measured over its predicted time. What the kernels
+that are compared for one problem have in common is left out. All nodes of a level ask the same
+question, so a tree is eight questions and a table. Standard error says the regret, without and with
+the trees, of problems fitted to and of each file held out.
 """
 
 import argparse
@@ -18,7 +18,7 @@ import sys
 import tempfile
 
 import numpy as np
-from catboost import CatBoostRegressor
+from catboost import CatBoost, Pool
 
 COMPARED, FURTHEST = 8, 1.2  # most_corrected and furthest_corrected
 LEVELS = 8
@@ -37,24 +37,23 @@ class Times:
         starts = np.flatnonzero(np.diff(rows[:, 0], prepend=-1))
         self.problems = [slice(a, b) for a, b in zip(starts, [*starts[1:], len(rows)])]
 
-    def wanted(self):
-        logs = np.log(self.us / self.predicted)
-        for rows in self.problems:
-            fast = self.us[rows] < 1.2 * self.best[rows]
-            logs[rows] -= np.median(logs[rows][fast] if fast.any() else logs[rows])
-        return np.clip(logs, -LARGEST, LARGEST)
+    def compared(self, rows):
+        predicted = self.predicted[rows]
+        near = np.argsort(predicted, kind="stable")[:COMPARED]
+        return rows.start + near[predicted[near] < FURTHEST * predicted.min()]
 
-    def weights(self):
-        return np.minimum(1, (self.best / self.us) ** 6)
+    def pool(self):
+        groups = [rows for rows in map(self.compared, self.problems) if len(rows) > 1]
+        logs = [np.log(self.us[rows] / self.predicted[rows]) for rows in groups]
+        wanted = [np.clip(log - np.median(log), -LARGEST, LARGEST) for log in logs]
+        return Pool(self.features[np.concatenate(groups)], np.concatenate(wanted),
+                    group_id=np.repeat(np.arange(len(groups)), [len(rows) for rows in groups]))
 
     def regret(self, corrections):
         regrets = []
-        for rows in self.problems:
-            predicted = self.predicted[rows]
-            near = np.argsort(predicted, kind="stable")[:COMPARED]
-            near = near[predicted[near] < FURTHEST * predicted.min()]
-            chosen = near[np.argmin(np.log(predicted[near]) + corrections[rows][near])]
-            regrets.append(self.us[rows][chosen] / self.best[rows][chosen] - 1)
+        for rows in map(self.compared, self.problems):
+            chosen = rows[np.argmin(np.log(self.predicted[rows]) + corrections[rows])]
+            regrets.append(self.us[chosen] / self.best[chosen] - 1)
         return (f"{len(regrets)} problems, mean {np.mean(regrets):.2%}, 95th percentile "
                 f"{np.quantile(regrets, 0.95):.1%}, worst {max(regrets):.0%}")
 
@@ -108,13 +107,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--held", action="append", default=[])
     parser.add_argument("--trees", type=int, default=300)
-    parser.add_argument("--rate", type=float, default=0.15)
+    parser.add_argument("--rate", type=float, default=0.2)
     parser.add_argument("features")
     options = parser.parse_args()
     times = Times(options.features)
-    model = CatBoostRegressor(iterations=options.trees, depth=LEVELS, learning_rate=options.rate,
-                              l2_leaf_reg=5, border_count=96, random_seed=1, verbose=0)
-    model.fit(times.features, times.wanted(), sample_weight=times.weights())
+    model = CatBoost({"loss_function": "QueryRMSE", "iterations": options.trees, "depth": LEVELS,
+                      "learning_rate": options.rate, "l2_leaf_reg": 1, "border_count": 96,
+                      "random_seed": 1, "verbose": 0})
+    model.fit(times.pool())
     trees = Trees(model)
     for path in [options.features, *options.held]:
         judged = Times(path)

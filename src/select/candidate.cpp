@@ -114,6 +114,12 @@ Splits splits_to_try(const Problem& problem, const DeviceFacts& facts, const Ker
     splits.add(normalized(wanted));
   }
   splits.halves = splits.count;
+  // They go down from the most, 1 stands before it.
+  const bool leaves_half_idle = 2 * cut <= resident_clusters(facts, config);
+  if (leaves_half_idle)
+    std::rotate(splits.number, splits.number + 1, splits.number + splits.halves);
+  else
+    std::reverse(splits.number + 1, splits.number + splits.halves);
   if (cut != cluster_tiles(problem, config, tile_n).total()) return splits;
   const std::int64_t in_cluster = std::min<std::int64_t>(most, most_in_cluster(config, facts, cut));
   if (in_cluster > 1 && ceil_div(steps, in_cluster) <= most_steps)
@@ -131,19 +137,22 @@ bool can_reduce_in_cluster(const Problem& problem, const DeviceFacts& facts,
 Candidate with_sums(const Problem& seen, const DeviceFacts& usable, const KernelConfig& config,
                     const SelectOptions& options, int tile_n, int splits,
                     const WithoutSplits& known) {
-  const auto candidate = [&](SplitReduction reduction) {
-    Candidate made;
-    made.tile_n = tile_n, made.splits = splits, made.reduction = reduction;
-    made.predicted_us = predicted_us(seen, usable, config, tile_n, splits, reduction, known);
-    return made;
+  const auto us = [&](SplitReduction reduction) {
+    return predicted_us(seen, usable, config, tile_n, splits, reduction, known);
   };
-  const Candidate in_memory = candidate(SplitReduction::workspace);
+  Candidate made;
+  made.tile_n = tile_n, made.splits = splits;
+  made.reduction = SplitReduction::workspace;
+  made.predicted_us = us(SplitReduction::workspace);
   if (!options.forced.allows(SplitReduction::cluster) ||
       !can_reduce_in_cluster(seen, usable, config, tile_n, splits))
-    return in_memory;
-  const Candidate in_cluster = candidate(SplitReduction::cluster);
-  const bool is_slower = in_cluster.predicted_us >= in_memory.predicted_us;
-  return is_slower && options.forced.allows(SplitReduction::workspace) ? in_memory : in_cluster;
+    return made;
+  const double in_cluster_us = us(SplitReduction::cluster);
+  const bool is_slower = in_cluster_us >= made.predicted_us;
+  if (is_slower && options.forced.allows(SplitReduction::workspace)) return made;
+  made.reduction = SplitReduction::cluster;
+  made.predicted_us = in_cluster_us;
+  return made;
 }
 
 Sources::Sources(const Problem& problem, const DeviceFacts& usable, const SelectOptions& options) {

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 
 #include "core/device_facts.h"
@@ -19,17 +20,19 @@
 
 namespace bwgemm {
 
+// A predicted time as it counts against those of other sources. In place it counts less: a kernel
+// and a place in the workspace more are not worth a little.
+inline double weighed_us(double predicted_us, Operands operands) {
+  constexpr double needed_part_of_copies = 0.95;
+  return operands == Operands::in_place ? needed_part_of_copies * predicted_us : predicted_us;
+}
+
 // A choice that is not made yet: nothing of it depends on all tiles. `variant` is the caller's to
 // fill, who knows the table.
 struct Candidate : Choice {
   const char* rejected = nullptr;  // null: can serve, and the rest is filled
 
-  // The prediction as it counts against those of other sources. In place it counts less: a kernel
-  // and a place in the workspace more are not worth a little.
-  double weighed_us() const {
-    constexpr double needed_part_of_copies = 0.95;
-    return operands == Operands::in_place ? needed_part_of_copies * predicted_us : predicted_us;
-  }
+  double weighed_us() const { return bwgemm::weighed_us(predicted_us, operands); }
 };
 
 // A call's problem with operands where they are, or copied; if it is divided, its first part.
@@ -109,8 +112,8 @@ void for_each_tile_n(const KernelConfig& config, const Problem& seen, const Body
     if (functions_of(config).tile_n_rejects(config, seen, tile_n) == nullptr) body(tile_n);
 }
 
-// Calls body(candidate) for numbers of splits worth predicting for: from the better of none and the
-// most towards the other, until times get worse. Of one part of the source.
+// Calls body(candidate) for numbers of splits worth predicting for, until times get worse. Of one
+// part of the source.
 template <class Body>
 void for_each_split(const Source& source, const DeviceFacts& usable, const KernelConfig& config,
                     const SelectOptions& options, int tile_n, const Body& body);
@@ -131,7 +134,7 @@ struct Splits {
   static constexpr int capacity = 8;
   int number[capacity] = {1};
   int count = 1;
-  int halves = 1;  // so many come first: 1, the most, its half and so on
+  int halves = 1;  // so many come first: 1 and the most with its halves, in the order of size
   void add(int splits) {
     if (std::find(number, number + count, splits) == number + count) number[count++] = splits;
   }
@@ -142,8 +145,9 @@ std::int64_t split_tiles(const Problem& problem, const DeviceFacts& facts,
                          const KernelConfig& config, int tile_n, int splits);
 
 // 1, and some more for which split tiles * splits do not exceed the device, no split is empty or
-// very short, and the partial sums fit `workspace_bytes`. With `forced` > 0 the number nearest to
-// it. tile_n: the run-time value, where the config leaves it to the launch.
+// very short, and the partial sums fit `workspace_bytes`; the most first where tiles leave more
+// than half of the device idle. With `forced` > 0 the number nearest to it. tile_n: the run-time
+// value, where the config leaves it to the launch.
 Splits splits_to_try(const Problem& problem, const DeviceFacts& facts, const KernelConfig& config,
                      std::size_t workspace_bytes, int forced, int tile_n = 0);
 
@@ -160,16 +164,12 @@ void for_each_split(const Source& source, const DeviceFacts& usable, const Kerne
     body(candidate);
     return candidate.predicted_us;
   };
-  const double without_us = predict(0);
-  if (splits.count == 1) return;
-  const double most_us = predict(1);
   for (int i = splits.halves; i < splits.count; ++i) predict(i);
   constexpr double far = 1.3;  // what lies further on is not near the best either
-  double least_us = std::min(without_us, most_us), last_us = least_us;
-  const bool rises = without_us <= most_us;
-  for (int i = 2; i < splits.halves; ++i) {
-    const double us = predict(rises ? splits.halves + 1 - i : i);
-    if (us > last_us && us > far * least_us) break;
+  double least_us = std::numeric_limits<double>::infinity(), last_us = least_us;
+  for (int i = 0; i < splits.halves; ++i) {
+    const double us = predict(i);
+    if (us > last_us && us > far * least_us) return;
     least_us = std::min(least_us, us), last_us = us;
   }
 }

@@ -6,9 +6,9 @@
 #include <cmath>
 
 #include "core/tiling.h"
+#include "families/registry.h"
 #include "rules/arch_costs.h"
 #include "rules/cost_terms.h"
-#include "rules/family.h"
 
 namespace bwgemm {
 namespace {
@@ -63,18 +63,23 @@ CorrectionFeatures correction_features_of(const Predicted& kernel, const DeviceF
                                           double least_us) {
   const auto& [seen, config, tile_n, splits, reduction, us] = kernel;
   const auto number = [](auto value) { return static_cast<double>(value); };
+  const WithoutSplits known = without_splits(seen, facts, config, tile_n);
   const TileCounts tiles = tile_counts(seen, config.tile.m, tile_n);
   const double units = number(tiles.total()) * splits;
   const double room = number(facts.sm_count) * config.ctas_per_sm;
-  const double waves = units / room;
+  const double waves = units / room, whole_waves = std::ceil(waves);
   const double blocks = number(ceil_div(seen.k, std::int64_t{64})) / splits;
   const double m = number(seen.m), n = number(seen.n);
+  const double products = m * n * number(seen.k) * number(seen.batch);
   const double rows = config.tile.m, columns = tile_n;
   const double delivered =
       (rows / config.cluster.n + columns / config.cluster.m) / (rows * columns);
+  const double memory = memory_us(seen, facts, costs_of(config.arch));
+  const double wave_us = us / whole_waves;
+  const double block_flop = std::max(known.block.flop, 1.0);  // not every family tells
   return {
+      // The kernel.
       limited(8 * static_cast<int>(config.family) + static_cast<int>(config.load)),
-      limited(config.tile.m),
       limited(tile_n),
       limited(config.cluster.m),
       limited(config.cluster.n),
@@ -83,36 +88,40 @@ CorrectionFeatures correction_features_of(const Predicted& kernel, const DeviceF
       config.swaps_ab,
       config.ping_pong,
       limited(4 * static_cast<int>(config.a) + static_cast<int>(config.b)),
+      steps(1 / delivered),
+      limited(std::int64_t{config.tile.m + tile_n} * config.stages * config.ctas_per_sm),
+      steps(rows / columns),
+      // How the problem is cut for it.
       limited(splits),
-      reduction == SplitReduction::cluster,
       steps(waves),
       permille(waves - std::floor(waves)),
+      steps(whole_waves / waves),
       steps(blocks),
+      steps(blocks / std::max(1, config.stages)),
       steps(tiles.m),
       steps(tiles.n),
       limited(static_cast<std::int64_t>(std::min(units, room))),
       permille(m / (number(tiles.m) * rows)),
-      permille(n / (number(tiles.n) * columns)),
-      steps(memory_us(seen, facts, costs_of(config.arch))),
-      steps(m * n * number(seen.k) * number(seen.batch)),
+      // The problem.
+      steps(memory),
+      steps(products),
       steps(std::max<std::int64_t>(seen.k, 1)),
       steps(seen.m),
       steps(seen.n),
-      steps(seen.batch),
-      limited(size_bytes(seen.d.type)),
-      row_alignment(seen.m, seen.a.type),
-      row_alignment(seen.n, seen.a.type),
       row_alignment(seen.k, seen.a.type),
-      limited(seen.k % 64),
-      limited(static_cast<int>(seen.epilogue.activation)),
-      steps(us),
-      limited(log_steps(16 * us / least_us)),
-      steps(1 / delivered),
-      limited(std::int64_t{config.tile.m + tile_n} * config.stages * config.ctas_per_sm),
-      steps(blocks / std::max(1, config.stages)),
-      steps(rows / columns),
+      row_alignment(contiguous_extent(seen), seen.d.type),
       steps(output_bytes_per_element(seen)),
       facts.memory_bytes_per_us > 4e6,
+      // What the model says.
+      steps(us),
+      limited(log_steps(16 * us / least_us)),
+      steps(us / memory),
+      steps(us * units / products),
+      steps(wave_us / blocks),
+      permille(known.epilogue_us / wave_us),
+      steps((known.epilogue_us + 0.001) / blocks),
+      steps(known.block.l2_bytes / block_flop),
+      steps(known.block.sm_bytes / block_flop),
   };
 }
 

@@ -6,13 +6,14 @@
 
 namespace bwgemm {
 
-void Shortlist::offer(const Candidate& candidate) {
-  if (count_ > 0 && candidate.weighed_us() >= furthest_corrected * candidates_.front().weighed_us())
-    return;
-  if (count_ == most_corrected) {
-    if (candidate.weighed_us() >= candidates_.back().weighed_us()) return;
-    --count_;
-  }
+bool Shortlist::has_room_for(double weighed_us) const {
+  if (count_ == 0) return true;
+  return weighed_us < furthest_corrected * candidates_.front().weighed_us() &&
+         (count_ < most_corrected || weighed_us < candidates_.back().weighed_us());
+}
+
+void Shortlist::add(const Candidate& candidate) {
+  if (count_ == most_corrected) --count_;
   std::size_t place = count_++;
   for (; place > 0 && candidates_[place - 1].weighed_us() > candidate.weighed_us(); --place)
     candidates_[place] = candidates_[place - 1];
@@ -31,9 +32,12 @@ Shortlist::Shortlist(const Problem& problem, const DeviceFacts& usable,
       const KernelConfig& config = variants[variant];
       if (!filter.may_serve(config) || row_rejects(source, usable, config, options) != nullptr)
         continue;
-      for_each_split(source, usable, config, options, config.tile.n, [&](Candidate candidate) {
+      for_each_split(source, usable, config, options, config.tile.n, [&](const Candidate& part) {
+        const double whole_us = source.whole_us(part.predicted_us);
+        if (!has_room_for(weighed_us(whole_us, source.operands))) return;  // most go here
+        Candidate candidate = of_source(part, source);
         candidate.variant = static_cast<int>(variant);
-        offer(of_source(candidate, source));
+        add(candidate);
       });
     }
   }

@@ -24,7 +24,8 @@ class Shortlist {
   std::span<const Candidate> candidates() const { return {candidates_.data(), count_}; }
 
  private:
-  void offer(const Candidate& candidate);
+  bool has_room_for(double weighed_us) const;
+  void add(const Candidate& candidate);
   void put_in_order(const Sources& sources, const DeviceFacts& usable,
                     std::span<const KernelConfig> variants);
 

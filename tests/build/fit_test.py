@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """bwgemm_fit on a small sweep: it starts from what the library predicts, and the constants that it
-changes are those of the model."""
+changes are those of the model. The trees that correct the model choose, asked of the features that
+bwgemm_fit prints, what the library chooses."""
 
+import math
 import os
 import re
 import subprocess
@@ -16,12 +18,40 @@ import evidence  # noqa: E402
 
 FOLDER = tempfile.TemporaryDirectory()
 unittest.addModuleCleanup(FOLDER.cleanup)
-SWEEP, = evidence.unpack(FOLDER.name, [evidence.index()["2026-11-26-h100-sweep-random-3001"]])
+SWEEP, CORRECTED = evidence.unpack(FOLDER.name, [
+    evidence.index()[name] for name in ("2026-11-26-h100-sweep-random-3001",
+                                        "2026-11-28-h100-sweep-columns-21001")])
 
 
 def run(program, *arguments):
     return subprocess.run([os.path.join(environment.BUILD, "bin", program), *arguments],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+
+
+def source(*path):
+    with open(os.path.join(environment.SOURCE, *path), encoding="utf-8") as file:
+        return file.read()
+
+
+class Trees:
+    """src/select/correction_trees.inc, read as text."""
+
+    def __init__(self):
+        text = source("src", "select", "correction_trees.inc")
+        self.trees = [[(int(feature), int(above)) for feature, above in re.findall(r"{(\d+),(-?\d+)}", tree)]
+                      for tree in re.findall(r"{((?:{\d+,-?\d+},?){8})}", text)]
+        self.leaves = "".join(re.findall(r'"([^"]*)"', text[text.index("leaves[]"):]))
+        self.zero = re.search("zero_leaf = '(.)'", text)[1]
+        self.step = float(re.search(r"leaf_step = ([\d.e-]+)", text)[1])
+
+    def factor(self, features):
+        steps = 0
+        for number, tree in enumerate(self.trees):
+            leaf = 0
+            for feature, above in tree:
+                leaf = 2 * leaf + (features[feature] > above)
+            steps += ord(self.leaves[256 * number + leaf]) - ord(self.zero)
+        return math.exp(self.step * steps)
 
 
 class Fit(unittest.TestCase):
@@ -65,6 +95,28 @@ class Fit(unittest.TestCase):
         began = dict(re.findall(r"(?m)^(\S+) ([\d.e+-]+) [\d.e+-]+$", text))
         self.assertEqual({name: float(value) for name, value in began.items()},
                          {name: float(value) for name, value in wanted.items()})
+
+    def test_the_trees_choose_what_the_library_chooses(self):
+        fitted = {name: float(value) for name, value in zip(
+            ("most", "furthest"), re.search(r"COMPARED, FURTHEST = (\d+), ([\d.]+)",
+                                            source("bench", "fit", "correction_trees.py")).groups())}
+        self.assertEqual(fitted, {name: float(value) for name, value in re.findall(
+            r"(most|furthest)_corrected = ([\d.]+);", source("src", "select", "correction.h"))})
+        problems = {}
+        for line in self.output("bwgemm_fit", "--features", CORRECTED).split():
+            problem, us, predicted, best, *features = line.split(",")
+            problems.setdefault(problem, []).append(
+                (float(predicted), float(us) / float(best) - 1, list(map(int, features))))
+        trees, regrets = Trees(), []
+        for kernels in problems.values():
+            near = sorted(kernels)[:int(fitted["most"])]
+            near = [one for one in near if one[0] < fitted["furthest"] * near[0][0]]
+            regrets.append(min(near, key=lambda one: one[0] * trees.factor(one[2]))[1])
+        explained = self.output("bwgemm_bench", "--regret", "--from", CORRECTED)
+        count, mean = re.search(r"regret of (\d+) problems: mean ([\d.]+)%", explained).groups()
+        self.assertGreater(int(count), 300)
+        # Copies of operands are weighed, and one choice was not timed.
+        self.assertAlmostEqual(100 * sum(regrets) / len(regrets), float(mean), delta=0.05)
 
     def test_a_file_of_constants_must_be_one(self):
         for line, text in (("nonsense 1", "no such constant: nonsense"),

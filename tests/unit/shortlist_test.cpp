@@ -66,6 +66,22 @@ TEST(Shortlist, IsEmptyWhereSelectionIsNotFreeOrNothingWasMeasured) {
   Problem gated = problem;
   gated.epilogue.gate = Gate::stacked;
   EXPECT_TRUE(is_empty(gated, nominal_h100, ample));
+  Problem scaled = problem;
+  scaled.alpha.value = 0;
+  EXPECT_TRUE(is_empty(scaled, nominal_h100, ample));
+  EXPECT_TRUE(is_empty(problem_of(512, 4096, 0), nominal_h100, ample));
+}
+
+// A divided product is left in the order of the model.
+TEST(Shortlist, OfADividedProductIsInTheOrderOfItsPredictions) {
+  Problem divided = problem_of(8192, 8192, 4160);
+  divided.a.data = test::address(0x100000002);  // no map takes A
+  const Shortlist shortlist(divided, nominal_h100, kernel_variants, ample);
+  const auto few = shortlist.candidates();
+  ASSERT_GT(few.size(), 1U);
+  EXPECT_GT(few.front().division.parts, 1);
+  for (std::size_t i = 1; i < few.size(); ++i)
+    EXPECT_LE(few[i - 1].weighed_us(), few[i].weighed_us());
 }
 
 TEST(Shortlist, KeepsToTheOptions) {

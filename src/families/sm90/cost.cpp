@@ -325,7 +325,7 @@ WithoutSplits without_splits(const Problem& problem, const DeviceFacts& facts,
                              const KernelConfig& config, int) {
   const ArchCosts& costs = costs_of(config.arch);
   const Derived kernel = derived(config);
-  WithoutSplits known{slowdown_of(config), block_of(problem, costs, config, kernel)};
+  WithoutSplits known{kernel.slowdown, block_of(problem, costs, config, kernel)};
   const Stores stores = stores_of(problem, config, kernel.parts);
   const bool is_by_lines = stores == Stores::by_lines;
   const double output_bytes = static_cast<double>(config.tile.m) *

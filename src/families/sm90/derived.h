@@ -12,6 +12,7 @@ struct Derived {
   StagedBoxes boxes;
   Parts parts;
   int staging_depth;
+  double slowdown;  // see slowdown_of()
 };
 Derived derived(const KernelConfig& config);
 
