@@ -7,7 +7,7 @@
 
 Boosted trees tell the logarithm of a kernel's measured over its predicted time. What the kernels
 that are compared for one problem have in common is left out. All nodes of a level ask the same
-question, so a tree is eight questions and a table. Standard error says the regret, without and with
+question, so a tree is six questions and a table. Standard error says the regret, without and with
 the trees, of problems fitted to and of each file held out.
 """
 
@@ -21,7 +21,7 @@ import numpy as np
 from catboost import CatBoost, Pool
 
 COMPARED, FURTHEST = 8, 1.2  # most_corrected and furthest_corrected
-LEVELS = 8
+LEVELS = 6
 LARGEST = 0.4                # of logarithms that are fitted to
 STEPS = 45                   # of a leaf, up and down
 FIRST = ord("#")             # what the lowest is written as
@@ -106,7 +106,7 @@ class Trees:
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--held", action="append", default=[])
-    parser.add_argument("--trees", type=int, default=300)
+    parser.add_argument("--trees", type=int, default=800)
     parser.add_argument("--rate", type=float, default=0.2)
     parser.add_argument("features")
     options = parser.parse_args()

@@ -15,10 +15,13 @@ namespace {
 
 // Each level of a tree asks one question, whatever the answers above it were. The answers, the
 // first one highest, are the number of a leaf.
-constexpr int tree_levels = 8;
+constexpr int tree_levels = 6;
 struct Question {
-  std::uint8_t feature;
-  std::int16_t above;  // the answer is yes if the feature is larger
+  constexpr Question(int asked, int above)
+      : feature(asked), twice_above(above << 16 | (above & 0xffff)) {}
+
+  int feature;
+  int twice_above;  // the answer is yes if the feature is larger: two 16-bit numbers, side by side
 };
 struct Tree {
   std::array<Question, tree_levels> questions;
@@ -128,7 +131,10 @@ CorrectionFeatures correction_features_of(const Predicted& kernel, const DeviceF
 CorrectionFactors correction_factors(
     std::span<const CorrectionFeatures, most_corrected> of_kernels) {
   // Beside each other, so that one instruction answers a question for all kernels.
-  using All = std::int16_t __attribute__((vector_size(most_corrected * sizeof(std::int16_t))));
+  constexpr std::size_t all_bytes = most_corrected * sizeof(std::int16_t);
+  using All = std::int16_t __attribute__((vector_size(all_bytes)));
+  using Pairs = int __attribute__((vector_size(all_bytes)));
+  using Numbers = std::uint16_t __attribute__((vector_size(all_bytes)));
   std::array<All, correction_features> features;
   for (std::size_t feature = 0; feature < correction_features; ++feature)
     for (std::size_t kernel = 0; kernel < most_corrected; ++kernel)
@@ -136,16 +142,21 @@ CorrectionFactors correction_factors(
   std::array<int, most_corrected> sums{};
   const char* tree_leaves = leaves;
   for (const Tree& tree : trees) {
-    All leaf{};
-    for (const Question& question : tree.questions)  // what is true is -1
-      leaf = leaf + leaf - (features[question.feature] > question.above);
+    Numbers leaf{};
+    for (const Question& question : tree.questions) {
+      const Pairs above = question.twice_above - Pairs{};
+      const All& feature = features[static_cast<std::size_t>(question.feature)];
+      const All answer = feature > std::bit_cast<All>(above);  // what is true is -1
+      leaf = leaf + leaf - std::bit_cast<Numbers>(answer);
+    }
     for (std::size_t kernel = 0; kernel < most_corrected; ++kernel)
-      sums[kernel] += tree_leaves[leaf[kernel]] - zero_leaf;
+      sums[kernel] += tree_leaves[leaf[kernel]];
     tree_leaves += std::size_t{1} << tree_levels;
   }
+  constexpr int of_zeros = zero_leaf * static_cast<int>(trees.size());
   CorrectionFactors factors;
   for (std::size_t kernel = 0; kernel < most_corrected; ++kernel)
-    factors[kernel] = std::exp(sums[kernel] * leaf_step);
+    factors[kernel] = std::exp((sums[kernel] - of_zeros) * leaf_step);
   return factors;
 }
 

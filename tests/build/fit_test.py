@@ -39,7 +39,7 @@ class Trees:
     def __init__(self):
         text = source("src", "select", "correction_trees.inc")
         self.trees = [[(int(feature), int(above)) for feature, above in re.findall(r"{(\d+),(-?\d+)}", tree)]
-                      for tree in re.findall(r"{((?:{\d+,-?\d+},?){8})}", text)]
+                      for tree in re.findall(r"{((?:{\d+,-?\d+},?){6})}", text)]
         self.leaves = "".join(re.findall(r'"([^"]*)"', text[text.index("leaves[]"):]))
         self.zero = re.search("zero_leaf = '(.)'", text)[1]
         self.step = float(re.search(r"leaf_step = ([\d.e-]+)", text)[1])
@@ -50,7 +50,7 @@ class Trees:
             leaf = 0
             for feature, above in tree:
                 leaf = 2 * leaf + (features[feature] > above)
-            steps += ord(self.leaves[256 * number + leaf]) - ord(self.zero)
+            steps += ord(self.leaves[64 * number + leaf]) - ord(self.zero)
         return math.exp(self.step * steps)
 
 
