@@ -58,8 +58,8 @@ class Times:
                 f"{np.quantile(regrets, 0.95):.1%}, worst {max(regrets):.0%}")
 
 
-def in_pairs(texts):
-    return list(map("".join, zip(texts[::2], texts[1::2] + [""])))
+def in_fours(texts):
+    return ["".join(texts[first:first + 4]) for first in range(0, len(texts), 4)]
 
 
 class Trees:
@@ -99,7 +99,7 @@ class Trees:
                  for questions in self.questions]
         told = ['"' + "".join(chr(FIRST + STEPS + leaf) for leaf in leaves) + '"'
                 for leaves in self.leaves]
-        lines += in_pairs(asked) + ["}};", "constexpr char leaves[] ="] + in_pairs(told)
+        lines += in_fours(asked) + ["}};", "constexpr char leaves[] ="] + in_fours(told)
         return "\n".join(lines) + ";"
 
 
