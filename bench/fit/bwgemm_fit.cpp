@@ -141,8 +141,7 @@ void print_features(std::span<const TimedProblem> problems) {
       const double us = variant.predicted_us();
       if (!is_corrected(variant.usable) || us >= furthest * least_us) continue;
       std::printf("%zu,%.4f,%.4f,%.4f", number, variant.us, us, problem.best_us);
-      const Predicted kernel{variant.seen,   *variant.config,   variant.tile_n,
-                             variant.splits, variant.reduction, us};
+      const Predicted kernel{variant.seen, *variant.config, variant.tile_n, variant.splits, us};
       for (const int feature : correction_features_of(kernel, variant.usable, least_us))
         std::printf(",%d", feature);
       std::printf("\n");

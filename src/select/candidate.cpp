@@ -114,7 +114,7 @@ Splits splits_to_try(const Problem& problem, const DeviceFacts& facts, const Ker
     splits.add(normalized(wanted));
   }
   splits.halves = splits.count;
-  // They go down from the most, 1 stands before it.
+  // Up to here 1 comes first, and then the most and its halves.
   const bool leaves_half_idle = 2 * cut <= resident_clusters(facts, config);
   if (leaves_half_idle)
     std::rotate(splits.number, splits.number + 1, splits.number + splits.halves);

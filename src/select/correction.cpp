@@ -64,7 +64,7 @@ bool is_corrected(const DeviceFacts& facts) {
 
 CorrectionFeatures correction_features_of(const Predicted& kernel, const DeviceFacts& facts,
                                           double least_us) {
-  const auto& [seen, config, tile_n, splits, reduction, us] = kernel;
+  const auto& [seen, config, tile_n, splits, us] = kernel;
   const auto number = [](auto value) { return static_cast<double>(value); };
   const WithoutSplits known = without_splits(seen, facts, config, tile_n);
   const TileCounts tiles = tile_counts(seen, config.tile.m, tile_n);

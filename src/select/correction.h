@@ -13,7 +13,6 @@
 #include "core/device_facts.h"
 #include "core/kernel_config.h"
 #include "core/problem.h"
-#include "rules/choice.h"
 
 namespace bwgemm {
 
@@ -22,7 +21,6 @@ struct Predicted {
   const Problem& seen;  // as the kernel sees it
   const KernelConfig& config;
   int tile_n, splits;
-  SplitReduction reduction;
   double us;
 };
 

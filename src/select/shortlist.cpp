@@ -59,10 +59,9 @@ void Shortlist::put_in_order(const Sources& sources, const DeviceFacts& usable,
     const Candidate& one = candidates_[i];
     const auto source = std::ranges::find(sources, one.operands, &Source::operands);
     const KernelConfig& config = variants[static_cast<std::size_t>(one.variant)];
-    const SplitReduction reduction = one.reduction.value_or(SplitReduction::workspace);
     features[i] = correction_features_of(
-        {source->seen_by(config), config, one.tile_n, one.splits, reduction, one.predicted_us},
-        usable, least_us);
+        {source->seen_by(config), config, one.tile_n, one.splits, one.predicted_us}, usable,
+        least_us);
   }
   CorrectionFactors corrected = correction_factors(features);
   for (std::size_t i = 0; i < count_; ++i) corrected[i] *= candidates_[i].weighed_us();

@@ -101,8 +101,7 @@ TEST(Correction, FactorsAreOfTheirOwnKernels) {
   for (std::size_t i = 0; i < few.size(); ++i) {
     const KernelConfig& config = kernel_variants[static_cast<std::size_t>(few[i].variant)];
     features[i] = correction_features_of(
-        {seen_by(config, problem), config, few[i].tile_n, few[i].splits,
-         few[i].reduction.value_or(SplitReduction::workspace), few[i].predicted_us},
+        {seen_by(config, problem), config, few[i].tile_n, few[i].splits, few[i].predicted_us},
         nominal_h100, few.front().predicted_us);
   }
   const CorrectionFactors factors = correction_factors(features);
