@@ -131,7 +131,7 @@ void fit_all(const Options& options, std::span<const TimedProblem> problems,
 // What correction_trees.py fits to: a row for each kernel that is predicted to be fast, of devices
 // of which corrections are known.
 void print_features(std::span<const TimedProblem> problems) {
-  constexpr double furthest = 1.35;
+  constexpr double furthest = 1.35;  // so that the script may compare more than the library
   for (std::size_t number = 0; number < problems.size(); ++number) {
     const TimedProblem& problem = problems[number];
     double least_us = std::numeric_limits<double>::infinity();

@@ -165,7 +165,8 @@ BWGEMM_API bwgemmStatus_t bwgemmGetDeterminism(bwgemmHandle_t handle, bwgemmDete
  * -1, or what BWGEMM_PROGRAMMATIC_LAUNCH says. With -1, all kernels but long ones behind short ones
  * start early on 9.0, and none on 10.x or with an SM count target. Short GEMM kernels (up to 6 us,
  * some up to 15) let the next kernel start as soon as they have loaded all operands, others of up
- * to 15 us, and with 1 all of them, when they have multiplied them, others when they end. A kernel
+ * to 15 us when they have multiplied them, others when they end. With 1 all GEMM kernels, short
+ * ones too, let it start when they have multiplied; on 10.x when they have loaded. A kernel
  * that starts early touches memory only after the end of the preceding kernel, so results and order
  * stay the same. Captured calls keep the setting: their graph may have programmatic edges, not
  * always the same ones, which queries without edge data do not tell. Independently of the setting,

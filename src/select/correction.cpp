@@ -31,7 +31,7 @@ struct Tree {
 
 static_assert(sizeof leaves == trees.size() * (std::size_t{1} << tree_levels) + 1);
 
-constexpr std::int16_t limited(std::int64_t value) {
+constexpr std::int16_t in_16_bits(std::int64_t value) {
   constexpr std::int64_t most = 32767;
   return static_cast<std::int16_t>(std::clamp(value, -most, most));
 }
@@ -43,17 +43,17 @@ std::int64_t log_steps(double value) {
 }
 template <class Number>
 std::int16_t steps(Number value) {
-  return limited(log_steps(static_cast<double>(value)));
+  return in_16_bits(log_steps(static_cast<double>(value)));
 }
 
 // The largest power of two, up to 128 bytes, that a row of so many elements is a multiple of.
 std::int16_t row_alignment(std::int64_t elements, Dtype type) {
   const std::int64_t bytes = (elements * size_bytes(type)) | 128;
-  return limited(bytes & -bytes);
+  return in_16_bits(bytes & -bytes);
 }
 
 std::int16_t permille(double share) {
-  return limited(static_cast<std::int64_t>(1000 * share));
+  return in_16_bits(static_cast<std::int64_t>(1000 * share));
 }
 
 }  // namespace
@@ -82,20 +82,20 @@ CorrectionFeatures correction_features_of(const Predicted& kernel, const DeviceF
   const double block_flop = std::max(known.block.flop, 1.0);  // not every family tells
   return {
       // The kernel.
-      limited(8 * static_cast<int>(config.family) + static_cast<int>(config.load)),
-      limited(tile_n),
-      limited(config.cluster.m),
-      limited(config.cluster.n),
-      limited(config.stages),
-      limited(config.ctas_per_sm),
+      in_16_bits(8 * static_cast<int>(config.family) + static_cast<int>(config.load)),
+      in_16_bits(tile_n),
+      in_16_bits(config.cluster.m),
+      in_16_bits(config.cluster.n),
+      in_16_bits(config.stages),
+      in_16_bits(config.ctas_per_sm),
       config.swaps_ab,
       config.ping_pong,
-      limited(4 * static_cast<int>(config.a) + static_cast<int>(config.b)),
+      in_16_bits(4 * static_cast<int>(config.a) + static_cast<int>(config.b)),
       steps(1 / delivered),
-      limited(std::int64_t{config.tile.m + tile_n} * config.stages * config.ctas_per_sm),
+      in_16_bits(std::int64_t{config.tile.m + tile_n} * config.stages * config.ctas_per_sm),
       steps(rows / columns),
       // How the problem is cut for it.
-      limited(splits),
+      in_16_bits(splits),
       steps(waves),
       permille(waves - std::floor(waves)),
       steps(whole_waves / waves),
@@ -103,7 +103,7 @@ CorrectionFeatures correction_features_of(const Predicted& kernel, const DeviceF
       steps(blocks / std::max(1, config.stages)),
       steps(tiles.m),
       steps(tiles.n),
-      limited(static_cast<std::int64_t>(std::min(units, room))),
+      in_16_bits(static_cast<std::int64_t>(std::min(units, room))),
       permille(m / (number(tiles.m) * rows)),
       // The problem.
       steps(memory),
@@ -117,7 +117,7 @@ CorrectionFeatures correction_features_of(const Predicted& kernel, const DeviceF
       facts.memory_bytes_per_us > 4e6,
       // What the model says.
       steps(us),
-      limited(log_steps(16 * us / least_us)),
+      in_16_bits(log_steps(16 * us / least_us)),
       steps(us / memory),
       steps(us * units / products),
       steps(wave_us / blocks),

@@ -117,12 +117,6 @@ void add_choice(Report& report, const Problem& problem, const DeviceFacts& usabl
   if (is_measured) report.add("chosen     by measurement").end();
 }
 
-// Whether the variant is one of those that measured times have put in order.
-bool has_variant(const Shortlist& shortlist, int variant) {
-  return std::ranges::any_of(shortlist.candidates(),
-                             [&](const Candidate& one) { return one.variant == variant; });
-}
-
 void add_candidate(Report& report, const KernelConfig& config, const Candidate& candidate,
                    bool is_compared, double chosen_us) {
   report.add("other      ").add(kernel_name(config).view()).add(": ");
@@ -170,11 +164,13 @@ std::string explain(const Problem& problem, const DeviceFacts& facts,
   else
     report.add("kernel     ").add(options.forced.kernel).add(" is forced and cannot serve").end();
   const Shortlist shortlist(problem, usable, variants, options);
-  for (std::size_t variant = 0; variant < variants.size(); ++variant)
-    if (!choice.has_value() || static_cast<int>(variant) != choice->variant)
-      add_candidate(report, variants[variant], judged(problem, usable, variants[variant], options),
-                    has_variant(shortlist, static_cast<int>(variant)),
-                    choice && !options.pick ? choice->predicted_us : 0);
+  for (std::size_t variant = 0; variant < variants.size(); ++variant) {
+    if (choice && static_cast<int>(variant) == choice->variant) continue;
+    Candidate candidate = judged(problem, usable, variants[variant], options);
+    candidate.variant = static_cast<int>(variant);
+    add_candidate(report, variants[variant], candidate, shortlist.has_compared(candidate),
+                  choice && !options.pick ? choice->predicted_us : 0);
+  }
   return report.take();
 }
 

@@ -31,10 +31,10 @@ struct SelectOptions {
 };
 
 // The variant with the least predicted time among those that can serve (on sm100: the first of
-// those that the model cannot tell apart), with copied operands if that saves enough, or the forced
-// one, or the pick. Throws INVALID_VALUE if no variant has the forced name, NOT_SUPPORTED with the
-// reasons if the pick, the forced variant, or every variant, cannot serve. The problem is not
-// empty().
+// those that the model cannot tell apart; where a shortlist is made, its first), with copied
+// operands if that saves enough, or the forced one, or the pick. Throws INVALID_VALUE if no variant
+// has the forced name, NOT_SUPPORTED with the reasons if the pick, the forced variant, or every
+// variant, cannot serve. The problem is not empty().
 Choice select(const Problem& problem, const DeviceFacts& facts,
               std::span<const KernelConfig> variants, const SelectOptions& options);
 

@@ -47,7 +47,15 @@ Shortlist::Shortlist(const Problem& problem, const DeviceFacts& usable,
   // Nor were divided products.
   const bool is_whole = std::ranges::none_of(
       candidates(), [](const Candidate& one) { return one.division.parts > 1; });
-  if (count_ > 1 && is_whole) put_in_order(sources, usable, variants);
+  is_by_times_ = count_ > 1 && is_whole;
+  if (is_by_times_) put_in_order(sources, usable, variants);
+}
+
+bool Shortlist::has_compared(const Candidate& recipe) const {
+  return is_by_times_ && std::ranges::any_of(candidates(), [&](const Candidate& one) {
+           return one.variant == recipe.variant && one.splits == recipe.splits &&
+                  one.operands == recipe.operands;
+         });
 }
 
 void Shortlist::put_in_order(const Sources& sources, const DeviceFacts& usable,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shortlist: the recipes that the cost model finds fastest, in the order that measured times ask
-// for (select/correction.h).
+// for (select/correction.h); divided products, which were not measured, in that of predictions.
 #pragma once
 
 #include <array>
@@ -15,12 +15,14 @@ namespace bwgemm {
 // Best first, which need not be in the order of their predicted times.
 class Shortlist {
  public:
-  // Empty where selection is not free, or where the model is not corrected. `usable` comes from
-  // limited().
+  // Empty where selection is not free, or where the model is not corrected: other devices, gates,
+  // products without a k. `usable` comes from limited().
   Shortlist(const Problem& problem, const DeviceFacts& usable,
             std::span<const KernelConfig> variants, const SelectOptions& options);
 
   bool empty() const { return count_ == 0; }
+  // Whether measured times were asked about the recipe.
+  bool has_compared(const Candidate& recipe) const;
   std::span<const Candidate> candidates() const { return {candidates_.data(), count_}; }
 
  private:
@@ -31,6 +33,7 @@ class Shortlist {
 
   std::array<Candidate, most_corrected> candidates_;
   std::size_t count_ = 0;
+  bool is_by_times_ = false;
 };
 
 }  // namespace bwgemm

@@ -88,6 +88,7 @@ TEST(Shortlist, KeepsToTheOptions) {
   for (const Problem& problem : problems()) {
     const SelectOptions invariant{.batch_invariant = true, .workspace_bytes = workspace};
     const Shortlist shortlist(problem, nominal_h100, kernel_variants, invariant);
+    ASSERT_FALSE(shortlist.empty());
     for (const Candidate& one : shortlist.candidates()) EXPECT_EQ(one.splits, 1);
   }
 }
