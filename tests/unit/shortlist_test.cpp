@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <gtest/gtest.h>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "families/variants.h"
@@ -82,6 +84,12 @@ TEST(Shortlist, OfADividedProductIsInTheOrderOfItsPredictions) {
   EXPECT_GT(few.front().division.parts, 1);
   for (std::size_t i = 1; i < few.size(); ++i)
     EXPECT_LE(few[i - 1].weighed_us(), few[i].weighed_us());
+  constexpr std::string_view compared = "slower by times of such kernels";
+  EXPECT_EQ(explain(divided, nominal_h100, kernel_variants, ample).find(compared),
+            std::string::npos);
+  EXPECT_NE(
+      explain(problem_of(512, 4096, 4096), nominal_h100, kernel_variants, ample).find(compared),
+      std::string::npos);
 }
 
 TEST(Shortlist, KeepsToTheOptions) {
