@@ -28,9 +28,9 @@ typedef struct bwgemmMatmulAlgo_t {
 
 /* Lists the ways to compute the bwgemmMatmul with these arguments under the handle's settings.
  * Writes at most `capacity` of them to algos, and writes to *count how many there are. Best
- * predictions come first. On 9.0 times that were measured of such kernels put the first few in
- * order. predictedMicroseconds of a later one is then raised where it would fall, and may lie above
- * what bwgemmMatmulExplain says.
+ * predictions come first. On 9.0, measured times of such kernels put the first few in order.
+ * The predictedMicroseconds of an algo is raised to that of the algo before it where it would be
+ * less, and may then exceed what bwgemmMatmulExplain says.
  * algos[0].structSize is the distance between elements of algos. algos may be null if capacity is
  * 0. desc's algo is ignored. The list has only those numbers of splits that are worth trying, and
  * leaves out kernels that only show a technique. Launches nothing. *count is 0 where nothing is to

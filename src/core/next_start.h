@@ -9,7 +9,7 @@ namespace bwgemm {
 enum class NextStart : std::uint8_t {
   when_gone,        // when all CTAs of this one are gone
   when_loaded,      // when each CTA has loaded its last operands
-  when_multiplied,  // and multiplied them: families/sm90/producer.h; all others as when_loaded
+  when_multiplied,  // and multiplied them; only families/sm90/producer.h tells the two apart
 };
 
 }  // namespace bwgemm

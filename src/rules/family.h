@@ -38,10 +38,10 @@ struct WithoutSplits {
   double slowdown = 0;
   Block block = {};
 
-  // Of Hopper's kernels alone.
+  // Hopper's kernels alone have these.
   double epilogue_us = 0;       // of a tile
   double only_epilogue_us = 0;  // the same where a CTA has no other tile
-  double line_stores_us = 0;    // of those the line stores, while consumers do nothing else
+  double line_stores_us = 0;    // of a tile, if consumers only stored it line by line
   double moving_us = 0;         // of a k block, by threads
   double partial_block = 0;     // what a k that ends inside a block adds, in blocks
   double torn_sectors_us = 0;   // of memory

@@ -112,8 +112,8 @@ void for_each_tile_n(const KernelConfig& config, const Problem& seen, const Body
     if (functions_of(config).tile_n_rejects(config, seen, tile_n) == nullptr) body(tile_n);
 }
 
-// Calls body(candidate) for numbers of splits worth predicting for, until times get worse. Of one
-// part of the source.
+// Calls body(candidate) for numbers of splits worth predicting for, until times get worse. The
+// candidates are of one part of the source.
 template <class Body>
 void for_each_split(const Source& source, const DeviceFacts& usable, const KernelConfig& config,
                     const SelectOptions& options, int tile_n, const Body& body);
@@ -134,7 +134,9 @@ struct Splits {
   static constexpr int capacity = 8;
   int number[capacity] = {1};
   int count = 1;
-  int halves = 1;  // so many come first: 1 and the most with its halves, in the order of size
+  // The first so many are 1, the most and its halves, in the order of size. What follows them is
+  // tried in any case.
+  int halves = 1;
   void add(int splits) {
     if (std::find(number, number + count, splits) == number + count) number[count++] = splits;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Derived: what follows from the config of a Hopper kernel alone, for selection, which asks for
-// many kernels at each call. Of rows of the table the compiler has computed it.
+// many kernels at each call. The compiler computes it for the rows of the table.
 #pragma once
 
 #include "families/sm90/parts.h"
