@@ -25,7 +25,7 @@ namespace bwgemm::bench {
 namespace {
 
 constexpr const char* usage =
-    "usage: bwgemm_fit --features SWEEP.csv...\n"
+    "usage: bwgemm_fit --features [--start FILE] SWEEP.csv...\n"
     "       bwgemm_fit [--held FILE]... [--start FILE] [--rounds N] [--cross-validate N] "
     "SWEEP.csv...\n";
 
@@ -156,11 +156,11 @@ void run(const Options& options) {
     problems.insert(problems.end(), std::make_move_iterator(more.begin()),
                     std::make_move_iterator(more.end()));
   }
+  std::vector<Constant> constants = fitted_constants();
+  if (!options.start.empty()) start_from(constants, options.start);
   if (options.prints_features) return print_features(problems);
   std::vector<HeldOut> held;
   for (const std::string& file : options.held) held.push_back({file, read_problems(file)});
-  std::vector<Constant> constants = fitted_constants();
-  if (!options.start.empty()) start_from(constants, options.start);
   print("before", problems, held);
   if (options.folds > 0)
     cross_validate(options, std::move(problems), held, constants);

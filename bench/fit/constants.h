@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Constants: what is fitted of the cost model, in place: the table of Hopper's costs, which this
-// program has changeable, and the slowdowns of shapes, which it has a copy of.
+// program has changeable.
 #pragma once
 
 #include <string>
 #include <vector>
-
-#include "core/kernel_config.h"
 
 namespace bwgemm::bench {
 
@@ -18,9 +16,6 @@ struct Constant {
 
   double moved() const;  // widths
 };
-
-// The slowdown that predictions for a kernel use. Null: the model's own.
-const double* fitted_slowdown(const KernelConfig& config);
 
 std::vector<Constant> fitted_constants();
 

@@ -5,7 +5,6 @@
 #include <limits>
 #include <stdexcept>
 
-#include "constants.h"
 #include "core/error.h"
 #include "families/registry.h"
 #include "model_inputs.h"
@@ -21,7 +20,6 @@ TimedVariant timed_variant(const ModelInputs& inputs, double us) {
           inputs.seen(),
           inputs.usable,
           inputs.config,
-          fitted_slowdown(*inputs.config),
           inputs.tile_n,
           inputs.splits,
           inputs.reduction,
@@ -50,10 +48,7 @@ Judgement unjudged(const BenchProblem&, NominalDevice, std::span<const Variant> 
 }  // namespace
 
 double TimedVariant::predicted_us() const {
-  WithoutSplits known = without_splits(seen, usable, *config, tile_n);
-  if (slowdown != nullptr) known.slowdown = *slowdown;
-  return copies_us +
-         parts * bwgemm::predicted_us(seen, usable, *config, tile_n, splits, reduction, known);
+  return copies_us + parts * bwgemm::predicted_us(seen, usable, *config, tile_n, splits, reduction);
 }
 
 std::vector<TimedProblem> read_problems(const std::string& path) {

@@ -20,7 +20,6 @@ struct TimedVariant {
   Problem seen;
   DeviceFacts usable;
   const KernelConfig* config;
-  const double* slowdown;  // null: the model's own
   int tile_n, splits;
   SplitReduction reduction;
   double copies_us, parts;  // the whole takes copies_us + parts * what is predicted of one

@@ -13,7 +13,7 @@ namespace {
 
 constexpr Derived computed(const KernelConfig& config) {
   return {warpgroups_of(config), staged_boxes(config), parts_of(config),
-          layout(config).staging_depth, slowdown_of(config)};
+          layout(config).staging_depth};
 }
 
 // For the rows of kernel_variants that are Hopper's, which come first.

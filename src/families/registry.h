@@ -51,9 +51,9 @@ inline const char* rejects(const Problem& given, const DeviceFacts& facts,
 // All below take the problem as the kernel sees it (core/tiling.h).
 
 // What predictions for a tile have in common, however many splits there are.
-inline WithoutSplits without_splits(const Problem& problem, const DeviceFacts& facts,
-                                    const KernelConfig& config, int tile_n) {
-  return functions_of(config).without_splits(problem, facts, config, tile_n);
+inline WithoutSplits without_splits(const Problem& problem, const KernelConfig& config,
+                                    int tile_n) {
+  return functions_of(config).without_splits(problem, config, tile_n);
 }
 
 // The predicted time in microseconds, by the model of rules/cost_terms.h. facts.sm_count is what
@@ -69,7 +69,7 @@ inline double predicted_us(const Problem& problem, const DeviceFacts& facts,
                            const KernelConfig& config, int tile_n, int splits,
                            SplitReduction reduction = SplitReduction::workspace) {
   return predicted_us(problem, facts, config, tile_n, splits, reduction,
-                      without_splits(problem, facts, config, tile_n));
+                      without_splits(problem, config, tile_n));
 }
 
 // Tile rows that are walked together, see device/raster.h.

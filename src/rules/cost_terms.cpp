@@ -11,10 +11,10 @@ namespace {
 // The weight of an operand along m or n whose tiles are no whole lines: about half of them begin in
 // the middle of one. Each load of such a tile asks for two lines, but in tiles narrower than a
 // line.
-double weight_between_lines(std::int64_t extent, int tile_rows, double sectors, double lines) {
+double weight_between_lines(std::int64_t extent, int tile_rows, const ArchCosts& costs) {
   constexpr int line_elements = 64;
   if (tile_rows % line_elements == 0 || extent <= tile_rows) return 1;
-  return (1 + (tile_rows > line_elements ? lines : sectors)) / 2;
+  return (1 + (tile_rows > line_elements ? costs.straddling_lines : costs.straddling_sectors)) / 2;
 }
 
 // Power is shared: with all SMs at work, products and deliveries cost time in proportion to their
@@ -25,48 +25,30 @@ double power_us(const ArchCosts& costs, const Block& block) {
 }
 
 double row_weight(const Matrix& matrix, Major major, std::int64_t extent, int tile_rows,
-                  double sectors, double lines) {
-  if (straddles(matrix)) return has_whole_sectors(matrix) ? sectors : lines;
-  return major == Major::k ? 1 : weight_between_lines(extent, tile_rows, sectors, lines);
+                  const ArchCosts& costs) {
+  if (straddles(matrix))
+    return has_whole_sectors(matrix) ? costs.straddling_sectors : costs.straddling_lines;
+  return major == Major::k ? 1 : weight_between_lines(extent, tile_rows, costs);
 }
 
 }  // namespace
 
 RowBytes::RowBytes(const Problem& problem, const ArchCosts& costs, const KernelConfig& config,
                    Major a, Major b, int b_tile_rows)
-    : depth_(operand_bits(config.mma) / 8.0 * config.tile.k) {
-  const auto weights = [&](double sectors, double lines) -> OperandRows {
-    return {row_weight(problem.a, a, problem.m, config.tile.m, sectors, lines),
-            row_weight(problem.b, b, problem.n, b_tile_rows, sectors, lines)};
-  };
-  sm_ = weights(costs.sm_straddling_sectors, costs.sm_straddling_lines);
-  l2_ = weights(costs.l2_straddling_sectors, costs.l2_straddling_lines);
-}
-
-double RowBytes::of_sm(const OperandRows& all, const OperandRows& own) const {
-  return depth_ * (own.a * sm_.a + own.b * sm_.b) + depth_ * (all.a - own.a + all.b - own.b);
-}
-
-double RowBytes::of_l2(const OperandRows& rows) const {
-  return depth_ * (rows.a * l2_.a + rows.b * l2_.b);
-}
+    : depth_(operand_bits(config.mma) / 8.0 * config.tile.k),
+      l2_{row_weight(problem.a, a, problem.m, config.tile.m, costs),
+          row_weight(problem.b, b, problem.n, b_tile_rows, costs)} {}
 
 double block_us(const ArchCosts& costs, const Block& block, double mma_us, double slowdown,
-                int sm_count, std::int64_t active_ctas, SplitReduction reduction) {
+                int sm_count, std::int64_t active_ctas) {
   const auto active = static_cast<double>(active_ctas);
   const double sharing = std::max(1.0, active / sm_count);
   const double delivery = std::max(sharing * block.sm_bytes / costs.sm_bytes_per_us,
                                    active * block.l2_bytes / costs.chip_bytes_per_us);
   const double mma = sharing * mma_us;
   // No slowdown below 1 makes a block faster than the tensor cores.
-  const double us = std::max(
-      mma,
-      slowdown * std::max({mma, delivery, active * power_us(costs, block), costs.block_floor_us,
-                           block.line_requests * costs.line_request_us}));
-  // In clusters of splits neighbours are of one tile and share no lines.
-  return reduction == SplitReduction::workspace
-             ? us
-             : std::max(us, active * block.l2_bytes / costs.unshared_bytes_per_us);
+  return std::max(mma, slowdown * std::max({mma, delivery, active * power_us(costs, block),
+                                            costs.block_floor_us}));
 }
 
 }  // namespace bwgemm

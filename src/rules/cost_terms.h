@@ -4,46 +4,42 @@
 // measured curve that they describe is. rejects() judges whether the kernel can serve at all.
 //
 //   time    = launch + cluster + the longer of compute and memory + what it does not hide of the
-//             shorter + merge - what the next kernel's start hides, where it finds half of the
-//             multiprocessors free: Hopper's kernels that load by TMA
+//             shorter + merge
 //   launch  = a price, and one for each cluster that asks L2 for the same first lines as all others
 //             that begin with it: Hopper's kernels that load by TMA
 //   cluster = a price of kernels whose clusters have more than one CTA
-//   memory  = all bytes of A, B, D (and C), each moved once, at the rate of device memory, and
-//             sectors of a large D that are torn between tiles: Hopper's kernels that load by TMA
+//   memory  = all bytes of A, B, D (and C), each moved once, at the rate of device memory
 //   compute = waves * (k blocks of a split * block + fill) + epilogues that nothing hides. Waves
 //             are of tiles * splits; a smaller last wave has more power for each SM. A k that ends
 //             inside a block adds a part of a block. Ping-pong with several tiles a CTA: a wave
-//             takes at least a fixed share of products + epilogue, and waves after the first are
-//             slower on slow memory. Ping-pong with one tile a CTA: blocks are slower, most in
-//             narrow tiles. An epilogue costs the bytes of the tile and a price for each box, more
-//             for a box that finds no staging buffer free. Columns that overlapping boxes store
-//             twice count twice. A function like gelu adds the time of the special function unit.
-//             Line stores (line_stores.h) cost the time of one warp for each consumer, which are in
-//             each other's way, and a price for each further box where the tile's columns are the
-//             lines. With several tiles a CTA, a wave takes at least the time of its line stores
-//             alone
+//             takes at least a fixed share of products + epilogue. An epilogue costs the bytes of
+//             the tile and a price for each box, more for a box that finds no staging buffer free.
+//             Columns that overlapping boxes store twice count twice. A function like gelu adds the
+//             time of the special function unit. Line stores (line_stores.h) cost the time of one
+//             warp for each consumer, which are in each other's way, and a price for each further
+//             box where the tile's columns are the lines
 //   merge   = where k is split: handing over, all partial sums through L2, and those of a tile,
 //             split by split, which the last CTA reads back, after all operands have arrived; in
 //             clusters of splits: their start, and all sums into the first CTA of each
-//   block   = slowdown of the tile's shape (families/sm90/variants.h) * max(time of the
-//             tensor cores, delivery, active SMs * energy of products and deliveries / power, a
-//             floor); CTAs that share an SM take turns
-//   delivery = max(SM, chip). SM: operand bytes of a CTA, and a part of the bytes by which an
-//             MN-major tile exceeds its operand. Chip: bytes that leave L2; what CTAs of a cluster
-//             share counts once. Rows that straddle two lines count more in both, less so if they
-//             are whole sectors; in SM, only rows that the CTA loads itself. L2 is slower for
-//             clusters of splits, whose neighbours share no lines. Kernels whose threads
-//             move lines or copy rows of operands take at least the time that this takes
+//   block   = slowdown of the kind of tile (families/sm90/cost.cpp) * max(time of the tensor cores,
+//             delivery, active SMs * energy of products and deliveries / power, a floor); CTAs that
+//             share an SM take turns
+//   delivery = max(SM, chip). SM: operand bytes of a CTA. Chip: bytes that leave L2; what CTAs of a
+//             cluster share counts once. Rows that straddle two lines count more there, less so if
+//             they are whole sectors. Kernels whose threads move lines or copy rows of operands
+//             take at least the time that this takes
 //
 // Families whose threads load operands say in their own files how such a kernel takes its time.
 //
-// Where operands exceed L2, CTAs drift apart: a share of what L2 delivers, which grows with time,
-// comes from memory again.
+// On Hopper this is half of a choice: the model says which few kernels may be the fastest, and
+// trees that were fitted to times put them in order (select/correction.h). What the trees find out
+// alone is no term here: eleven terms, and a pace for each shape of tile, were worth nothing beside
+// them (bench/log/2026-11-29.md). Terms that the trees do not need either stayed if devices without
+// trees do, of other numbers of multiprocessors.
 //
-// Constants and slowdowns are fitted together, to the kernels that win more than to times
-// (bench/log/2026-11-26.md). Rates of device memory are those of the chip that was measured,
-// times what the device's memory is faster or slower by clock and width.
+// Constants are fitted together, to the kernels that win more than to times. Rates of device memory
+// are those of the chip that was measured, times what the device's memory is faster or slower by
+// clock and width.
 #pragma once
 
 #include <algorithm>
@@ -64,8 +60,8 @@ struct OperandRows {
   double a, b;
 };
 
-// The bytes of such rows as they weigh: more for rows that are pieces of lines, or that begin
-// inside of lines, all or many tiles'.
+// The bytes of such rows, and how they weigh on L2: more if they are pieces of lines, or if they
+// begin inside of lines, all or many tiles'.
 class RowBytes {
  public:
   // `b_tile_rows`: columns of B in the tile of one CTA.
@@ -73,21 +69,17 @@ class RowBytes {
            Major b, int b_tile_rows);
 
   double plain(const OperandRows& rows) const { return depth_ * (rows.a + rows.b); }
-  // For an SM. What other CTAs of its cluster ask for arrives as whole rows, however the rows lie
-  // in memory: `own` are those that the CTA asks for.
-  double of_sm(const OperandRows& all, const OperandRows& own) const;
-  // For L2.
-  double of_l2(const OperandRows& rows) const;
+  double of_l2(const OperandRows& rows) const { return depth_ * (rows.a * l2_.a + rows.b * l2_.b); }
 
  private:
-  double depth_;         // bytes of a row
-  OperandRows sm_, l2_;  // what a row weighs
+  double depth_;    // bytes of a row
+  OperandRows l2_;  // what a row weighs
 };
 
 // One k block of every CTA at work; CTAs that share an SM take turns. `mma_us`: of one CTA, by the
 // tensor cores alone.
 double block_us(const ArchCosts& costs, const Block& block, double mma_us, double slowdown,
-                int sm_count, std::int64_t active_ctas, SplitReduction reduction);
+                int sm_count, std::int64_t active_ctas);
 
 // For each element of the product.
 inline double output_bytes_per_element(const Problem& problem) {
@@ -130,13 +122,11 @@ inline double memory_us(const Problem& problem, const DeviceFacts& facts, const 
   return bytes / (costs.memory_bytes_per_us * memory_speed(facts));
 }
 
-// All that a kernel takes: compute and memory together, between launch and merge. `more_memory_us`:
-// beside memory_us().
+// All that a kernel takes: compute and memory together, between launch and merge.
 inline double total_us(const Prediction& of, const ArchCosts& costs, double launch_us,
-                       double compute_us, double merge_us, double more_memory_us = 0) {
+                       double compute_us, double merge_us) {
   return launch_us + (of.config.cluster.size() > 1 ? costs.cluster_us : 0) +
-         together_us(costs, compute_us, memory_us(of.problem, of.facts, costs) + more_memory_us) +
-         merge_us;
+         together_us(costs, compute_us, memory_us(of.problem, of.facts, costs)) + merge_us;
 }
 
 // The last CTA of a split tile adds the sums that all have left in the workspace.
@@ -145,20 +135,6 @@ inline double workspace_merge_us(const ArchCosts& costs, double partial_bytes, i
   return costs.merge_us +
          splits * (costs.merge_split_us + partial_bytes / costs.merge_bytes_per_us) +
          partials * partial_bytes / costs.partials_bytes_per_us;
-}
-
-// CTAs that share rows or columns begin together and drift apart as they go. What one asks for long
-// after another is no longer in L2, if not all operands are, and a memory that is too slow for it
-// holds all of them up.
-inline double drifted_us(const Problem& problem, const DeviceFacts& facts, const ArchCosts& costs,
-                         double compute_us, double delivered_bytes) {
-  const double operand_bytes = static_cast<double>(problem.m + problem.n) *
-                               static_cast<double>(problem.k) * size_bytes(problem.a.type);
-  const bool fit_l2 = operand_bytes <= static_cast<double>(facts.l2_bytes);
-  if (fit_l2 || costs.drift_us == 0) return compute_us;
-  const double share = std::min(1.0, compute_us / costs.drift_us);
-  return std::max(compute_us,
-                  share * delivered_bytes / (costs.memory_bytes_per_us * memory_speed(facts)));
 }
 
 }  // namespace bwgemm

@@ -25,11 +25,9 @@ namespace bwgemm {
 // What one k block of one CTA asks for, of the families that load operands by TMA.
 struct Block {
   double flop;
-  double bytes;        // of operands that arrive in shared memory, multicast ones included
-  double sm_bytes;     // the same by the time that it takes an SM
-  double l2_bytes;     // the same by L2's time; what CTAs of a cluster, or neighbours, share once
-  double l2_delivers;  // and as bytes
-  double line_requests = 0;  // for one line of L2, at about the same time, where that is many
+  double bytes;     // of operands that arrive in shared memory, multicast ones included
+  double sm_bytes;  // the same by the time that it takes an SM
+  double l2_bytes;  // the same by L2's time; what CTAs of a cluster, or neighbours, share once
 };
 
 // What predictions for a tile have in common, however many splits there are: most of the work.
@@ -41,10 +39,8 @@ struct WithoutSplits {
   // Hopper's kernels alone have these.
   double epilogue_us = 0;       // of a tile
   double only_epilogue_us = 0;  // the same where a CTA has no other tile
-  double line_stores_us = 0;    // of a tile, if consumers only stored it line by line
   double moving_us = 0;         // of a k block, by threads
   double partial_block = 0;     // what a k that ends inside a block adds, in blocks
-  double torn_sectors_us = 0;   // of memory
 };
 
 // A kernel and what is chosen with it, whose time is to be predicted. facts.sm_count is what the
@@ -95,9 +91,8 @@ struct FamilyFunctions {
   const char* (*batch_invariance_rejects)(const Problem&, const KernelConfig&) =
       [](const Problem&, const KernelConfig&) -> const char* { return nullptr; };
   // What predictions for all numbers of splits have in common.
-  WithoutSplits (*without_splits)(const Problem&, const DeviceFacts&, const KernelConfig&,
-                                  int tile_n) =
-      [](const Problem&, const DeviceFacts&, const KernelConfig&, int) { return WithoutSplits{}; };
+  WithoutSplits (*without_splits)(const Problem&, const KernelConfig&, int tile_n) =
+      [](const Problem&, const KernelConfig&, int) { return WithoutSplits{}; };
 };
 
 inline TileCounts tiles_of_clusters(const Problem& problem, const KernelConfig& config,

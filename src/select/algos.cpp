@@ -61,7 +61,7 @@ void add_variant(const Source& source, const DeviceFacts& usable,
   for_each_tile_n(config, problem, [&](int tile_n) {
     const Splits splits = splits_to_try(problem, usable, config, source.workspace_bytes,
                                         allowed_splits(source, options), tile_n);
-    const WithoutSplits known = without_splits(problem, usable, config, tile_n);
+    const WithoutSplits known = without_splits(problem, config, tile_n);
     for (int i = 0; i < splits.count; ++i) {
       const int number = splits.number[i];
       const double us = source.whole_us(
@@ -170,7 +170,7 @@ Candidate picked(const Problem& given, const DeviceFacts& usable,
     candidate.rejected = "its splits of k need more workspace than the call may use";
   else
     candidate = with_sums(problem, usable, config, options, pick.tile_n, pick.splits,
-                          without_splits(problem, usable, config, pick.tile_n));
+                          without_splits(problem, config, pick.tile_n));
   candidate.variant = pick.variant;
   candidate.operands = source->operands;
   candidate.division = source->division;

@@ -159,7 +159,7 @@ void for_each_split(const Source& source, const DeviceFacts& usable, const Kerne
   const Problem& seen = source.seen_by(config);
   const Splits splits = splits_to_try(seen, usable, config, source.workspace_bytes,
                                       allowed_splits(source, options), tile_n);
-  const WithoutSplits known = without_splits(seen, usable, config, tile_n);
+  const WithoutSplits known = without_splits(seen, config, tile_n);
   const auto predict = [&](int i) {
     const Candidate candidate =
         with_sums(seen, usable, config, options, tile_n, splits.number[i], known);

@@ -66,7 +66,7 @@ CorrectionFeatures correction_features_of(const Predicted& kernel, const DeviceF
                                           double least_us) {
   const auto& [seen, config, tile_n, splits, us] = kernel;
   const auto number = [](auto value) { return static_cast<double>(value); };
-  const WithoutSplits known = without_splits(seen, facts, config, tile_n);
+  const WithoutSplits known = without_splits(seen, config, tile_n);
   const TileCounts tiles = tile_counts(seen, config.tile.m, tile_n);
   const double units = number(tiles.total()) * splits;
   const double room = number(facts.sm_count) * config.ctas_per_sm;

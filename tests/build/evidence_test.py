@@ -281,21 +281,6 @@ class Figures(unittest.TestCase):
             self.assertEqual(environment.read(path),
                              environment.read(os.path.join(evidence.FOLDER, chart + ".svg")), chart)
 
-    def test_the_constants_are_fitted_to_what_the_model_names(self):
-        """The header's counts of problems are those of the sweeps with role fit and split, but those held out."""
-        counts = {"h100": 0, "h200": 0}
-        rows = evidence.with_role("fit") + evidence.with_role("split")
-        for table in {row["file"] for row in rows}:
-            sweeps = evidence.read_table(os.path.join(evidence.FOLDER, table))
-            for row in rows:
-                if row["file"] == table:
-                    device, problems = sweeps[row["id"]]
-                    counts[device] += sum(row["role"] == "fit" or not evidence.is_held(problem)
-                                          for problem, _ in problems)
-        header = environment.read(os.path.join(ROOT, "src", "rules", "arch_costs.h"))
-        said = re.search(r"to (\d+) problems, (\d+) of them timed on\s+// an H100", header)
-        self.assertEqual([int(said[1]), int(said[2])], [sum(counts.values()), counts["h100"]])
-
 
 class Fit(unittest.TestCase):
     def test_a_fit_reads_what_the_index_names(self):

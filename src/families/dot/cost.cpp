@@ -11,22 +11,14 @@
 namespace bwgemm::dot {
 namespace {
 
-// A team that stages activations (families/dot/activations.h) on an SM that `sharing` teams share.
-// Lanes load what lies eight elements apart, or all rows of such, and L1 looks up one line after
-// the other.
+// A team that stages activations (families/dot/activations.h): a load brings eight of them, or, of
+// those that do not lie so, two.
 double staging_us(const Problem& problem, const KernelConfig& config, int rows, std::int64_t unit_k,
-                  double sharing, const ArchCosts& costs) {
-  constexpr double line_elements = 64;
+                  const ArchCosts& costs) {
   const bool in_units = a_major(problem) == Major::k && is_wide(problem.a);
-  const auto inner = a_major(problem) == Major::k ? 1.0 : static_cast<double>(problem.a.ld);
-  const int neighbours = a_major(problem) == Major::k ? 1 : rows;  // in memory
   const double units = rows * static_cast<double>(unit_k) / unit_elements;
   const int at_once = 32 * teams_of(config).warps * (in_units ? 8 : 2);
-  const double lines_of_unit =
-      in_units ? unit_elements / line_elements
-               : unit_elements * std::min(1.0, inner * unit_elements / line_elements) / neighbours;
-  return std::ceil(units / at_once) * costs.dot_staging_us +
-         units * lines_of_unit * sharing / costs.dot_lines_per_us;
+  return std::ceil(units / at_once) * costs.dot_staging_us;
 }
 
 // How often a team does so. Its next unit has the same activations only if it is of the same split
@@ -52,10 +44,8 @@ double dot_compute_us(const Problem& problem, const DeviceFacts& facts, const Ke
                             outputs * output_bytes_per_element(problem);
   const double outputs_per_thread = 1.0 * rows * config.tile.n / (32 * teams_of(config).warps);
   const double unit_us = costs.dot_output_us * outputs_per_thread;
-  const double sharing =
-      std::max(1.0, static_cast<double>(std::min(units, resident)) / facts.sm_count);
   const double staging = stagings(problem, config, rows, unit_k, splits, units, resident) *
-                         staging_us(problem, config, rows, unit_k, sharing, costs);
+                         staging_us(problem, config, rows, unit_k, costs);
   const auto wave_us = [&](std::int64_t teams) {
     const double rate = std::min(costs.dot_bytes_per_us * memory_speed(facts),
                                  static_cast<double>(teams) * team_bytes_per_us);

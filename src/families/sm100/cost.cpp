@@ -58,9 +58,8 @@ Block block_of(const Problem& problem, const ArchCosts& costs, const KernelConfi
   const OperandRows shared{a, b / (neighbours * groups_of(config).count)};
   return {.flop = 2.0 * config.tile.m * tile_n * config.tile.k,
           .bytes = bytes.plain({a, b}),
-          .sm_bytes = bytes.of_sm({a, b}, {a, b / groups_of(config).count}),
-          .l2_bytes = bytes.of_l2(shared),
-          .l2_delivers = bytes.plain(shared)};
+          .sm_bytes = bytes.plain({a, b}),
+          .l2_bytes = bytes.of_l2(shared)};
 }
 
 double cta_outputs(const KernelConfig& config, int tile_n) {
@@ -69,8 +68,7 @@ double cta_outputs(const KernelConfig& config, int tile_n) {
 
 }  // namespace
 
-WithoutSplits without_splits(const Problem& problem, const DeviceFacts&, const KernelConfig& config,
-                             int tile_n) {
+WithoutSplits without_splits(const Problem& problem, const KernelConfig& config, int tile_n) {
   const ClusterTile tile = cluster_tile(config, tile_n);
   return {1, block_of(problem, costs_of(config.arch), config, tile_n,
                       tile_counts(problem, tile.m, tile.n))};
@@ -97,21 +95,18 @@ double predicted_us(const Prediction& of) {
     const double each =
         std::max(loading, block_us(costs, of.known.block, mma_us(costs, of.config, tile_n),
                                    of.known.slowdown, of.facts.sm_count,
-                                   clusters * of.config.cluster.size(), of.reduction));
+                                   clusters * of.config.cluster.size()));
     return (static_cast<double>(blocks) + partial_block) * each + costs.fill_us + exposed;
   };
   const std::int64_t full_waves = whole / resident, left = whole % resident;
   const double compute_us = static_cast<double>(full_waves) * wave_us(resident, steps) +
                             wave_us(left, steps) + wave_us(partials, split_steps) +
                             (hides_epilogue ? epilogue : 0);
-  const double delivered_bytes = static_cast<double>(whole * steps + partials * split_steps) *
-                                 config.cluster.size() * known.block.l2_delivers;
   const double merge =
       splits == 1 ? 0
                   : workspace_merge_us(costs, cta_outputs(config, tile_n) * sizeof(float), splits,
                                        static_cast<double>(partials * config.cluster.size()));
-  return total_us(of, costs, costs.launch_us,
-                  drifted_us(problem, facts, costs, compute_us, delivered_bytes), merge);
+  return total_us(of, costs, costs.launch_us, compute_us, merge);
 }
 
 }  // namespace bwgemm::sm100

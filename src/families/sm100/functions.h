@@ -8,7 +8,6 @@ namespace bwgemm::sm100 {
 
 // In cost.cpp.
 double predicted_us(const Prediction& of);
-WithoutSplits without_splits(const Problem& problem, const DeviceFacts& facts,
-                             const KernelConfig& config, int tile_n);
+WithoutSplits without_splits(const Problem& problem, const KernelConfig& config, int tile_n);
 
 }  // namespace bwgemm::sm100

@@ -12,7 +12,6 @@ struct Derived {
   StagedBoxes boxes;
   Parts parts;
   int staging_depth;
-  double slowdown;  // see slowdown_of()
 };
 Derived derived(const KernelConfig& config);
 

@@ -13,8 +13,7 @@ namespace bwgemm::sm90 {
 
 // In cost.cpp.
 double predicted_us(const Prediction& of);
-WithoutSplits without_splits(const Problem& problem, const DeviceFacts& facts,
-                             const KernelConfig& config, int tile_n);
+WithoutSplits without_splits(const Problem& problem, const KernelConfig& config, int tile_n);
 
 // All below: for a kernel that can serve the problem, which is as the kernel sees it.
 

@@ -20,71 +20,70 @@ struct Sm90Shape {
   Cluster cluster;
   std::string_view pairs;  // of majors, of A and B, as kernel_name() writes them: a kernel each
   int ctas_per_sm;
-  double slowdown;  // see slowdown_of()
   bool ping_pong = false;
 };
 
 // clang-format off
 inline constexpr std::array sm90_shapes = {
-    //        paths           tile m,n,k      cluster pairs of majors, CTAs per SM, slowdown, ping-pong
-    Sm90Shape{paths::tma,     {128, 256, 64}, {2, 1}, "kk kn mk mn", 1, 1.008},
-    Sm90Shape{paths::tma,     {128, 256, 64}, {1, 1}, "kn mk",       1, 1.037},
-    Sm90Shape{paths::tma,     {128, 224, 64}, {1, 1}, "kk",          1, 1},
-    Sm90Shape{paths::tma,     {128, 192, 64}, {2, 1}, "kk mk",       1, 1.022},
-    Sm90Shape{paths::tma,     {128, 160, 64}, {1, 1}, "kk mk",       1, 0.959},
-    Sm90Shape{paths::tma,     {128, 128, 64}, {1, 1}, "kk",          1, 0.951},
-    Sm90Shape{paths::tma,     {128, 128, 64}, {1, 1}, "kk kn mk mn", 1, 0.838, true},
-    Sm90Shape{paths::tma,     {128, 144, 64}, {1, 1}, "kk",          1, 0.876, true},
-    Sm90Shape{paths::tma,     {128, 160, 64}, {1, 1}, "kk",          1, 0.863, true},
-    Sm90Shape{paths::tma,     {128, 176, 64}, {1, 1}, "kk",          1, 0.790, true},
-    Sm90Shape{paths::tma,     {128, 192, 64}, {1, 1}, "kk kn mk mn", 1, 0.904, true},
-    Sm90Shape{paths::tma,     {128, 128, 64}, {2, 2}, "kk kn mk mn", 1, 1},
-    Sm90Shape{paths::tma,     {128, 112, 64}, {1, 1}, "kk",          1, 0.866},
-    Sm90Shape{paths::tma,     {128,  96, 64}, {1, 1}, "kk",          1, 0.893},
-    Sm90Shape{paths::tma,     {128,  80, 64}, {1, 1}, "kk",          1, 0.824},
-    Sm90Shape{paths::tma,     {128,  64, 64}, {1, 1}, "kk kn mk mn", 1, 0.824},
-    Sm90Shape{paths::tma,     {128,  64, 64}, {1, 2}, "kk kn mk mn", 1, 1},
-    Sm90Shape{paths::tma,     {128,  64, 64}, {1, 4}, "kn",          1, 0.888},
-    Sm90Shape{paths::tma,     {192, 192, 64}, {1, 1}, "kk mn",       1, 1.055},
-    Sm90Shape{paths::tma,     {192, 192, 64}, {1, 2}, "kk kn",       1, 1.085},
-    Sm90Shape{paths::tma,     {192, 128, 64}, {1, 1}, "kk kn mk mn", 1, 1.037},
-    Sm90Shape{paths::tma,     {192,  96, 64}, {1, 1}, "kk",          1, 0.927},
-    Sm90Shape{paths::tma,     { 64, 128, 64}, {1, 1}, "kk mk",       1, 0.851},
-    Sm90Shape{paths::tma,     { 64,  96, 64}, {1, 1}, "kk",          1, 0.801},
-    Sm90Shape{paths::tma,     { 64,  96, 64}, {4, 1}, "kk",          1, 0.905},
-    Sm90Shape{paths::tma,     { 64,  64, 64}, {1, 1}, "kk",          1, 0.747},
-    Sm90Shape{paths::tma,     { 64,  64, 64}, {2, 2}, "kk",          1, 0.981},
-    Sm90Shape{paths::tma,     { 64,  64, 64}, {1, 4}, "kk kn",       1, 0.937},
-    Sm90Shape{paths::tma,     { 64,  64, 64}, {4, 1}, "kk kn",       1, 0.888},
-    Sm90Shape{paths::tma,     { 64, 128, 64}, {1, 1}, "kk",          2, 1.111},
-    Sm90Shape{paths::tma,     { 64,  64, 64}, {1, 1}, "kk",          2, 1.090},
-    Sm90Shape{paths::tma,     { 64,  64, 64}, {1, 1}, "kk kn mk mn", 3, 1.207},
-    Sm90Shape{paths::tma,     { 64,  32, 64}, {1, 1}, "kk kn mk mn", 1, 0.786},
-    Sm90Shape{paths::tma,     {128,  32, 64}, {4, 1}, "kn",          1, 0.935},
-    Sm90Shape{paths::swap_ab, { 64,  16, 64}, {1, 1}, "kk kn mk mn", 1, 0.772},
-    Sm90Shape{paths::swap_ab, { 64,  16, 64}, {4, 1}, "kn",          1, 1.045},
-    Sm90Shape{paths::swap_ab, { 64,  32, 64}, {1, 1}, "kk kn mk mn", 1, 0.873},
-    Sm90Shape{paths::swap_ab, { 64,  64, 64}, {1, 1}, "kn mk mn",    1, 0.8},
-    Sm90Shape{paths::swap_ab, { 64,  64, 64}, {4, 1}, "kn",          1, 0.925},
-    Sm90Shape{paths::swap_ab, { 64,  96, 64}, {1, 1}, "kk mk",       1, 0.805},
-    Sm90Shape{paths::swap_ab, {128,  16, 64}, {1, 1}, "kk mk mn",    1, 0.899},
-    Sm90Shape{paths::swap_ab, {128,  32, 64}, {1, 1}, "kk kn mk",    1, 0.970},
-    Sm90Shape{paths::swap_ab, {128,  80, 64}, {1, 1}, "kk",          1, 0.925},
-    Sm90Shape{paths::swap_ab, {128,  96, 64}, {1, 1}, "kk mk",       1, 0.893},
-    Sm90Shape{paths::swap_ab, {128, 128, 64}, {1, 1}, "kk kn mk mn", 1, 0.946},
-    Sm90Shape{paths::swap_ab, {128, 160, 64}, {1, 1}, "kk mk mn",    1, 1},
-    Sm90Shape{paths::swap_ab, {128, 160, 64}, {4, 2}, "kk mk",       1, 1.034},
-    Sm90Shape{paths::swap_ab, {192,  80, 64}, {1, 1}, "kk mk",       1, 0.866},
-    Sm90Shape{paths::swap_ab, {192, 112, 64}, {1, 1}, "kk mk",       1, 0.972},
-    Sm90Shape{paths::swap_ab, {192, 144, 64}, {1, 1}, "kk mk",       1, 1.032},
-    Sm90Shape{paths::swap_ab, {192, 160, 64}, {1, 1}, "kk mk",       1, 1.024},
-    Sm90Shape{paths::swap_ab, {192, 176, 64}, {1, 1}, "kk mk",       1, 1.044},
-    Sm90Shape{paths::loose_a, { 64,  32, 64}, {1, 1}, "kn",          4, 1},
-    Sm90Shape{paths::loose_a, { 64,  64, 64}, {1, 1}, "kn",          3, 1},
-    Sm90Shape{paths::loose_a, { 64,  80, 64}, {1, 1}, "kn",          2, 1},
-    Sm90Shape{paths::loose_a, { 64, 128, 64}, {1, 1}, "kn",          2, 1.05},
-    Sm90Shape{paths::shifted, {128, 256, 64}, {1, 1}, "kk kn mk mn", 1, 1},
-    Sm90Shape{paths::shifted, {128, 128, 64}, {1, 1}, "kk kn mk mn", 1, 1},
+    //        paths           tile m,n,k      cluster pairs of majors, CTAs per SM, ping-pong
+    Sm90Shape{paths::tma,     {128, 256, 64}, {2, 1}, "kk kn mk mn", 1},
+    Sm90Shape{paths::tma,     {128, 256, 64}, {1, 1}, "kn mk",       1},
+    Sm90Shape{paths::tma,     {128, 224, 64}, {1, 1}, "kk",          1},
+    Sm90Shape{paths::tma,     {128, 192, 64}, {2, 1}, "kk mk",       1},
+    Sm90Shape{paths::tma,     {128, 160, 64}, {1, 1}, "kk mk",       1},
+    Sm90Shape{paths::tma,     {128, 128, 64}, {1, 1}, "kk",          1},
+    Sm90Shape{paths::tma,     {128, 128, 64}, {1, 1}, "kk kn mk mn", 1, true},
+    Sm90Shape{paths::tma,     {128, 144, 64}, {1, 1}, "kk",          1, true},
+    Sm90Shape{paths::tma,     {128, 160, 64}, {1, 1}, "kk",          1, true},
+    Sm90Shape{paths::tma,     {128, 176, 64}, {1, 1}, "kk",          1, true},
+    Sm90Shape{paths::tma,     {128, 192, 64}, {1, 1}, "kk kn mk mn", 1, true},
+    Sm90Shape{paths::tma,     {128, 128, 64}, {2, 2}, "kk kn mk mn", 1},
+    Sm90Shape{paths::tma,     {128, 112, 64}, {1, 1}, "kk",          1},
+    Sm90Shape{paths::tma,     {128,  96, 64}, {1, 1}, "kk",          1},
+    Sm90Shape{paths::tma,     {128,  80, 64}, {1, 1}, "kk",          1},
+    Sm90Shape{paths::tma,     {128,  64, 64}, {1, 1}, "kk kn mk mn", 1},
+    Sm90Shape{paths::tma,     {128,  64, 64}, {1, 2}, "kk kn mk mn", 1},
+    Sm90Shape{paths::tma,     {128,  64, 64}, {1, 4}, "kn",          1},
+    Sm90Shape{paths::tma,     {192, 192, 64}, {1, 1}, "kk mn",       1},
+    Sm90Shape{paths::tma,     {192, 192, 64}, {1, 2}, "kk kn",       1},
+    Sm90Shape{paths::tma,     {192, 128, 64}, {1, 1}, "kk kn mk mn", 1},
+    Sm90Shape{paths::tma,     {192,  96, 64}, {1, 1}, "kk",          1},
+    Sm90Shape{paths::tma,     { 64, 128, 64}, {1, 1}, "kk mk",       1},
+    Sm90Shape{paths::tma,     { 64,  96, 64}, {1, 1}, "kk",          1},
+    Sm90Shape{paths::tma,     { 64,  96, 64}, {4, 1}, "kk",          1},
+    Sm90Shape{paths::tma,     { 64,  64, 64}, {1, 1}, "kk",          1},
+    Sm90Shape{paths::tma,     { 64,  64, 64}, {2, 2}, "kk",          1},
+    Sm90Shape{paths::tma,     { 64,  64, 64}, {1, 4}, "kk kn",       1},
+    Sm90Shape{paths::tma,     { 64,  64, 64}, {4, 1}, "kk kn",       1},
+    Sm90Shape{paths::tma,     { 64, 128, 64}, {1, 1}, "kk",          2},
+    Sm90Shape{paths::tma,     { 64,  64, 64}, {1, 1}, "kk",          2},
+    Sm90Shape{paths::tma,     { 64,  64, 64}, {1, 1}, "kk kn mk mn", 3},
+    Sm90Shape{paths::tma,     { 64,  32, 64}, {1, 1}, "kk kn mk mn", 1},
+    Sm90Shape{paths::tma,     {128,  32, 64}, {4, 1}, "kn",          1},
+    Sm90Shape{paths::swap_ab, { 64,  16, 64}, {1, 1}, "kk kn mk mn", 1},
+    Sm90Shape{paths::swap_ab, { 64,  16, 64}, {4, 1}, "kn",          1},
+    Sm90Shape{paths::swap_ab, { 64,  32, 64}, {1, 1}, "kk kn mk mn", 1},
+    Sm90Shape{paths::swap_ab, { 64,  64, 64}, {1, 1}, "kn mk mn",    1},
+    Sm90Shape{paths::swap_ab, { 64,  64, 64}, {4, 1}, "kn",          1},
+    Sm90Shape{paths::swap_ab, { 64,  96, 64}, {1, 1}, "kk mk",       1},
+    Sm90Shape{paths::swap_ab, {128,  16, 64}, {1, 1}, "kk mk mn",    1},
+    Sm90Shape{paths::swap_ab, {128,  32, 64}, {1, 1}, "kk kn mk",    1},
+    Sm90Shape{paths::swap_ab, {128,  80, 64}, {1, 1}, "kk",          1},
+    Sm90Shape{paths::swap_ab, {128,  96, 64}, {1, 1}, "kk mk",       1},
+    Sm90Shape{paths::swap_ab, {128, 128, 64}, {1, 1}, "kk kn mk mn", 1},
+    Sm90Shape{paths::swap_ab, {128, 160, 64}, {1, 1}, "kk mk mn",    1},
+    Sm90Shape{paths::swap_ab, {128, 160, 64}, {4, 2}, "kk mk",       1},
+    Sm90Shape{paths::swap_ab, {192,  80, 64}, {1, 1}, "kk mk",       1},
+    Sm90Shape{paths::swap_ab, {192, 112, 64}, {1, 1}, "kk mk",       1},
+    Sm90Shape{paths::swap_ab, {192, 144, 64}, {1, 1}, "kk mk",       1},
+    Sm90Shape{paths::swap_ab, {192, 160, 64}, {1, 1}, "kk mk",       1},
+    Sm90Shape{paths::swap_ab, {192, 176, 64}, {1, 1}, "kk mk",       1},
+    Sm90Shape{paths::loose_a, { 64,  32, 64}, {1, 1}, "kn",          4},
+    Sm90Shape{paths::loose_a, { 64,  64, 64}, {1, 1}, "kn",          3},
+    Sm90Shape{paths::loose_a, { 64,  80, 64}, {1, 1}, "kn",          2},
+    Sm90Shape{paths::loose_a, { 64, 128, 64}, {1, 1}, "kn",          2},
+    Sm90Shape{paths::shifted, {128, 256, 64}, {1, 1}, "kk kn mk mn", 1},
+    Sm90Shape{paths::shifted, {128, 128, 64}, {1, 1}, "kk kn mk mn", 1},
 };
 // clang-format on
 
@@ -107,18 +106,6 @@ constexpr KernelConfig sm90_variant(const Sm90Shape& shape, std::string_view pai
                        shape.ping_pong};
   variant.stages = sm90::best_stages(variant);
   return variant;
-}
-
-// Measured time of a shape's k block over what the cost model's limits say, fitted together with
-// them (rules/arch_costs.h). Narrow tiles of neighbouring SMs share lines, which then leave L2
-// once; CTAs that share an SM are in each other's way. Kernels that are no shape have 1.
-constexpr double slowdown_of(const KernelConfig& config) {
-  for (const Sm90Shape& shape : sm90_shapes)
-    if (shape.tile == config.tile && shape.paths == paths_of(config) &&
-        shape.cluster == config.cluster && shape.ctas_per_sm == config.ctas_per_sm &&
-        shape.ping_pong == config.ping_pong)
-      return shape.slowdown;
-  return 1;
 }
 
 constexpr bool has_majors(const Sm90Shape& shape, std::string_view pair) {
