@@ -16,86 +16,86 @@ struct WorkStep {
 };
 
 // clang-format off
-// The values are Hopper's. Fitted 2026-11-29 to 19,172 problems of an H100 and an H200 (bench/log/2026-11-29.md), those
+// The values are Hopper's. Fitted 2026-11-29 to 21,605 problems of an H100 and an H200 (bench/log/2026-11-29.md), those
 // that the trees of select/correction.h are fitted to as well; to order more than to time. Launches, ping_pong_overlap
 // and what memory and dot kernels stream stayed as they were. A line says where else a value is from.
 struct ArchCosts {
   double launch_us = 1.97;                // launch, prologue, first load
-  double cluster_us = 0.062;              // start and end together, of a cluster of more than one CTA
+  double cluster_us = 0.0607;             // start and end together, of a cluster of more than one CTA
   double memory_bytes_per_us = 5.75e6;    // device memory, whole chip
-  double unhidden = 0.301;                // of the shorter of compute and memory, where they are equal
-  double fill_us = 0.17;                  // the ring runs empty between two waves
-  double partial_block = 0.453;           // of a block's time: what the last takes more if k ends inside
+  double unhidden = 0.308;                // of the shorter of compute and memory, where they are equal
+  double fill_us = 0.192;                 // the ring runs empty between two waves
+  double partial_block = 0.5;             // of a block's time: what the last takes more if k ends inside
   double sm_flop_per_us = 6.92e6;         // tensor cores of one SM with power to spare; not used where clocks are
                                           // known
-  double powered_flop_per_us = 1.7e9;     // what the chip's power would sustain if only products cost energy,
-  double powered_bytes_per_us = 18.6e6;   // and if only delivery of operands did
+  double powered_flop_per_us = 1.68e9;    // what the chip's power would sustain if only products cost energy,
+  double powered_bytes_per_us = 18.8e6;   // and if only delivery of operands did
   double mma_clocks_per_us = 0;           // sustained clock, for kernels costed in clocks: not Hopper's
-  double sm_bytes_per_us = 118e3;         // operand delivery to one SM that has the chip for itself
-  double straddling_sectors = 1.21;       // L2's work for rows of 128 bytes in two lines: whole sectors of 32
-  double straddling_lines = 2.23;         // bytes, or others
+  double sm_bytes_per_us = 117e3;         // operand delivery to one SM that has the chip for itself
+  double straddling_sectors = 1.2;        // L2's work for rows of 128 bytes in two lines: whole sectors of 32
+  double straddling_lines = 2.22;         // bytes, or others
   double chip_bytes_per_us = 13.1e6;      // operand delivery to all SMs together
   double distant_rows = 6;                // what CTAs far apart share, beside what neighbours share: 66 problems,
                                           // all kernels
-  double first_lines_us = 4.08e-3;        // for each cluster that asks L2 for the same first lines
+  double first_lines_us = 4.21e-3;        // for each cluster that asks L2 for the same first lines
   // What a k block takes over the longest of its limits: of a lone CTA on its SM, and what each row
   // and each column of its tile adds. The others are factors.
   double block_slowdown = 0.73;
-  double row_slowdown = 0.362e-3;
+  double row_slowdown = 0.367e-3;
   double cluster_slowdown = 1.17;         // of CTAs of clusters
-  double sharing_slowdown = 1.42;         // where several CTAs share an SM
-  double block_floor_us = 0.0903;         // handing one ring slot over and back, whatever it holds
-  double epilogue_bytes_per_us = 44e3;    // output (and C) of one SM through its staging buffers
-  double epilogue_box_us = 0.105;         // handing one box of a tile over to its store
-  double staging_wait_us = 0.108;         // a box that finds no staging buffer free
+  double sharing_slowdown = 1.43;         // where several CTAs share an SM
+  double block_floor_us = 0.0907;         // handing one ring slot over and back, whatever it holds
+  double epilogue_bytes_per_us = 49.2e3;  // output (and C) of one SM through its staging buffers
+  double epilogue_box_us = 0.113;         // handing one box of a tile over to its store
+  double staging_wait_us = 0.115;         // a box that finds no staging buffer free
   double register_bytes_per_us = 18e3;    // the same from registers, in CTAs of several tiles: 16.1 fitted, which would be
                                           // slower than staging D with a C
-  double lines_per_us = 84;               // of one warp that stores output line by line, of w warps of a CTA sqrt(w)
+  double lines_per_us = 87;               // of one warp that stores output line by line, of w warps of a CTA sqrt(w)
                                           // times
-  double lines_of_columns = 0.602;        // time of a line that is a column over that of a row
-  double lines_of_a_box = 48.8;           // a box of columns that waits for another takes as long as so many lines
+  double lines_of_columns = 0.605;        // time of a line that is a column over that of a row
+  double lines_of_a_box = 50.7;           // a box of columns that waits for another takes as long as so many lines
   double ping_pong_overlap = 0.738;       // the least share of products and epilogue that a tile of a ping-pong kernel
                                           // takes: a half if the tensor cores were all that is waited for
-  double curved_values_per_us = 13.1e3;   // of a function like gelu, of one SM
-  double exposed_epilogue = 1.4;          // part of it that another CTA of the same SM does not hide: those two are
+  double curved_values_per_us = 17.2e3;   // of a function like gelu, of one SM
+  double exposed_epilogue = 1.39;         // part of it that another CTA of the same SM does not hide: those two are
                                           // in step
-  double loose_rows_per_us = 162;         // 128 bytes of a row each, that threads of one SM copy
-  double merge_us = 1.65;                 // a split tile: partial sums out, arrival, the last one goes on
-  double merge_split_us = 0.0657;         // each split that the last one reads back
-  double merge_bytes_per_us = 155e3;      // partial sums that the last one reads back
-  double partials_bytes_per_us = 4.65e6;  // all partial sums, on their way through L2
-  double cluster_merge_us = 1.02;         // a split tile whose splits are a cluster, its start included
-  double register_stores_us = 0.63;       // what of it consumers save that store D from registers
-  double cluster_bytes_per_us = 42.6e3;   // partial sums that its first CTA receives
-  WorkStep direct_wide = {0.645, 0.299};  // both operands copied 16 bytes at a time
-  WorkStep direct_pairs = {0.791, 0.428};  // 4 bytes at a time
-  WorkStep direct_narrow = {0.673, 0.37};   // and read element by element
-  double direct_tile_us = 1.28;           // output of a direct CTA
-  double direct_merge_us = 0.171;         // adding one split of one tile
-  WorkStep warp_pairs = {0.215, 0.0366};  // of a warp kernel, both operands read 4 bytes along k at a time
-  WorkStep warp_elements = {0.233, 0.0424};  // others
-  double warp_unit_us = 0.0519;           // output of a warp's tile, of the SM
-  double warp_fused_us = 0.181;           // a fused epilogue, or C, until its loads arrive
-  WorkStep stationary_units = {0.435, 0.0974};   // of a stationary kernel's tile of 32 columns, A in units of 16 bytes;
-                                                 // these nine: 680 problems (2026-11-28), after the fit
-  WorkStep stationary_threads = {0.304, 0.274};  // A as it lies
-  double stationary_wait_us = 1.2;        // of the latter, until B and the first loads are there: by hand
-  double stationary_slab_us = 2.9;        // and each further slab of B
-  double stationary_tile_us = 0.189;      // output of 32 columns, of the SM, where D lies in units
-  double stationary_elements_us = 2.13;   // and element by element
-  double stationary_fused_us = 0.66;      // a fused epilogue, or C, until its loads arrive
-  double stationary_fused_tile_us = 0.1;  // and of the SM, for 32 columns
-  double stationary_fused_loose_us = 0.3;  // where A is read as it lies
+  double loose_rows_per_us = 164;         // 128 bytes of a row each, that threads of one SM copy
+  double merge_us = 1.6;                  // a split tile: partial sums out, arrival, the last one goes on
+  double merge_split_us = 0.0715;         // each split that the last one reads back
+  double merge_bytes_per_us = 162e3;      // partial sums that the last one reads back
+  double partials_bytes_per_us = 4.17e6;  // all partial sums, on their way through L2
+  double cluster_merge_us = 1.03;         // a split tile whose splits are a cluster, its start included
+  double register_stores_us = 0.636;      // what of it consumers save that store D from registers
+  double cluster_bytes_per_us = 42.1e3;   // partial sums that its first CTA receives
+  WorkStep direct_wide = {0.584, 0.301};  // both operands copied 16 bytes at a time
+  WorkStep direct_pairs = {0.782, 0.433};  // 4 bytes at a time
+  WorkStep direct_narrow = {0.697, 0.372};  // and read element by element
+  double direct_tile_us = 1.24;           // output of a direct CTA
+  double direct_fused_us = 2.03;          // and a fused epilogue
+  double direct_merge_us = 0.159;         // adding one split of one tile
+  WorkStep warp_pairs = {0.245, 0.0346};  // of a warp kernel, both operands read 4 bytes along k at a time
+  WorkStep warp_elements = {0.268, 0.0417};  // others
+  double warp_unit_us = 0.0479;           // output of a warp's tile, of the SM
+  double warp_fused_us = 0.127;           // a fused epilogue, or C, until its loads arrive
+  WorkStep stationary_units = {0.469, 0.0993};   // of a stationary kernel's tile of 32 columns, A in units of 16 bytes
+  WorkStep stationary_threads = {0.368, 0.379};  // A as it lies
+  double stationary_wait_us = 1.52;       // of the latter, until B and the first loads are there
+  double stationary_slab_us = 2.91;       // and each further slab of B
+  double stationary_tile_us = 0.169;      // output of 32 columns, of the SM, where D lies in units
+  double stationary_elements_us = 3.15;   // and element by element
+  double stationary_fused_us = 0.805;     // C, or what an epilogue reads, until it arrives
+  double stationary_fused_tile_us = 0.059;  // and of the SM, for 32 columns
+  double stationary_fused_loose_us = 0.269;  // where A is read as it lies
   double unmapped_launch_us = 2.43;       // launch and first loads of kernels without tensor maps
   double dot_bytes_per_us = 5.84e6;       // what dot kernels stream, whole chip: above what a read gets, fitted to
                                           // order
-  double dot_cta_bytes_per_us = 42.5e3;   // weights that the loads in flight of one CTA bring
-  double dot_output_us = 0.282;           // one output of each thread of a team
-  double dot_staging_us = 0.493;          // activations of as many loads as are in flight
+  double dot_cta_bytes_per_us = 42e3;     // weights that the loads in flight of one CTA bring
+  double dot_output_us = 0.37;            // one output of each thread of a team
+  double dot_staging_us = 0.559;          // activations of as many loads as are in flight
   double vector_launch_us = 1.83;         // launch and first loads of the kernel that multiplies vectors
-  double vector_spread_us = 0.691;        // more of it where all CTAs that fit begin together
-  double vector_unit_us = 1.1;            // each further unit of a CTA, until its loads arrive
-  double vector_column_us = 0.0891;       // each column of a unit: adding what the threads have
+  double vector_spread_us = 0.716;        // more of it where all CTAs that fit begin together
+  double vector_unit_us = 1.08;           // each further unit of a CTA, until its loads arrive
+  double vector_column_us = 0.0932;       // each column of a unit: adding what the threads have
   double vector_cta_bytes_per_us = 52.5e3;  // vectors that the loads in flight of one CTA bring
   double loose_vectors = 4;               // more time where they are loaded element by element: predicted
   double vector_merge_us = 2.73;          // adding the splits of a unit, but in a cluster

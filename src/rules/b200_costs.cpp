@@ -45,6 +45,7 @@ const ArchCosts b200_costs = {
     .direct_pairs = h200_costs.direct_pairs,
     .direct_narrow = h200_costs.direct_narrow,
     .direct_tile_us = h200_costs.direct_tile_us,
+    .direct_fused_us = h200_costs.direct_fused_us,
     .direct_merge_us = h200_costs.direct_merge_us,
     .warp_pairs = h200_costs.warp_pairs,
     .warp_elements = h200_costs.warp_elements,

@@ -52,6 +52,16 @@ std::int16_t row_alignment(std::int64_t elements, Dtype type) {
   return in_16_bits(bytes & -bytes);
 }
 
+// What an epilogue does with each element, and what it reads for it.
+std::int16_t epilogue_kind(const Problem& problem) {
+  const Epilogue& epilogue = problem.epilogue;
+  const bool adds_bias = epilogue.row_bias.data != nullptr || epilogue.column_bias.data != nullptr;
+  const bool is_cheap =
+      epilogue.activation == Activation::relu || epilogue.activation == Activation::clamp;
+  const int function = epilogue.activation == Activation::none ? 0 : is_cheap ? 1 : 2;
+  return in_16_bits(4 * function + 2 * (problem.reads_c() ? 1 : 0) + (adds_bias ? 1 : 0));
+}
+
 std::int16_t permille(double share) {
   return in_16_bits(static_cast<std::int64_t>(1000 * share));
 }
@@ -115,6 +125,7 @@ CorrectionFeatures correction_features_of(const Predicted& kernel, const DeviceF
       row_alignment(contiguous_extent(seen), seen.d.type),
       steps(output_bytes_per_element(seen)),
       facts.memory_bytes_per_us > 4e6,
+      epilogue_kind(seen),
       // What the model says.
       steps(us),
       in_16_bits(log_steps(16 * us / least_us)),

@@ -25,7 +25,7 @@ struct Predicted {
 };
 
 // What the trees ask for, in whole numbers.
-inline constexpr std::size_t correction_features = 40;
+inline constexpr std::size_t correction_features = 41;
 using CorrectionFeatures = std::array<std::int16_t, correction_features>;
 
 // `least_us`: of the kernels that are compared.

@@ -50,7 +50,8 @@ double predicted_us(const Prediction& of) {
   const auto steps =
       static_cast<double>(ceil_div(k_steps(problem, config), splits) * (has_gate ? 2 : 1));
   const WorkStep step = direct_step(problem, costs);
-  const double tile_us = costs.direct_tile_us * output_bytes_per_element(problem) / 2;
+  const double tile_us = costs.direct_tile_us * output_bytes_per_element(problem) / 2 +
+                         (is_fused(problem, config) ? costs.direct_fused_us : 0);
   // CTAs of an SM hide each other's latency, or take turns.
   const int sm_count = facts.sm_count;
   const auto wave_us = [&](std::int64_t ctas) {

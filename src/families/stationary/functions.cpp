@@ -58,7 +58,9 @@ double predicted_us(const Prediction& of) {
   const double output_us = stores_units
                                ? costs.stationary_tile_us * output_bytes_per_element(problem) / 2
                                : costs.stationary_elements_us;
-  const bool reads_more = is_fused(problem, config) || problem.reads_c();
+  const Epilogue& epilogue = problem.epilogue;
+  const bool reads_more = problem.reads_c() || epilogue.row_bias.data != nullptr ||
+                          epilogue.column_bias.data != nullptr || epilogue.aux.data != nullptr;
   const double fused_us =
       is_loose ? costs.stationary_fused_loose_us : costs.stationary_fused_tile_us;
   const double tile_us = width * (output_us + steps * step.us + (reads_more ? fused_us : 0));
