@@ -24,7 +24,7 @@ std::vector<Problem> problems() {
   std::vector<Problem> all;
   for (const std::int64_t m : {1, 24, 333, 2048})
     for (const std::int64_t n : {768, 5376})
-      for (const std::int64_t k : {192, 4096}) all.push_back(problem_of(m, n, k));
+      for (const std::int64_t k : {192, 1024, 4096}) all.push_back(problem_of(m, n, k));
   return all;
 }
 
