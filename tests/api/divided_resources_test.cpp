@@ -83,7 +83,9 @@ TEST_F(DividedResources, ArePreloaded) {
   const MatmulCall call = large();
   ASSERT_EQ(bwgemmPreload(handle(), &call.desc), BWGEMM_STATUS_SUCCESS)
       << bwgemmGetLastErrorString();
-  EXPECT_EQ(fake_cuda().calls("cuLibraryLoadData"), 2) << "the product's kernel and the copies'";
+  // The copies' kernel, the product's, and that of the product with a C if it is another.
+  const long loaded = fake_cuda().calls("cuLibraryLoadData");
+  EXPECT_TRUE(loaded == 2 || loaded == 3) << loaded;
   EXPECT_EQ(fake_cuda().launches(), 0);
   EXPECT_EQ(launches_of(handle(), call).size(), 8u);
   expect_nothing_is_made("launched");

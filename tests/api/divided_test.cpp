@@ -187,7 +187,9 @@ TEST_F(Divided, EqualCallsTakeThePlansOfAllParts) {
   }
 }
 
+// All kernels start early, whatever the call before them was.
 TEST_F(Divided, AllPartsMoveWithTheCall) {
+  ASSERT_EQ(bwgemmSetProgrammaticLaunch(handle(), 1), BWGEMM_STATUS_SUCCESS);
   for (const bool has_c : {false, true})
     for (const bool on_device : {false, true})
       for (const Loose loose : {Loose::a, Loose::b, Loose::both}) {
@@ -213,6 +215,7 @@ TEST_F(Divided, AllPartsMoveWithTheCall) {
           bwgemmHandle_t other = nullptr;
           ASSERT_EQ(bwgemmCreate(&other), BWGEMM_STATUS_SUCCESS);
           if (on_device) bwgemmSetPointerMode(other, BWGEMM_POINTER_MODE_DEVICE);
+          bwgemmSetProgrammaticLaunch(other, 1);
           expect_equal(seen, launches_of(other, call));
           EXPECT_LE(moved_maps, fake_cuda().calls("cuTensorMapEncodeTiled"));  // which makes all
           EXPECT_EQ(bwgemmDestroy(other), BWGEMM_STATUS_SUCCESS);

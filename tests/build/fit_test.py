@@ -74,15 +74,20 @@ class Fit(unittest.TestCase):
         for problem in re.split(r"(?m)^== .* ==$", explained)[1:]:
             times = re.findall(r"(?m) ([\d.]+) us  predicted +([\d.]+)  x", problem)
             timed = [(float(predicted), float(us)) for us, predicted in times if float(predicted)]
-            regrets.append(min(timed)[1] / min(us for _, us in timed) - 1)
+            best, least = min(us for _, us in timed), min(timed)[0]
+            # Kernels with A and B swapped are often predicted to take as long: either may be taken.
+            equal = [us / best - 1 for predicted, us in timed if predicted == least]
+            regrets.append((min(equal), max(equal)))
         text = self.output("bwgemm_fit", "--rounds", "1", "--held", SWEEP, SWEEP)
         before = re.findall(
             r"(?m)^before .*: (\d+) problems, mean ([\d.]+)%.*worst ([\d.]+)%$", text)
         self.assertEqual(len(before), 2)
         for problems, mean, worst in before:
             self.assertEqual(int(problems), len(regrets))
-            self.assertAlmostEqual(float(mean), 100 * sum(regrets) / len(regrets), delta=0.02)
-            self.assertAlmostEqual(float(worst), 100 * max(regrets), delta=0.02)
+            for figure, of in ((mean, lambda all: sum(all) / len(all)), (worst, max)):
+                low, high = (100 * of(list(all)) for all in zip(*regrets))
+                self.assertGreater(float(figure), low - 0.02)
+                self.assertLess(float(figure), high + 0.02)
 
     def test_it_starts_from_the_constants_of_a_file(self):
         start = os.path.join(FOLDER.name, "begin.txt")
