@@ -2,15 +2,11 @@
 #include "constants.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstddef>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
-#include <string_view>
 
-#include "families/variants.h"
 #include "rules/arch_costs.h"
 
 namespace bwgemm::bench {

@@ -3,7 +3,6 @@
 // asks for and how long a CTA takes to move or copy its unaligned lines, then waves of tiles.
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "core/tiling.h"
 #include "families/sm90/facts.h"
