@@ -38,7 +38,7 @@ struct ArchCosts {
   double distant_rows = 6;                // what CTAs far apart share, beside what neighbours share: 66 problems,
                                           // all kernels
   double first_lines_us = 4.21e-3;        // for each cluster that asks L2 for the same first lines
-  // What a k block takes over the longest of its limits: of a lone CTA on its SM, and what each row
+  // What a k block takes over the longest of its limits: of a lone CTA on its SM, less what each row
   // and each column of its tile adds. The others are factors.
   double block_slowdown = 0.73;
   double row_slowdown = 0.367e-3;
@@ -48,8 +48,8 @@ struct ArchCosts {
   double epilogue_bytes_per_us = 49.2e3;  // output (and C) of one SM through its staging buffers
   double epilogue_box_us = 0.113;         // handing one box of a tile over to its store
   double staging_wait_us = 0.115;         // a box that finds no staging buffer free
-  double register_bytes_per_us = 18e3;    // the same from registers, in CTAs of several tiles: 16.1 fitted, which would be
-                                          // slower than staging D with a C
+  double register_bytes_per_us = 18e3;    // the same from registers, in CTAs of several tiles; the fit said
+                                          // 16.1e3, by which D alone would take longer than D with a C
   double lines_per_us = 87;               // of one warp that stores output line by line, of w warps of a CTA sqrt(w)
                                           // times
   double lines_of_columns = 0.605;        // time of a line that is a column over that of a row

@@ -31,11 +31,9 @@
 //
 // Families whose threads load operands say in their own files how such a kernel takes its time.
 //
-// On Hopper this is half of a choice: the model says which few kernels may be the fastest, and
-// trees that were fitted to times put them in order (select/correction.h). What the trees find out
-// alone is no term here: eleven terms, and a pace for each shape of tile, were worth nothing beside
-// them (bench/log/2026-11-29.md). Terms that the trees do not need either stayed if devices without
-// trees do, of other numbers of multiprocessors.
+// On Hopper devices of 132 multiprocessors trees put the best predictions in order
+// (select/correction.h). A term stands here if the order by the trees needs it, or the model alone,
+// by which other devices choose. bench/log/2026-11-29.md lists terms that neither needs.
 //
 // Constants are fitted together, to the kernels that win more than to times. Rates of device memory
 // are those of the chip that was measured, times what the device's memory is faster or slower by

@@ -26,7 +26,7 @@ namespace bwgemm {
 struct Block {
   double flop;
   double bytes;     // of operands that arrive in shared memory, multicast ones included
-  double sm_bytes;  // the same by the time that it takes an SM
+  double sm_bytes;  // of the fullest tile, as an SM takes them: narrow chunks as wide ones
   double l2_bytes;  // the same by L2's time; what CTAs of a cluster, or neighbours, share once
 };
 

@@ -52,7 +52,7 @@ std::int16_t row_alignment(std::int64_t elements, Dtype type) {
   return in_16_bits(bytes & -bytes);
 }
 
-// What an epilogue does with each element, and what it reads for it.
+// The function of an epilogue, whether C is read, and whether a bias is added.
 std::int16_t epilogue_kind(const Problem& problem) {
   const Epilogue& epilogue = problem.epilogue;
   const bool adds_bias = epilogue.row_bias.data != nullptr || epilogue.column_bias.data != nullptr;

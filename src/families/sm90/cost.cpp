@@ -8,7 +8,6 @@
 #include "families/sm90/facts.h"
 #include "families/sm90/functions.h"
 #include "families/sm90/residue_operands.h"
-#include "families/sm90/variants.h"
 #include "rules/arch_costs.h"
 #include "rules/choice.h"
 #include "rules/cost_terms.h"
@@ -80,9 +79,9 @@ int stored_columns(const Problem& problem, const KernelConfig& config, const Sta
   return static_cast<int>(ceil_div(config.tile.n, box)) * box;
 }
 
-// What a k block takes over the longest of its limits. Narrow tiles of neighbouring SMs share
-// lines, which then leave L2 once; less so lines that rows straddle. CTAs that share an SM are in
-// each other's way.
+// What a k block takes over the longest of its limits. It is below 1 where neighbouring SMs share
+// lines, which then leave L2 once: most in narrow tiles. A lone CTA whose rows straddle lines gains
+// nothing by that. CTAs that share an SM are in each other's way.
 double slowdown_of(const Problem& problem, const ArchCosts& costs, const KernelConfig& config) {
   const double of_rows =
       costs.block_slowdown + costs.row_slowdown * (config.tile.m + config.tile.n);
