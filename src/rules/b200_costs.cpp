@@ -7,7 +7,7 @@ namespace bwgemm {
 // clang-format off
 // Nothing here was measured. What has no remark was fitted 2026-11-22 to times of 70 problems that the
 // virtual B200 predicts (tests/vgpu/timing, bench/log/2026-11-22.md): sums for what is within a third of the best
-// are 6 % off in the median. What is H200's was taken over.
+// were 6 % off in the median then. What is H200's was taken over.
 const ArchCosts b200_costs = {
     .launch_us = 1.98,
     .cluster_us = 0.34,
@@ -25,6 +25,10 @@ const ArchCosts b200_costs = {
     .chip_bytes_per_us = 23e6,         // 21.3 fitted; more where rows straddle lines
     .distant_rows = 1,                 // not known
     .first_lines_us = 0,               // not used
+    .block_slowdown = 1,               // not used, as the next three
+    .row_slowdown = 0,
+    .cluster_slowdown = 1,
+    .sharing_slowdown = 1,
     .block_floor_us = 0.06,
     .epilogue_bytes_per_us = 45e3,
     .epilogue_box_us = 0,            // not told apart
