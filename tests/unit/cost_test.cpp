@@ -221,6 +221,27 @@ TEST(CostOrder, PingPongHidesFunctions) {
   EXPECT_GT(slower_with_gelu("bwgemm_sm90_b16_kk_128x256x64_2x1_s4_coop"), 1.1);
 }
 
+// 117346x48x40 with relu took an H200 1.8 times as long as a direct kernel was predicted to.
+TEST(CostOrder, DirectKernelsTakeLongerForAnyEpilogue) {
+  Problem problem = problem_of(117346, 48, 40);
+  const double plain = h200_us("bwgemm_sm90_b16_64x64x32_direct", problem);
+  problem.epilogue.activation = Activation::relu;
+  EXPECT_GT(h200_us("bwgemm_sm90_b16_64x64x32_direct", problem), 1.3 * plain);
+}
+
+// They apply a function to what they hold, but wait for a bias or C.
+TEST(CostOrder, StationaryKernelsPayForWhatAnEpilogueReads) {
+  static const float bias[48] = {};
+  const auto us = [](const auto& change) {
+    Problem problem = problem_of(117346, 48, 40);
+    change(problem);
+    return h200_us("bwgemm_sm90_b16_64x64x32_w_stationary", problem);
+  };
+  const double plain = us([](Problem&) {});
+  EXPECT_DOUBLE_EQ(us([](Problem& x) { x.epilogue.activation = Activation::relu; }), plain);
+  EXPECT_GT(us([](Problem& x) { x.epilogue.column_bias.data = bias; }), 1.05 * plain);
+}
+
 // All CTAs ask for the rows of the small operand: clusters gain by their number.
 TEST(CostOrder, ClustersShareTheFirstLinesOfASmallOperand) {
   const auto gain = [](std::int64_t rows) {
