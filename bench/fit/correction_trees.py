@@ -106,8 +106,8 @@ class Trees:
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--held", action="append", default=[])
-    parser.add_argument("--trees", type=int, default=800)
-    parser.add_argument("--rate", type=float, default=0.2)
+    parser.add_argument("--trees", type=int, default=400)
+    parser.add_argument("--rate", type=float, default=0.3)
     parser.add_argument("features")
     options = parser.parse_args()
     times = Times(options.features)
