@@ -94,7 +94,7 @@ double best_ns_of(const Kind& kind, const DeviceFacts& facts) {
   return ns;
 }
 
-// Blackwell's slowest kind takes 13 us, the mean is 9. Hopper's take 20 and 14: too much on average
+// Blackwell's slowest kind takes 13 us, the mean is 9. Hopper's take 17 and 12: too much on average
 // (bench/log/2026-11-29.md).
 TEST(Select, IsQuick) {
   constexpr double budget_ns = 20e3, mean_ns = 10e3;
