@@ -15,14 +15,18 @@ std::int64_t to_unit(std::int64_t elements) {
 struct LineLayout {
   int extra, displacement;  // of C's leading dimension beyond units, and of its first element
   int left;                 // elements of its lines behind the first tile
+  int k_blocks = 1;
 };
+
+// From so many on, consumers leave lines of D to the output role.
+constexpr int long_k_blocks = 9;
 
 RowProblem problem_of(const KernelConfig& row, const LineLayout& layout, bool to_f32,
                       Splits splits) {
   constexpr int lines = 13;  // behind the first tile
   const bool in_columns = row.swaps_ab;
   const std::int64_t k =
-      splits == Splits::none ? row.tile.k : 4 * forced_splits(row, splits) * row.tile.k;
+      row.tile.k * (splits == Splits::none ? layout.k_blocks : 4 * forced_splits(row, splits));
   RowProblem problem{gemm_of(row, row.tile.m + (in_columns ? layout.left : lines),
                              row.tile.n + (in_columns ? lines : layout.left), k, row.a, row.b)};
   GemmCase& gemm = problem.gemm;
@@ -51,16 +55,21 @@ RowProblem problem_of(const KernelConfig& row, const LineLayout& layout, bool to
 
 std::vector<RowProblem> line_problems(const KernelConfig& row) {
   std::vector<RowProblem> problems;
-  if (!sm90::parts_of(row).stores_lines && !sm90::parts_of(row).stores_from_registers)
-    return problems;
+  const sm90::Parts parts = sm90::parts_of(row);
+  if (!parts.stores_lines && !parts.stores_from_registers) return problems;
   constexpr LineLayout in_turn{1, 1, 5}, alike{2, 1, 14}, ends{0, 0, 1};
   for (const bool to_f32 : {false, true}) {
     for (const LineLayout& layout : {in_turn, alike, ends})
       problems.push_back(problem_of(row, layout, to_f32, Splits::none));
+    if (parts.stores_from_staging) {  // not with a longer k
+      LineLayout by_lines = to_f32 ? in_turn : alike;
+      by_lines.k_blocks = long_k_blocks;
+      problems.push_back(problem_of(row, by_lines, to_f32, Splits::none));
+    }
     // Splits hand over the same lines.
     if (!row.ping_pong)
       problems.push_back(problem_of(row, to_f32 ? in_turn : alike, to_f32, Splits::in_memory));
-    if (sm90::parts_of(row).can_reduce_in_cluster())
+    if (parts.can_reduce_in_cluster())
       problems.push_back(problem_of(row, to_f32 ? alike : in_turn, to_f32, Splits::in_cluster));
   }
   return problems;

@@ -23,7 +23,8 @@ using test::big_kk, test::direct90, test::kk, test::kn, test::mk, test::mn, test
 using ::testing::ElementsAre;
 
 constexpr std::string_view big_mn = "bwgemm_sm90_b16_mn_128x256x64_2x1_s4_coop";
-constexpr std::string_view small_kk = "bwgemm_sm90_b16_kk_128x128x64_s6_coop";
+constexpr std::string_view small_kk = "bwgemm_sm90_b16_kk_128x128x64_s6_coop",
+                           narrow_kk = "bwgemm_sm90_b16_kk_128x64x64_s8_coop";
 constexpr std::string_view dot90_k = "bwgemm_sm90_b16_8x16x1024_dot";
 constexpr std::string_view dot90_n = "bwgemm_sm90_b16_8x64x256_dot";
 
@@ -235,18 +236,23 @@ TEST_F(ProductStep, RaggedSizes) {
   EXPECT_EQ(tiny.params.k_blocks, 1);
 }
 
+// Where k is short, the consumers of wide tiles store lines, if they write no aux.
 TEST_F(ProductStep, OutputInLines) {
-  Problem problem = problem_of(100, 101, 64);
+  Problem problem = problem_of(100, 101, 520);
   EXPECT_EQ(planned(problem_of(104, 104, 64), small_kk).params.stores, Stores::by_map);
   test::Planned plan = planned(problem, small_kk);
   EXPECT_EQ(plan.params.stores, Stores::by_lines);
   EXPECT_EQ(plan.params.d.data, problem.d.data);
   EXPECT_EQ(plan.params.d.outer_stride, 101);
   EXPECT_EQ(test::fake_map(plan.params.d_map).dims[0], 0U);  // there is none
+  EXPECT_EQ(planned(problem_of(100, 101, 512), small_kk).params.stores, Stores::from_staging);
+  EXPECT_EQ(planned(problem_of(100, 101, 512), narrow_kk).params.stores, Stores::by_lines);
+  Problem writing = problem_of(100, 102, 512);
+  writing.epilogue.aux = problem.d;
+  EXPECT_EQ(planned(writing, small_kk).params.stores, Stores::by_lines);
   problem.m = 8;
   plan = planned(problem, "bwgemm_sm90_b16_kk_64x16x64_s13_t_coop");
   EXPECT_EQ(plan.params.stores, Stores::from_registers);
-  EXPECT_EQ(plan.params.d.data, problem.d.data);
   EXPECT_EQ(plan.params.d.outer_stride, 101);
 }
 

@@ -223,14 +223,17 @@ WithoutSplits without_splits(const Problem& problem, const KernelConfig& config,
   WithoutSplits known{slowdown_of(problem, costs, config),
                       block_of(problem, costs, config, kernel)};
   const Stores stores = stores_of(problem, config, kernel.parts);
-  const bool is_by_lines = stores == Stores::by_lines;
   const double output_bytes = static_cast<double>(config.tile.m) *
                               stored_columns(problem, config, kernel.boxes) *
                               output_bytes_per_element(problem);
   const double curve = curve_us(problem, config, costs);
-  const double only = has_residues(config) ? scattered_us(problem, config)
-                      : is_by_lines        ? output_bytes / line_bytes_per_us(config, kernel, costs)
-                                    : staged_us(problem, config, kernel, costs, output_bytes);
+  const auto stored_us = [&] {
+    if (has_residues(config)) return scattered_us(problem, config);
+    if (stores == Stores::by_lines) return output_bytes / line_bytes_per_us(config, kernel, costs);
+    if (stores == Stores::from_staging) return output_bytes / costs.staged_line_bytes_per_us;
+    return staged_us(problem, config, kernel, costs, output_bytes);
+  };
+  const double only = stored_us();
   // What a CTA's only tile stores from registers costs no more than the way through buffers.
   const bool stores_in_turn = stores == Stores::from_registers && !has_residues(config);
   known.only_epilogue_us = only + curve;

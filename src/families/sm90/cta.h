@@ -83,8 +83,11 @@ struct Cta {
   BWGEMM_DEVICE static bool has_cluster_of_splits(const KernelParams& params) {
     return parts_of(config).can_reduce_in_cluster() && params.reduces_in_cluster;
   }
-  BWGEMM_DEVICE static bool stores_from_registers(const KernelParams& params) {
-    return parts_of(config).stores_from_registers && params.stores == Stores::from_registers;
+  // Whether this launch's consumers leave D to the output role.
+  BWGEMM_DEVICE static bool has_output_role(const KernelParams& params) {
+    constexpr Parts parts = parts_of(config);
+    if (parts.stores_from_registers) return params.stores != Stores::from_registers;
+    return !parts.stores_from_staging || params.stores != Stores::from_staging;
   }
   BWGEMM_DEVICE static constexpr int first_row(int warpgroup) {
     return config.ping_pong ? 0 : warpgroup * warpgroups_of(config).rows;

@@ -17,7 +17,7 @@ namespace bwgemm::sm90 {
 enum class Exit : std::uint8_t {
   boxes,        // register epilogue, staging buffers, output role: by TMA or line by line
   fused_boxes,  // staging buffers and output role; the epilogue reads matrices part by part
-  registers,    // register epilogue, then stores by the threads that hold the sums
+  consumers,    // register epilogue, then stores by the consumers
 };
 
 // `operations`: those of the launch.
@@ -27,12 +27,14 @@ BWGEMM_DEVICE Exit choose_exit(bool has_output_role, std::uint32_t operations,
   // Without matrices the register epilogue serves everything.
   if (parts_of(config).takes_matrices && !RegisterEpilogue<config>::serves(operations, scaling))
     return Exit::fused_boxes;
-  return has_output_role ? Exit::boxes : Exit::registers;
+  return has_output_role ? Exit::boxes : Exit::consumers;
 }
 
+// Parts that only some kernels have: their images include them (image_headers() in facts.h).
 template <KernelConfig config>
-class RegisterStores;  // Parts::stores_from_registers: register_stores.h, which their images
-                       // include
+class RegisterStores;  // Parts::stores_from_registers: register_stores.h
+template <KernelConfig config>
+class StagingStores;  // Parts::stores_from_staging: staging_stores.h
 struct NoStores {};
 
 // `Writer`: FusedBoxes, a BoxWriter, or of kernels that store by elements shifted/scatter.h.
@@ -89,7 +91,7 @@ class TileExit {
     if constexpr (config.store == Store::elements) {
       if (has_sums) writer_.write_tile(sums, cta_, tiles.at(params_));
     } else {
-      const bool has_output_role = !cta_.stores_from_registers(params_);
+      const bool has_output_role = cta_.has_output_role(params_);
       if (is_split && has_output_role) writer_.announce(has_sums);
       if (!has_sums) return;
       const std::uint32_t operations = operations_of(params_);
@@ -103,10 +105,15 @@ class TileExit {
       // What is left to do. Where no C is read, the compiler knows.
       const Scaling left{apply_in_registers(operations, sums, tiles),
                          parts_of(config).takes_matrices ? scaling_.beta : 0};
-      if (exit == Exit::boxes)
+      if (exit == Exit::boxes) {
         writer_.write_tile(sums, left, (operations & operation::gate) != 0);
-      else if constexpr (parts_of(config).stores_from_registers)
+      } else if constexpr (parts_of(config).stores_from_registers) {
         prepared.register_stores.write_tile(params_, sums, left);
+      } else if constexpr (parts_of(config).stores_from_staging) {
+        const Origin at = origin(tiles);
+        StagingStores<config>(params_, cta_, warpgroup_)
+            .write_tile(sums, left, at.row, at.column, at.batch);
+      }
     }
   }
 

@@ -29,7 +29,9 @@ constexpr ImageHeaders image_headers(const KernelConfig& config) {
                                    : "",
           parts.gates != Gates::none ? "gated_loads.h" : "",
           parts.stores_lines ? "line_stores.h" : "",
-          parts.stores_from_registers ? "register_stores.h" : "",
+          parts.stores_from_registers ? "register_stores.h"
+          : parts.stores_from_staging ? "staging_stores.h"
+                                      : "",
           parts.can_reduce_in_cluster() ? "cluster_reduction.h" : ""};
 }
 

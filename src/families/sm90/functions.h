@@ -17,7 +17,7 @@ WithoutSplits without_splits(const Problem& problem, const KernelConfig& config,
 
 // All below: for a kernel that can serve the problem, which is as the kernel sees it.
 
-// Whether the output role stores D line by line: no map takes D, or lines of D end inside of the 16
+// Whether D is stored line by line: no map takes D, or lines of D end inside of the 16
 // bytes up to which TMA would write. The role then loads no C and knows no gate. A fused epilogue
 // that stores rows takes whole pairs of columns.
 inline bool stores_lines(const Problem& problem, const KernelConfig& config, const Parts& parts) {
@@ -40,7 +40,11 @@ inline bool stores_from_registers(const Problem& problem, const Parts& parts) {
 // How D leaves a kernel that does not store by elements.
 inline Stores stores_of(const Problem& problem, const KernelConfig& config, const Parts& parts) {
   if (stores_from_registers(problem, parts)) return Stores::from_registers;
-  return stores_lines(problem, config, parts) ? Stores::by_lines : Stores::by_map;
+  if (!stores_lines(problem, config, parts)) return Stores::by_map;
+  // Where k is longer, products hide the stores of the output role.
+  constexpr std::int64_t short_k = 512;
+  const bool is_short = problem.k <= short_k && problem.epilogue.aux.data == nullptr;
+  return parts.stores_from_staging && is_short ? Stores::from_staging : Stores::by_lines;
 }
 inline Stores stores_of(const Problem& problem, const KernelConfig& config) {
   return stores_of(problem, config, derived(config).parts);

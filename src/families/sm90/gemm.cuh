@@ -23,8 +23,8 @@
 //                      output    boxes: offer buffer (load C) ... wait written -> TMA store
 //
 // In ping-pong kernels each of two consumers has tiles of its own, every second of the CTA's, and a
-// slot is one consumer's. Where consumers store D themselves (Stores::from_registers), the output
-// role has nothing to do.
+// slot is one consumer's. Where consumers store D themselves (Stores::from_registers,
+// from_staging), the output role has nothing to do.
 //
 // Rows of A that start anywhere are copied by the consumers (Load::loose_a, loose_rows.h); the
 // producer then loads B alone. Other operands that start anywhere have a kernel of their own,
@@ -117,7 +117,7 @@ BWGEMM_DEVICE void store_tiles(const MappedParams& params, const Cta<config>& ct
 
 template <KernelConfig config>
 BWGEMM_DEVICE void run_output(const MappedParams& params, const Cta<config>& cta, int warpgroup) {
-  if (cta.stores_from_registers(params)) return;
+  if (!cta.has_output_role(params)) return;
   const StagingBuffers staging = cta.staging(warpgroup);
   const auto window = [&](bool has_gate) { return cta.window(warpgroup, params.d_type, has_gate); };
   if constexpr (parts_of(config).stores_lines)

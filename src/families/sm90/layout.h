@@ -62,6 +62,12 @@ inline constexpr int longest_loose_row = 1 << 25;
 inline constexpr int chunk_bytes = 64 * swizzle_row_bytes;
 inline constexpr int staging_rows = 64;  // one wgmma's height
 
+constexpr int largest_divisor(int value, int most) {
+  int divisor = value < most ? value : most;
+  while (value % divisor != 0) --divisor;
+  return divisor;
+}
+
 // A box is what one staging buffer holds: lines of D.
 struct StagedBoxes {
   // The last box of each line of the tile begins inside the one before, because boxes do not divide

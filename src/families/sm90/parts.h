@@ -26,6 +26,8 @@ struct Parts {
   // The output role can store D line by line, where TMA cannot. The role's warp needs registers, of
   // which places in a cluster take some.
   bool stores_lines = false;
+  // Consumers can do that themselves.
+  bool stores_from_staging = false;
   // The most splits of k of a tile that can be the CTAs of a cluster; 1: none can.
   int cluster_splits = 1;
 
@@ -37,6 +39,12 @@ constexpr Gates gates_of(const KernelConfig& config, const StagedBoxes& boxes) {
   const bool has_whole_boxes = config.tile.n % 128 == 0 && boxes.patch_columns == 32;
   return stores_rows_by_tma(config) && config.b == Major::k && has_whole_boxes ? Gates::columns
                                                                                : Gates::none;
+}
+
+// How many of the boxes that make up a line of the tile a consumer's staging buffers hold at once,
+// an equal part of them.
+constexpr int boxes_together(const KernelConfig& config, int boxes) {
+  return largest_divisor(boxes, layout(config).staging_depth);
 }
 
 // The config must have no other use for a cluster, and each CTA an SM of its own, as fewer CTAs
@@ -67,6 +75,13 @@ constexpr Parts parts_of(const KernelConfig& config) {
   parts.stores_lines = config.store != Store::elements && is_alone && !boxes.overlap &&
                        warpgroups_of(config).registers.producer >= 32 &&
                        !parts.stores_from_registers;
+  // Narrower tiles were slower so, and so are boxes whose lines are shorter than what a warp stores
+  // at once (bench/log/2026-11-29.md).
+  constexpr int wide = 96, bytes_of_warp = 128;
+  parts.stores_from_staging =
+      parts.stores_lines && !config.swaps_ab && config.tile.n >= wide &&
+      boxes_together(config, config.tile.n * 2 / boxes.line_bytes) * boxes.line_bytes >=
+          bytes_of_warp;
   parts.cluster_splits = cluster_splits_of(config);
   return parts;
 }

@@ -11,12 +11,6 @@
 
 namespace bwgemm::sm90 {
 
-constexpr int largest_divisor(int value, int most) {
-  int divisor = value < most ? value : most;
-  while (value % divisor != 0) --divisor;
-  return divisor;
-}
-
 // Columns of the tile whose scales a thread has at a time, all if it can: loads wait together.
 template <KernelConfig config>
 struct ColumnBlock {
