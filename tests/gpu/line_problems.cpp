@@ -15,23 +15,24 @@ std::int64_t to_unit(std::int64_t elements) {
 struct LineLayout {
   int extra, displacement;  // of C's leading dimension beyond units, and of its first element
   int left;                 // elements of its lines behind the first tile
-  int k_blocks = 1;
+  int k_blocks = 0;         // 0: as few as there may be
+  Dtype input = Dtype::bf16;
 };
 
-// From so many on, consumers leave lines of D to the output role.
-constexpr int long_k_blocks = 9;
+// Up to the first number, consumers may store lines themselves. From the second on they do not.
+constexpr int short_k_blocks = 8, long_k_blocks = 9;
 
 RowProblem problem_of(const KernelConfig& row, const LineLayout& layout, bool to_f32,
                       Splits splits) {
   constexpr int lines = 13;  // behind the first tile
   const bool in_columns = row.swaps_ab;
-  const std::int64_t k =
-      row.tile.k * (splits == Splits::none ? layout.k_blocks : 4 * forced_splits(row, splits));
+  const int least_blocks = splits == Splits::none ? 1 : 4 * forced_splits(row, splits);
+  const std::int64_t k = row.tile.k * (layout.k_blocks != 0 ? layout.k_blocks : least_blocks);
   RowProblem problem{gemm_of(row, row.tile.m + (in_columns ? layout.left : lines),
                              row.tile.n + (in_columns ? lines : layout.left), k, row.a, row.b)};
   GemmCase& gemm = problem.gemm;
   gemm.batch = splits == Splits::none ? 2 : 1;
-  gemm.input = Dtype::bf16;
+  gemm.input = layout.input;
   gemm.output = to_f32 ? Dtype::f32 : gemm.input;
   gemm.fill = Fill::integers;
   gemm.fill_c = Fill::poison;
@@ -57,14 +58,16 @@ std::vector<RowProblem> line_problems(const KernelConfig& row) {
   std::vector<RowProblem> problems;
   const sm90::Parts parts = sm90::parts_of(row);
   if (!parts.stores_lines && !parts.stores_from_registers) return problems;
-  constexpr LineLayout in_turn{1, 1, 5}, alike{2, 1, 14}, ends{0, 0, 1};
+  constexpr LineLayout in_turn{1, 1, 5}, alike{2, 1, 14}, ends{0, 0, 1, 0, Dtype::f16};
   for (const bool to_f32 : {false, true}) {
     for (const LineLayout& layout : {in_turn, alike, ends})
       problems.push_back(problem_of(row, layout, to_f32, Splits::none));
-    if (parts.stores_from_staging) {  // not with a longer k
-      LineLayout by_lines = to_f32 ? in_turn : alike;
-      by_lines.k_blocks = long_k_blocks;
-      problems.push_back(problem_of(row, by_lines, to_f32, Splits::none));
+    if (parts.stores_from_staging) {
+      LineLayout other = to_f32 ? in_turn : alike;
+      other.k_blocks = long_k_blocks;
+      problems.push_back(problem_of(row, other, to_f32, Splits::none));
+      other.k_blocks = short_k_blocks;
+      if (!row.ping_pong) problems.push_back(problem_of(row, other, to_f32, Splits::in_memory));
     }
     // Splits hand over the same lines.
     if (!row.ping_pong)

@@ -248,7 +248,7 @@ TEST_F(ProductStep, OutputInLines) {
   EXPECT_EQ(planned(problem_of(100, 101, 512), small_kk).params.stores, Stores::from_staging);
   EXPECT_EQ(planned(problem_of(100, 101, 512), narrow_kk).params.stores, Stores::by_lines);
   Problem writing = problem_of(100, 102, 512);
-  writing.epilogue.aux = problem.d;
+  writing.epilogue.aux = writing.d;
   EXPECT_EQ(planned(writing, small_kk).params.stores, Stores::by_lines);
   problem.m = 8;
   plan = planned(problem, "bwgemm_sm90_b16_kk_64x16x64_s13_t_coop");

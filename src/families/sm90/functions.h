@@ -17,9 +17,9 @@ WithoutSplits without_splits(const Problem& problem, const KernelConfig& config,
 
 // All below: for a kernel that can serve the problem, which is as the kernel sees it.
 
-// Whether D is stored line by line: no map takes D, or lines of D end inside of the 16
-// bytes up to which TMA would write. The role then loads no C and knows no gate. A fused epilogue
-// that stores rows takes whole pairs of columns.
+// Whether D is stored line by line: no map takes D, or lines of D end inside of the 16 bytes up to
+// which TMA would write. Such a kernel loads no C and knows no gate. A fused epilogue that stores
+// rows takes whole pairs of columns.
 inline bool stores_lines(const Problem& problem, const KernelConfig& config, const Parts& parts) {
   if (!parts.stores_lines) return false;
   if (problem.reads_c() || problem.epilogue.gate != Gate::none) return false;
@@ -41,7 +41,8 @@ inline bool stores_from_registers(const Problem& problem, const Parts& parts) {
 inline Stores stores_of(const Problem& problem, const KernelConfig& config, const Parts& parts) {
   if (stores_from_registers(problem, parts)) return Stores::from_registers;
   if (!stores_lines(problem, config, parts)) return Stores::by_map;
-  // Where k is longer, products hide the stores of the output role.
+  // Where k is longer, products hide the stores of the output role. Timed up to 300; 512 is
+  // assumed.
   constexpr std::int64_t short_k = 512;
   const bool is_short = problem.k <= short_k && problem.epilogue.aux.data == nullptr;
   return parts.stores_from_staging && is_short ? Stores::from_staging : Stores::by_lines;

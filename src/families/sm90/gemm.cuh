@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The Hopper GEMM (sm_90a), warp-specialized and persistent: a producer warp fills a ring of
 // operand stages by TMA, one to three consumer warpgroups issue wgmma on one output tile
-// (cooperative) or on a tile each (ping-pong). D leaves through staging buffers by TMA, or from
-// registers. This file owns roles, start and end. The roles are in producer.h, consumer.h (with
-// split.h and cluster_reduction.h for split-K, exit.h for epilogues) and device/output.h.
+// (cooperative) or on a tile each (ping-pong). D leaves through staging buffers, by TMA or line by
+// line, or from registers. This file owns roles, start and end. The roles are in producer.h,
+// consumer.h (with split.h and cluster_reduction.h for split-K, exit.h for epilogues) and
+// device/output.h.
 //
 // Roles                warp 0: producer (one lane issues) | warps 1 to 3: output of consumer 0 to 2
 //                      (1 lane; all where D is stored line by line: line_stores.h)

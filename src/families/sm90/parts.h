@@ -26,7 +26,7 @@ struct Parts {
   // The output role can store D line by line, where TMA cannot. The role's warp needs registers, of
   // which places in a cluster take some.
   bool stores_lines = false;
-  // Consumers can do that themselves.
+  // Consumers can store D line by line themselves.
   bool stores_from_staging = false;
   // The most splits of k of a tile that can be the CTAs of a cluster; 1: none can.
   int cluster_splits = 1;
@@ -75,8 +75,8 @@ constexpr Parts parts_of(const KernelConfig& config) {
   parts.stores_lines = config.store != Store::elements && is_alone && !boxes.overlap &&
                        warpgroups_of(config).registers.producer >= 32 &&
                        !parts.stores_from_registers;
-  // Narrower tiles were slower so, and so are boxes whose lines are shorter than what a warp stores
-  // at once (bench/log/2026-11-29.md).
+  // The output role is faster for narrower tiles, and where a consumer's buffers hold less of a
+  // line than a warp stores at once (bench/log/2026-11-29.md).
   constexpr int wide = 96, bytes_of_warp = 128;
   parts.stores_from_staging =
       parts.stores_lines && !config.swaps_ab && config.tile.n >= wide &&

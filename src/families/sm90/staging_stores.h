@@ -110,9 +110,9 @@ class StagingStores {
     if constexpr (element_bytes == 2) copy_lone_elements(lines);
   }
 
-  // All words of D that lines have to themselves. Where a line starts at the second half of a word,
-  // such words are two halves of words of the buffers. Lines that D does not have are read, and not
-  // stored.
+  // All words of D that lines have to themselves. Where a line starts at the second half of a word
+  // of D, each word of D is halves of two words of the buffers. Lines that D does not have are
+  // read, and not stored.
   template <int bytes, int element_bytes>
   BWGEMM_DEVICE void copy_words(const Lines& lines) const {
     constexpr int of_warp = 128, accesses = (bytes + of_warp - 1) / of_warp;
