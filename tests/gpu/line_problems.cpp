@@ -63,11 +63,13 @@ std::vector<RowProblem> line_problems(const KernelConfig& row) {
     for (const LineLayout& layout : {in_turn, alike, ends})
       problems.push_back(problem_of(row, layout, to_f32, Splits::none));
     if (parts.stores_from_staging) {
-      LineLayout other = to_f32 ? in_turn : alike;
-      other.k_blocks = long_k_blocks;
-      problems.push_back(problem_of(row, other, to_f32, Splits::none));
-      other.k_blocks = short_k_blocks;
-      if (!row.ping_pong) problems.push_back(problem_of(row, other, to_f32, Splits::in_memory));
+      for (LineLayout by_role : {in_turn, ends}) {  // and alike, with splits
+        by_role.k_blocks = long_k_blocks;
+        problems.push_back(problem_of(row, by_role, to_f32, Splits::none));
+      }
+      LineLayout split = in_turn;
+      split.k_blocks = short_k_blocks;
+      if (!row.ping_pong) problems.push_back(problem_of(row, split, to_f32, Splits::in_memory));
     }
     // Splits hand over the same lines.
     if (!row.ping_pong)
