@@ -238,7 +238,7 @@ TEST_F(ProductStep, RaggedSizes) {
 
 // Where k is short, the consumers of wide tiles store lines, if they write no aux.
 TEST_F(ProductStep, OutputInLines) {
-  Problem problem = problem_of(100, 101, 520);
+  Problem problem = problem_of(100, 101, 520), writing = problem_of(100, 102, 512);
   EXPECT_EQ(planned(problem_of(104, 104, 64), small_kk).params.stores, Stores::by_map);
   test::Planned plan = planned(problem, small_kk);
   EXPECT_EQ(plan.params.stores, Stores::by_lines);
@@ -247,12 +247,12 @@ TEST_F(ProductStep, OutputInLines) {
   EXPECT_EQ(test::fake_map(plan.params.d_map).dims[0], 0U);  // there is none
   EXPECT_EQ(planned(problem_of(100, 101, 512), small_kk).params.stores, Stores::from_staging);
   EXPECT_EQ(planned(problem_of(100, 101, 512), narrow_kk).params.stores, Stores::by_lines);
-  Problem writing = problem_of(100, 102, 512);
   writing.epilogue.aux = writing.d;
   EXPECT_EQ(planned(writing, small_kk).params.stores, Stores::by_lines);
   problem.m = 8;
   plan = planned(problem, "bwgemm_sm90_b16_kk_64x16x64_s13_t_coop");
   EXPECT_EQ(plan.params.stores, Stores::from_registers);
+  EXPECT_EQ(plan.params.d.data, problem.d.data);
   EXPECT_EQ(plan.params.d.outer_stride, 101);
 }
 

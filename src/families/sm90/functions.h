@@ -44,8 +44,9 @@ inline Stores stores_of(const Problem& problem, const KernelConfig& config, cons
   // Where k is longer, products hide the stores of the output role. Timed up to 300; 512 is
   // assumed.
   constexpr std::int64_t short_k = 512;
-  const bool is_short = problem.k <= short_k && problem.epilogue.aux.data == nullptr;
-  return parts.stores_from_staging && is_short ? Stores::from_staging : Stores::by_lines;
+  const bool has_aux = problem.epilogue.aux.data != nullptr;
+  return parts.stores_from_staging && problem.k <= short_k && !has_aux ? Stores::from_staging
+                                                                       : Stores::by_lines;
 }
 inline Stores stores_of(const Problem& problem, const KernelConfig& config) {
   return stores_of(problem, config, derived(config).parts);
