@@ -63,7 +63,9 @@ std::vector<RowProblem> line_problems(const KernelConfig& row) {
     for (const LineLayout& layout : {in_turn, alike, ends})
       problems.push_back(problem_of(row, layout, to_f32, Splits::none));
     if (parts.stores_from_staging) {
-      for (LineLayout by_role : {in_turn, ends}) {  // and alike, with splits
+      std::vector<LineLayout> all_by_role{in_turn, ends};
+      if (row.ping_pong) all_by_role.push_back(alike);  // others have it with splits
+      for (LineLayout& by_role : all_by_role) {
         by_role.k_blocks = long_k_blocks;
         problems.push_back(problem_of(row, by_role, to_f32, Splits::none));
       }
