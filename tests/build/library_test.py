@@ -92,6 +92,12 @@ class Library(unittest.TestCase):
             words = " ".join(environment.read(os.path.join(environment.SOURCE, page)).split())
             self.assertIn(text, words, page)
 
+    def test_readme_says_the_size(self):
+        text = environment.read(os.path.join(environment.SOURCE, "README.md"))
+        megabytes = int(re.search(r"The library has (\d+) MB", text).group(1))
+        archive = os.path.getsize(os.path.join(environment.KERNELS, "kernels.archive"))
+        self.assertLess(abs(megabytes - archive / 1e6), 1)
+
     @unittest.skipUnless(os.environ.get("BWGEMM_TEST_TIMES"), "judges a time: BWGEMM_TEST_TIMES")
     def test_load_time(self):
         script = LOAD_TIME.format(library=environment.LIBRARY)
