@@ -24,7 +24,7 @@ ROOTS = {
         ("includes of sm90", "sm90/", "gemm.cuh"),
         ("includes of sm90, all parts", "sm90/",
          "gemm.cuh ping_pong.h loose_rows.h gated_loads.h line_stores.h register_stores.h "
-         "staging_stores.h cluster_reduction.h"),
+         "staging_stores.h piece_stores.h cluster_reduction.h"),
         ("includes of sm90, shifted", "sm90/", "shifted/gemm.cuh"),
         ("includes of sm100", "sm100/", "gemm.cuh"),
         ("includes of sm100, all parts", "sm100/",

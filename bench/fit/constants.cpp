@@ -49,6 +49,8 @@ const Entry entries[] = {
     {"lines_per_us", &costs.lines_per_us, 0.3},
     {"lines_of_columns", &costs.lines_of_columns, 0.3},
     {"lines_of_a_box", &costs.lines_of_a_box, 0.3},
+    {"piece_bytes_per_us", &costs.piece_bytes_per_us, 0.3},
+    {"piece_us", &costs.piece_us, 0.3},
     {"staged_line_bytes_per_us", &costs.staged_line_bytes_per_us, 0.3},
     {"ping_pong_overlap", &costs.ping_pong_overlap, 0.2},
     {"curved_values_per_us", &costs.curved_values_per_us, 0.3},

@@ -22,8 +22,9 @@ struct alignas(64) TensorMap {
 };
 
 // How D leaves the kernels of Family::cooperative with Store::tma: by d_map; line by line, by the
-// output role; or by the consumers, from their registers or line by line from the staging buffers.
-enum class Stores : std::uint8_t { by_map, by_lines, from_registers, from_staging };
+// output role; or by the consumers, from their registers, line by line from the staging buffers, or
+// in pieces of whole rows.
+enum class Stores : std::uint8_t { by_map, by_lines, from_registers, from_staging, in_pieces };
 
 struct alignas(64) KernelParams {
   // All families. What a kernel reads before its first load is in two lines of constant memory, of

@@ -35,7 +35,7 @@ struct SplitLimits {
 };
 
 // Headers of a family's folder that the image of a kernel includes; those without a name are none.
-using ImageHeaders = std::array<std::string_view, 6>;
+using ImageHeaders = std::array<std::string_view, 7>;
 
 struct FamilyFacts {
   std::string_view folder;  // of src/families, and the namespace

@@ -52,6 +52,8 @@ std::int16_t row_alignment(std::int64_t elements, Dtype type) {
   return in_16_bits(bytes & -bytes);
 }
 
+constexpr std::int16_t sector_bytes = 32;
+
 // The function of an epilogue, whether C is read, and whether a bias is added.
 std::int16_t epilogue_kind(const Problem& problem) {
   const Epilogue& epilogue = problem.epilogue;
@@ -122,7 +124,8 @@ CorrectionFeatures correction_features_of(const Predicted& kernel, const DeviceF
       steps(seen.m),
       steps(seen.n),
       row_alignment(seen.k, seen.a.type),
-      row_alignment(contiguous_extent(seen), seen.d.type),
+      known.stores_whole_sectors ? sector_bytes
+                                 : row_alignment(contiguous_extent(seen), seen.d.type),
       steps(output_bytes_per_element(seen)),
       facts.memory_bytes_per_us > 4e6,
       epilogue_kind(seen),

@@ -52,11 +52,55 @@ RowProblem problem_of(const KernelConfig& row, const LineLayout& layout, bool to
   return problem;
 }
 
+// Rows of D without gaps, of fewer columns than a tile: words or halves of words, and pieces that
+// begin and end inside of units. The last piece has some of a warp's rows.
+struct PieceLayout {
+  int columns, displacement;  // of D, and of its first element
+  Dtype input = Dtype::bf16;
+};
+
+RowProblem piece_problem(const KernelConfig& row, const PieceLayout& layout, Splits splits) {
+  constexpr int rows = 13;  // behind the first tile
+  const int k_blocks = splits == Splits::none ? 1 : 4 * forced_splits(row, splits);
+  RowProblem problem{
+      gemm_of(row, row.tile.m + rows, layout.columns, row.tile.k * k_blocks, row.a, row.b)};
+  GemmCase& gemm = problem.gemm;
+  gemm.batch = splits == Splits::none ? 2 : 1;
+  gemm.input = gemm.output = layout.input;
+  gemm.fill = Fill::integers;
+  gemm.fill_c = Fill::poison;
+  gemm.seed = static_cast<std::uint64_t>(layout.columns);
+  gemm.alpha = 2;
+  gemm.lda_extra = to_unit(gemm.transa == BWGEMM_OP_N ? gemm.m : gemm.k);
+  gemm.ldb_extra = to_unit(gemm.transb == BWGEMM_OP_N ? gemm.k : gemm.n);
+  gemm.c_displacement = layout.displacement;
+  problem.clusters = splits == Splits::none ? 1 : 0;
+  problem.splits = splits;
+  if (splits == Splits::none && layout.columns % 2 == 0) {
+    problem.fusing.emplace();
+    problem.fusing->activation = BWGEMM_ACTIVATION_RELU;
+    problem.fusing->column_scale = true;
+  }
+  return problem;
+}
+
+void add_piece_problems(const KernelConfig& row, std::vector<RowProblem>& problems) {
+  const int columns = row.tile.n - 10;  // no whole units
+  const PieceLayout words{columns, 0}, halves{columns, 1, Dtype::f16}, odd{columns - 1, 6},
+      few{3, 7};
+  for (const PieceLayout& layout : {words, halves, odd, few})
+    problems.push_back(piece_problem(row, layout, Splits::none));
+  if (!row.ping_pong) problems.push_back(piece_problem(row, odd, Splits::in_memory));
+  if (sm90::parts_of(row).can_reduce_in_cluster())
+    problems.push_back(piece_problem(row, words, Splits::in_cluster));
+}
+
 }  // namespace
 
 std::vector<RowProblem> line_problems(const KernelConfig& row) {
   std::vector<RowProblem> problems;
   const sm90::Parts parts = sm90::parts_of(row);
+  if (parts.stores_pieces()) add_piece_problems(row, problems);
   if (!parts.stores_lines && !parts.stores_from_registers) return problems;
   constexpr LineLayout in_turn{1, 1, 5}, alike{2, 1, 14}, ends{0, 0, 1, 0, Dtype::f16};
   for (const bool to_f32 : {false, true}) {

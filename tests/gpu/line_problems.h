@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Outputs that TMA cannot store, for rows that store them line by line: lines that start at odd and
-// even elements in turn, all alike, or where TMA wants them, and end anywhere.
+// Outputs that consumers or the output role store, for rows that can: whole rows of D as pieces of
+// memory, and what TMA cannot store, line by line. Lines start at odd and even elements in turn,
+// all alike, or where TMA wants them, and end anywhere.
 #pragma once
 
 #include <vector>

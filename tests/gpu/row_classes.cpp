@@ -14,11 +14,12 @@ namespace {
 auto code_of_sizes(const KernelConfig& row) {
   const sm90::Warpgroups warpgroups = sm90::warpgroups_of(row);
   const sm90::StagedBoxes boxes = sm90::staged_boxes(row);
-  return std::tuple(
-      warpgroups.rows, warpgroups.consumers == 1, row.swaps_ab && warpgroups.consumers == 3,
-      warpgroups.registers.are_moved(), sm90::layout(row).staging_depth > 1, boxes.line_bytes,
-      boxes.patch_columns, sm90::parts_of(row).stores_from_registers,
-      sm90::parts_of(row).stores_from_staging, boxes.overlap, moves_lines(row) ? row.tile.n : 0);
+  return std::tuple(warpgroups.rows, warpgroups.consumers == 1,
+                    row.swaps_ab && warpgroups.consumers == 3, warpgroups.registers.are_moved(),
+                    sm90::layout(row).staging_depth > 1, boxes.line_bytes, boxes.patch_columns,
+                    sm90::parts_of(row).stores_from_registers,
+                    sm90::parts_of(row).stores_from_staging, sm90::parts_of(row).stores_pieces(),
+                    boxes.overlap, moves_lines(row) ? row.tile.n : 0);
 }
 
 }  // namespace

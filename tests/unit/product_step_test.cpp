@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The step that multiplies: the grid, the maps' geometry and every parameter, for each family.
+#include "product_step.h"
+
 #include <cstddef>
 #include <cstring>
 #include <gmock/gmock.h>
@@ -18,41 +20,14 @@
 namespace bwgemm {
 namespace {
 
-using test::big_kk, test::direct90, test::kk, test::kn, test::mk, test::mn, test::pair_kernel,
-    test::problem_of;
+using test::ProductStep, test::big_kk, test::direct90, test::kk, test::kn, test::mk, test::mn,
+    test::pair_kernel, test::problem_of;
 using ::testing::ElementsAre;
 
 constexpr std::string_view big_mn = "bwgemm_sm90_b16_mn_128x256x64_2x1_s4_coop";
-constexpr std::string_view small_kk = "bwgemm_sm90_b16_kk_128x128x64_s6_coop",
-                           narrow_kk = "bwgemm_sm90_b16_kk_128x64x64_s8_coop";
+constexpr std::string_view small_kk = "bwgemm_sm90_b16_kk_128x128x64_s6_coop";
 constexpr std::string_view dot90_k = "bwgemm_sm90_b16_8x16x1024_dot";
 constexpr std::string_view dot90_n = "bwgemm_sm90_b16_8x64x256_dot";
-
-class ProductStep : public testing::Test {
- protected:
-  // A forced choice, planned with the occupancy that a whole device has.
-  test::Planned planned(const Problem& problem, std::string_view kernel, int sm_limit = 0,
-                        std::size_t workspace = 0) {
-    SelectOptions options;
-    options.forced.kernel = kernel;
-    options.sm_count_target = sm_limit;
-    options.workspace_bytes = workspace;
-    const bool is_sm90 = kernel.find("sm90") != kernel.npos;
-    context_.facts = is_sm90 ? nominal_h200 : nominal_b200;
-    choice_ = select(problem, context_.facts, kernel_variants, options);
-    const KernelConfig& config = kernel_variants[static_cast<std::size_t>(choice_.variant)];
-    context_.sm_limit = sm_limit;
-    context_.resident_clusters =
-        config.ctas_per_sm * context_.facts.sm_count / config.cluster.size();
-    return test::planned_product(problem, config, choice_, context_, maps_, {&partial_, &arrival_});
-  }
-
-  TensorMapCache maps_{test::fake_encode};
-  ProductContext context_;
-  Choice choice_{};
-  float partial_ = 0;
-  std::uint32_t arrival_ = 0;
-};
 
 TEST_F(ProductStep, CooperativeParameters) {
   Problem problem = problem_of(4096, 8192, 512);
@@ -234,45 +209,6 @@ TEST_F(ProductStep, RaggedSizes) {
   const test::Planned tiny = planned(problem_of(8, 8, 8), big_kk);
   EXPECT_EQ(tiny.grid, 2);
   EXPECT_EQ(tiny.params.k_blocks, 1);
-}
-
-// Where k is short, the consumers of wide tiles store lines, if they write no aux.
-TEST_F(ProductStep, OutputInLines) {
-  Problem problem = problem_of(100, 101, 520), writing = problem_of(100, 102, 512);
-  EXPECT_EQ(planned(problem_of(104, 104, 64), small_kk).params.stores, Stores::by_map);
-  test::Planned plan = planned(problem, small_kk);
-  EXPECT_EQ(plan.params.stores, Stores::by_lines);
-  EXPECT_EQ(plan.params.d.data, problem.d.data);
-  EXPECT_EQ(plan.params.d.outer_stride, 101);
-  EXPECT_EQ(test::fake_map(plan.params.d_map).dims[0], 0U);  // there is none
-  EXPECT_EQ(planned(problem_of(100, 101, 512), small_kk).params.stores, Stores::from_staging);
-  EXPECT_EQ(planned(problem_of(100, 101, 512), narrow_kk).params.stores, Stores::by_lines);
-  writing.epilogue.aux = writing.d;
-  EXPECT_EQ(planned(writing, small_kk).params.stores, Stores::by_lines);
-  problem.m = 8;
-  plan = planned(problem, "bwgemm_sm90_b16_kk_64x16x64_s13_t_coop");
-  EXPECT_EQ(plan.params.stores, Stores::from_registers);
-  EXPECT_EQ(plan.params.d.data, problem.d.data);
-  EXPECT_EQ(plan.params.d.outer_stride, 101);
-}
-
-// Consumers of narrow columns store D themselves, if the plan knows that they need no C for it.
-TEST_F(ProductStep, OutputOfNarrowColumns) {
-  constexpr const char* narrow = "bwgemm_sm90_b16_kk_64x32x64_s13_t_coop";
-  Problem problem = problem_of(8, 104, 64);
-  test::Planned plan = planned(problem, narrow);
-  EXPECT_EQ(plan.params.stores, Stores::from_registers);
-  EXPECT_EQ(plan.params.d.data, problem.d.data);
-  EXPECT_EQ(plan.params.d.outer_stride, 104);
-  EXPECT_EQ(test::fake_map(plan.params.d_map).dims[0], 0U);  // there is none
-  EXPECT_EQ(planned(problem, "bwgemm_sm90_b16_kk_64x96x64_s10_t_coop").params.stores,
-            Stores::by_map);
-  const float zero = 0;
-  problem.beta.device = &zero;
-  plan = planned(problem, narrow);
-  EXPECT_EQ(plan.params.stores, Stores::by_map);
-  EXPECT_EQ(plan.params.d.data, nullptr);
-  EXPECT_THAT(test::fake_map(plan.params.d_map).dims, ElementsAre(104, 8, 1));
 }
 
 // Whole boxes, and operands whose boxes do not lie along m or n.

@@ -127,6 +127,18 @@ BWGEMM_DEVICE void st_global_v2_if(bool condition, void* address, std::uint32_t 
       : "memory");
 }
 
+BWGEMM_DEVICE void st_global_v4_if(bool condition, void* address, std::uint32_t v0,
+                                   std::uint32_t v1, std::uint32_t v2, std::uint32_t v3) {
+  asm volatile(
+      "{\n"
+      " .reg .pred condition;\n"
+      " setp.ne.b32 condition, %5, 0;\n"
+      " @condition st.global.v4.b32 [%0], {%1, %2, %3, %4};\n"
+      "}" ::"l"(address),
+      "r"(v0), "r"(v1), "r"(v2), "r"(v3), "r"(static_cast<int>(condition))
+      : "memory");
+}
+
 BWGEMM_DEVICE void st_global_v4(void* address, std::uint32_t v0, std::uint32_t v1, std::uint32_t v2,
                                 std::uint32_t v3) {
   asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(address), "r"(v0), "r"(v1), "r"(v2),

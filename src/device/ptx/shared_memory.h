@@ -62,6 +62,29 @@ BWGEMM_DEVICE void st_shared(std::uint32_t address, std::uint32_t value) {
   asm volatile("st.shared.b32 [%0], %1;" ::"r"(address), "r"(value) : "memory");
 }
 
+// Predicated stores, for straight code at the edges of a matrix.
+BWGEMM_DEVICE void st_shared_if(bool condition, std::uint32_t address, std::uint32_t value) {
+  asm volatile(
+      "{\n"
+      " .reg .pred condition;\n"
+      " setp.ne.b32 condition, %2, 0;\n"
+      " @condition st.shared.b32 [%0], %1;\n"
+      "}" ::"r"(address),
+      "r"(value), "r"(static_cast<int>(condition))
+      : "memory");
+}
+
+BWGEMM_DEVICE void st_shared_u16_if(bool condition, std::uint32_t address, std::uint32_t value) {
+  asm volatile(
+      "{\n"
+      " .reg .pred condition;\n"
+      " setp.ne.b32 condition, %2, 0;\n"
+      " @condition st.shared.u16 [%0], %1;\n"
+      "}" ::"r"(address),
+      "r"(value), "r"(static_cast<int>(condition))
+      : "memory");
+}
+
 BWGEMM_DEVICE void st_shared_v2(std::uint32_t address, std::uint32_t v0, std::uint32_t v1) {
   asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(address), "r"(v0), "r"(v1) : "memory");
 }

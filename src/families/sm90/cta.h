@@ -85,9 +85,8 @@ struct Cta {
   }
   // Whether this launch's consumers leave D to the output role.
   BWGEMM_DEVICE static bool has_output_role(const KernelParams& params) {
-    constexpr Parts parts = parts_of(config);
-    if (parts.stores_from_registers) return params.stores != Stores::from_registers;
-    return !parts.stores_from_staging || params.stores != Stores::from_staging;
+    return !parts_of(config).can_store_in_consumers() || params.stores == Stores::by_map ||
+           params.stores == Stores::by_lines;
   }
   BWGEMM_DEVICE static constexpr int first_row(int warpgroup) {
     return config.ping_pong ? 0 : warpgroup * warpgroups_of(config).rows;

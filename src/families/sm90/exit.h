@@ -35,6 +35,8 @@ template <KernelConfig config>
 class RegisterStores;  // Parts::stores_from_registers: register_stores.h
 template <KernelConfig config>
 class StagingStores;  // Parts::stores_from_staging: staging_stores.h
+template <KernelConfig config>
+class PieceStores;  // Parts::stores_pieces(): piece_stores.h
 struct NoStores {};
 
 // `Writer`: FusedBoxes, a BoxWriter, or of kernels that store by elements shifted/scatter.h.
@@ -105,15 +107,10 @@ class TileExit {
       // What is left to do. Where no C is read, the compiler knows.
       const Scaling left{apply_in_registers(operations, sums, tiles),
                          parts_of(config).takes_matrices ? scaling_.beta : 0};
-      if (exit == Exit::boxes) {
+      if (exit == Exit::boxes)
         writer_.write_tile(sums, left, (operations & operation::gate) != 0);
-      } else if constexpr (parts_of(config).stores_from_registers) {
-        prepared.register_stores.write_tile(params_, sums, left);
-      } else if constexpr (parts_of(config).stores_from_staging) {
-        const Origin at = origin(tiles);
-        StagingStores<config>(params_, cta_, warpgroup_)
-            .write_tile(sums, left, at.row, at.column, at.batch);
-      }
+      else
+        store(sums, left, tiles, prepared);
     }
   }
 
@@ -125,6 +122,24 @@ class TileExit {
   BWGEMM_DEVICE Origin origin(const Tiles& tiles) const {
     const TileIndex tile = tiles.at(params_);
     return {cta_.row(tile) + cta_.first_row(warpgroup_), cta_.column(tile), tile.batch};
+  }
+
+  // Exit::consumers.
+  BWGEMM_DEVICE void store(const Accumulators<config>& sums, const Scaling& left,
+                           const Tiles& tiles, const Prepared& prepared) const {
+    constexpr Parts parts = parts_of(config);
+    if constexpr (parts.stores_from_registers) {
+      prepared.register_stores.write_tile(params_, sums, left);
+    } else if constexpr (parts.can_store_in_consumers()) {
+      const Origin at = origin(tiles);
+      if constexpr (parts.stores_pieces())
+        if (!parts.stores_from_staging || params_.stores == Stores::in_pieces)
+          return PieceStores<config>(params_, cta_, warpgroup_)
+              .write_tile(sums, left, at.row, at.batch);
+      if constexpr (parts.stores_from_staging)
+        StagingStores<config>(params_, cta_, warpgroup_)
+            .write_tile(sums, left, at.row, at.column, at.batch);
+    }
   }
 
   // Returns the factor of the sums that is left.

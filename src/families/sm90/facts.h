@@ -32,6 +32,7 @@ constexpr ImageHeaders image_headers(const KernelConfig& config) {
           parts.stores_from_registers ? "register_stores.h"
           : parts.stores_from_staging ? "staging_stores.h"
                                       : "",
+          parts.stores_pieces() ? "piece_stores.h" : "",
           parts.can_reduce_in_cluster() ? "cluster_reduction.h" : ""};
 }
 

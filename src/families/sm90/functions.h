@@ -37,9 +37,38 @@ inline bool stores_from_registers(const Problem& problem, const Parts& parts) {
          problem.epilogue.aux.data == nullptr;
 }
 
+// Whether the two halves of a sector in which rows of D meet, if rows have none to themselves,
+// leave L2 one by one. Those of a smaller D meet in L2 (bench/log/2026-11-29.md).
+inline bool tears_sectors(const Problem& problem) {
+  constexpr std::int64_t sector_bytes = 32, kept_bytes = 8'000'000;
+  const std::int64_t row_bytes = problem.n * size_bytes(problem.d.type);
+  return row_bytes % sector_bytes != 0 && row_bytes * problem.m * problem.batch >= kept_bytes;
+}
+
+// Whether consumers store whole rows of D as pieces of memory: D's rows follow each other without a
+// gap, and TMA cannot store them or would tear sectors. A fused epilogue takes whole pairs of
+// columns. Rows of about 128 bytes would meet in the same banks of shared memory.
+inline bool stores_pieces(const Problem& problem, const KernelConfig& config, const Parts& parts) {
+  const Epilogue& epilogue = problem.epilogue;
+  if (!parts.stores_pieces() || problem.reads_c() || epilogue.gate != Gate::none ||
+      epilogue.aux.data != nullptr)
+    return false;
+  constexpr std::int64_t element_bytes = 2, unit_bytes = 16, bank_elements = 64;
+  if (size_bytes(problem.d.type) != element_bytes || problem.d.ld != problem.n ||
+      problem.n > config.tile.n || (epilogue.any() && problem.n % 2 != 0) ||
+      (problem.n + 1) % bank_elements <= 2)
+    return false;
+  // The image begins inside of a unit, and has all of its last unit.
+  const std::int64_t row_bytes = element_bytes * problem.n;
+  if (piece_rows * row_bytes + 2 * unit_bytes > parts.piece_image_bytes) return false;
+  return row_bytes % unit_bytes != 0 || tears_sectors(problem) ||
+         !fits_map(problem.d, problem.m, problem.batch);
+}
+
 // How D leaves a kernel that does not store by elements.
 inline Stores stores_of(const Problem& problem, const KernelConfig& config, const Parts& parts) {
   if (stores_from_registers(problem, parts)) return Stores::from_registers;
+  if (stores_pieces(problem, config, parts)) return Stores::in_pieces;
   if (!stores_lines(problem, config, parts)) return Stores::by_map;
   // Where k is longer, products hide the stores of the output role. Timed up to 300; 512 is
   // assumed.

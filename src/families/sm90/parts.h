@@ -28,9 +28,16 @@ struct Parts {
   bool stores_lines = false;
   // Consumers can store D line by line themselves.
   bool stores_from_staging = false;
+  // Shared memory in which a warp of a consumer can lay out rows of D, to store them as one piece
+  // of memory: its part of the staging buffers. 0: consumers cannot store so.
+  int piece_image_bytes = 0;
   // The most splits of k of a tile that can be the CTAs of a cluster; 1: none can.
   int cluster_splits = 1;
 
+  constexpr bool can_store_in_consumers() const {
+    return stores_from_registers || stores_from_staging || stores_pieces();
+  }
+  constexpr bool stores_pieces() const { return piece_image_bytes > 0; }
   constexpr bool can_reduce_in_cluster() const { return cluster_splits > 1; }
 };
 
@@ -45,6 +52,17 @@ constexpr Gates gates_of(const KernelConfig& config, const StagedBoxes& boxes) {
 // an equal part of them.
 constexpr int boxes_together(const KernelConfig& config, int boxes) {
   return largest_divisor(boxes, layout(config).staging_depth);
+}
+
+// The rows of D that a warp stores as one piece of memory. A tile has all of their columns; wider
+// tiles would need more code than they gain.
+inline constexpr int piece_rows = 16;
+constexpr int piece_image_bytes_of(const KernelConfig& config) {
+  constexpr int most_columns = 128, warps = 4;
+  if (config.store == Store::elements || config.swaps_ab || config.cluster.n > 1 ||
+      config.tile.n > most_columns)
+    return 0;
+  return layout(config).staging_depth * layout(config).staging_bytes / warps;
 }
 
 // The config must have no other use for a cluster, and each CTA an SM of its own, as fewer CTAs
@@ -82,6 +100,7 @@ constexpr Parts parts_of(const KernelConfig& config) {
       parts.stores_lines && !config.swaps_ab && config.tile.n >= wide &&
       boxes_together(config, config.tile.n * 2 / boxes.line_bytes) * boxes.line_bytes >=
           bytes_of_warp;
+  parts.piece_image_bytes = piece_image_bytes_of(config);
   parts.cluster_splits = cluster_splits_of(config);
   return parts;
 }
