@@ -8,6 +8,7 @@
 #include "bwgemm/bwgemm.h"
 #include "core/named.h"
 #include "core/text.h"
+#include "core/tiling.h"
 #include "families/variants.h"
 #include "launch/scratch.h"
 #include "rules/copies.h"
@@ -107,7 +108,8 @@ std::string problem_class(const Problem& problem, const SelectOptions& options,
   std::string all =
       text(problem.m, "x", problem.n, "x", problem.scale_only() ? 0 : problem.k, "x", problem.batch,
            problem.is_pointer_array ? "p" : "", "/", described(problem.a, problem), "/",
-           described(problem.b, problem), "/", described(problem.d, problem));
+           described(problem.b, problem), "/", described(problem.d, problem),
+           problem.d.ld == contiguous_extent(problem) ? "" : "g");  // gaps between lines
   if (problem.reads_c())
     all += text("/", described(problem.c, problem), problem.c == problem.d ? "=" : "");
   all += text("/", described(problem.alpha), described(problem.beta));

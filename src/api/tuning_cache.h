@@ -20,8 +20,8 @@
 namespace bwgemm {
 
 // All of a problem, and of the settings of a call, on which the fastest choice may depend: sizes,
-// types, orders, alignments of what is read and written, what is fused. Not addresses, and not the
-// values of scalars unless zero. A word.
+// types, orders, alignments of what is read and written, gaps between lines of D, what is fused.
+// Not addresses, and not the values of scalars unless zero. A word.
 std::string problem_class(const Problem& problem, const SelectOptions& options,
                           const DeviceFacts& facts);
 

@@ -17,7 +17,8 @@
 //             Columns that overlapping boxes store twice count twice. A function like gelu adds the
 //             time of the special function unit. Line stores (line_stores.h) cost the time of one
 //             warp for each consumer, which are in each other's way, and a price for each further
-//             box where the tile's columns are the lines
+//             box where the tile's columns are the lines. Pieces of whole rows (piece_stores.h)
+//             cost a price for the tile, and the time of their bytes
 //   merge   = where k is split: handing over, all partial sums through L2, and those of a tile,
 //             split by split, which the last CTA reads back, after all operands have arrived; in
 //             clusters of splits: their start, and all sums into the first CTA of each

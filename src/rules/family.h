@@ -41,7 +41,7 @@ struct WithoutSplits {
   double only_epilogue_us = 0;  // the same where a CTA has no other tile
   double moving_us = 0;         // of a k block, by threads
   double partial_block = 0;     // what a k that ends inside a block adds, in blocks
-  // D's rows have no sector of memory to themselves, but the stores write whole ones.
+  // Rows of D share sectors of memory, but not what is stored at once.
   bool stores_whole_sectors = false;
 };
 

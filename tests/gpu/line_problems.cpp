@@ -85,7 +85,7 @@ RowProblem piece_problem(const KernelConfig& row, const PieceLayout& layout, Spl
 }
 
 void add_piece_problems(const KernelConfig& row, std::vector<RowProblem>& problems) {
-  const int columns = row.tile.n - 10;  // no whole units
+  const int columns = row.tile.n - 2;  // as many as pieces may have
   const PieceLayout words{columns, 0}, halves{columns, 1, Dtype::f16}, odd{columns - 1, 6},
       few{3, 7};
   for (const PieceLayout& layout : {words, halves, odd, few})

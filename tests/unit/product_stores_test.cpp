@@ -79,6 +79,16 @@ TEST_F(ProductStores, InPieces) {
   const float zero = 0;
   other.beta.device = &zero;  // there may be a C
   EXPECT_EQ(stores_of(other, wide), Stores::by_map);
+  other = problem_of(1000, 104, 64);
+  other.d.data = static_cast<char*>(const_cast<void*>(other.d.data)) + 2;  // TMA cannot store it
+  EXPECT_EQ(stores_of(other, wide), Stores::in_pieces);
+  other = problem;
+  other.epilogue.activation = Activation::relu;  // takes pairs of columns
+  EXPECT_EQ(stores_of(other, wide), Stores::in_pieces);
+  EXPECT_EQ(stores_of(problem_of(1000, 1, 64), half_wide), Stores::by_lines);  // banks
+  // The staging buffers have no room for all columns.
+  EXPECT_EQ(stores_of(problem_of(1000, 50, 64), "bwgemm_sm90_b16_kk_192x128x64_s5_coop"),
+            Stores::by_lines);
 }
 
 // Consumers of narrow columns store D themselves, if the plan knows that they need no C for it.

@@ -39,6 +39,7 @@ TEST(ProblemClass, HoldsAllThatTheFastestChoiceMayDependOn) {
       [](Problem& p) { p.a.data = test::address(0x100000002); },
       [](Problem& p) { p.b.ld += 1; },
       [](Problem& p) { p.d.data = test::address(0x300000010); },
+      [](Problem& p) { p.d.ld = 384; },
       [](Problem& p) { p.beta.value = 2; },
       [](Problem& p) { p.beta.value = 2, p.c.data = test::address(0x400000000); },
       [](Problem& p) { p.beta.device = reinterpret_cast<const float*>(16); },

@@ -232,8 +232,8 @@ WithoutSplits without_splits(const Problem& problem, const KernelConfig& config,
     if (has_residues(config)) return scattered_us(problem, config);
     if (stores == Stores::by_lines) return output_bytes / line_bytes_per_us(config, kernel, costs);
     if (stores == Stores::in_pieces)
-      return costs.piece_us + output_bytes * static_cast<double>(problem.n) / config.tile.n /
-                                  costs.piece_bytes_per_us;
+      return costs.piece_us + static_cast<double>(config.tile.m * problem.n) *
+                                  output_bytes_per_element(problem) / costs.piece_bytes_per_us;
     if (stores == Stores::from_staging) return output_bytes / costs.staged_line_bytes_per_us;
     return staged_us(problem, config, kernel, costs, output_bytes);
   };

@@ -37,8 +37,8 @@ inline bool stores_from_registers(const Problem& problem, const Parts& parts) {
          problem.epilogue.aux.data == nullptr;
 }
 
-// Whether the two halves of a sector in which rows of D meet, if rows have none to themselves,
-// leave L2 one by one. Those of a smaller D meet in L2 (bench/log/2026-11-29.md).
+// Whether rows of D share sectors of memory, and D is so large that the two parts of such a sector
+// leave L2 one by one. Those of a smaller D meet there (bench/log/2026-11-29.md).
 inline bool tears_sectors(const Problem& problem) {
   constexpr std::int64_t sector_bytes = 32, kept_bytes = 8'000'000;
   const std::int64_t row_bytes = problem.n * size_bytes(problem.d.type);
@@ -47,7 +47,8 @@ inline bool tears_sectors(const Problem& problem) {
 
 // Whether consumers store whole rows of D as pieces of memory: D's rows follow each other without a
 // gap, and TMA cannot store them or would tear sectors. A fused epilogue takes whole pairs of
-// columns. Rows of about 128 bytes would meet in the same banks of shared memory.
+// columns. Rows of 2 bytes, and of about 128, are left out: what the lanes of a warp write at once
+// of eight such rows would meet in the same banks of shared memory.
 inline bool stores_pieces(const Problem& problem, const KernelConfig& config, const Parts& parts) {
   const Epilogue& epilogue = problem.epilogue;
   if (!parts.stores_pieces() || problem.reads_c() || epilogue.gate != Gate::none ||

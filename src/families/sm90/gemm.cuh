@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The Hopper GEMM (sm_90a), warp-specialized and persistent: a producer warp fills a ring of
 // operand stages by TMA, one to three consumer warpgroups issue wgmma on one output tile
-// (cooperative) or on a tile each (ping-pong). D leaves through staging buffers, by TMA or line by
-// line, or from registers. This file owns roles, start and end. The roles are in producer.h,
-// consumer.h (with split.h and cluster_reduction.h for split-K, exit.h for epilogues) and
-// device/output.h.
+// (cooperative) or on a tile each (ping-pong). D leaves through staging buffers, by TMA, line by
+// line or in pieces, or from registers. This file owns roles, start and end. The roles are in
+// producer.h, consumer.h (with split.h and cluster_reduction.h for split-K, exit.h for epilogues)
+// and device/output.h.
 //
 // Roles                warp 0: producer (one lane issues) | warps 1 to 3: output of consumer 0 to 2
 //                      (1 lane; all where D is stored line by line: line_stores.h)
@@ -25,7 +25,7 @@
 //
 // In ping-pong kernels each of two consumers has tiles of its own, every second of the CTA's, and a
 // slot is one consumer's. Where consumers store D themselves (Stores::from_registers,
-// from_staging), the output role has nothing to do.
+// from_staging, in_pieces), the output role has nothing to do.
 //
 // Rows of A that start anywhere are copied by the consumers (Load::loose_a, loose_rows.h); the
 // producer then loads B alone. Other operands that start anywhere have a kernel of their own,

@@ -54,15 +54,18 @@ constexpr int boxes_together(const KernelConfig& config, int boxes) {
   return largest_divisor(boxes, layout(config).staging_depth);
 }
 
-// The rows of D that a warp stores as one piece of memory. A tile has all of their columns; wider
-// tiles would need more code than they gain.
+// The rows of D that a warp stores as one piece of memory. A tile has all of their columns, and the
+// warp's part of the staging buffers room for nearly as many. Wider tiles would need more code than
+// they gain.
 inline constexpr int piece_rows = 16;
 constexpr int piece_image_bytes_of(const KernelConfig& config) {
-  constexpr int most_columns = 128, warps = 4;
+  constexpr int most_columns = 128, warps_of_consumer = 4, element_bytes = 2;
   if (config.store == Store::elements || config.swaps_ab || config.cluster.n > 1 ||
       config.tile.n > most_columns)
     return 0;
-  return layout(config).staging_depth * layout(config).staging_bytes / warps;
+  const Layout at = layout(config);
+  const int bytes = at.staging_depth * at.staging_bytes / warps_of_consumer;
+  return bytes >= piece_rows * element_bytes * config.tile.n ? bytes : 0;
 }
 
 // The config must have no other use for a cluster, and each CTA an SM of its own, as fewer CTAs

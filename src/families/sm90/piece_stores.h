@@ -45,7 +45,7 @@ class PieceStores {
   // What D has of the warp's rows.
   struct Piece {
     char* to;    // the unit of D in which the piece begins
-    int before;  // bytes of the unit that belong to what lies ahead
+    int before;  // bytes of the unit that belong to what D has in front of the piece
     int end;     // bytes from `to` to the end of the piece
   };
 
@@ -93,7 +93,8 @@ class PieceStores {
 
   BWGEMM_DEVICE void copy(const Piece& piece) const {
     if (piece.end == piece.before) return;
-    constexpr int of_warp = 32 * unit_bytes, at_once = largest_divisor(image_bytes / of_warp, 4);
+    constexpr int of_warp = 32 * unit_bytes, most_bytes = piece_rows * 2 * config.tile.n;
+    constexpr int at_once = most_bytes < 4 * of_warp ? most_bytes / of_warp : 4;
     const int begin = (piece.before + unit_bytes - 1) / unit_bytes * unit_bytes,
               end = piece.end / unit_bytes * unit_bytes;  // of whole units
 #pragma unroll 1
