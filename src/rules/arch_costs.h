@@ -54,8 +54,8 @@ struct ArchCosts {
                                           // times
   double lines_of_columns = 0.605;        // time of a line that is a column over that of a row
   double lines_of_a_box = 50.7;           // a box of columns that waits for another takes as long as so many lines
-  double piece_bytes_per_us = 55e3;        // output that the consumers of a CTA store in whole rows
-  double piece_us = 0.3;                   // a tile of them, however small
+  double piece_bytes_per_us = 55e3;       // output that the consumers of a CTA store in whole rows
+  double piece_us = 0.3;                  // a tile whose rows are stored so, however small
   double staged_line_bytes_per_us = 20e3;  // lines of output that the consumers of a CTA store themselves
   double ping_pong_overlap = 0.738;       // the least share of products and epilogue that a tile of a ping-pong kernel
                                           // takes: a half if the tensor cores were all that is waited for

@@ -41,7 +41,7 @@ struct WithoutSplits {
   double only_epilogue_us = 0;  // the same where a CTA has no other tile
   double moving_us = 0;         // of a k block, by threads
   double partial_block = 0;     // what a k that ends inside a block adds, in blocks
-  // Rows of D share sectors of memory, but not what is stored at once.
+  // The stores write whole sectors of D, even where two rows share one.
   bool stores_whole_sectors = false;
 };
 

@@ -12,6 +12,40 @@ std::int64_t to_unit(std::int64_t elements) {
   return (unit - elements % unit) % unit;
 }
 
+// What problems of lines and of pieces have in common. `extent`: of D's lines; what is fused takes
+// pairs, and so an even one.
+RowProblem output_problem(const GemmCase& product, Dtype input, Dtype output, int extent,
+                          int displacement, Splits splits) {
+  RowProblem problem{product};
+  GemmCase& gemm = problem.gemm;
+  const bool is_split = splits != Splits::none;
+  gemm.batch = is_split ? 1 : 2;
+  gemm.input = input;
+  gemm.output = output;
+  gemm.fill = Fill::integers;
+  gemm.fill_c = Fill::poison;
+  gemm.seed = static_cast<std::uint64_t>(extent);
+  gemm.alpha = 2;
+  gemm.lda_extra = to_unit(gemm.transa == BWGEMM_OP_N ? gemm.m : gemm.k);
+  gemm.ldb_extra = to_unit(gemm.transb == BWGEMM_OP_N ? gemm.k : gemm.n);
+  gemm.c_displacement = displacement;
+  problem.clusters = is_split ? 0 : 1;
+  problem.splits = splits;
+  if (!is_split && extent % 2 == 0) {
+    problem.fusing.emplace();
+    problem.fusing->activation = BWGEMM_ACTIVATION_RELU;
+    problem.fusing->column_scale = true;
+  }
+  return problem;
+}
+
+constexpr int lines_behind = 13;  // the first tile, in the other direction
+
+// The fewest blocks of k that the splits need.
+int least_blocks(const KernelConfig& row, Splits splits) {
+  return splits == Splits::none ? 1 : 4 * forced_splits(row, splits);
+}
+
 struct LineLayout {
   int extra, displacement;  // of C's leading dimension beyond units, and of its first element
   int left;                 // elements of its lines behind the first tile
@@ -24,31 +58,14 @@ constexpr int short_k_blocks = 8, long_k_blocks = 9;
 
 RowProblem problem_of(const KernelConfig& row, const LineLayout& layout, bool to_f32,
                       Splits splits) {
-  constexpr int lines = 13;  // behind the first tile
   const bool in_columns = row.swaps_ab;
-  const int least_blocks = splits == Splits::none ? 1 : 4 * forced_splits(row, splits);
-  const std::int64_t k = row.tile.k * (layout.k_blocks != 0 ? layout.k_blocks : least_blocks);
-  RowProblem problem{gemm_of(row, row.tile.m + (in_columns ? layout.left : lines),
-                             row.tile.n + (in_columns ? lines : layout.left), k, row.a, row.b)};
-  GemmCase& gemm = problem.gemm;
-  gemm.batch = splits == Splits::none ? 2 : 1;
-  gemm.input = layout.input;
-  gemm.output = to_f32 ? Dtype::f32 : gemm.input;
-  gemm.fill = Fill::integers;
-  gemm.fill_c = Fill::poison;
-  gemm.seed = static_cast<std::uint64_t>(layout.left);
-  gemm.alpha = 2;
-  gemm.lda_extra = to_unit(gemm.transa == BWGEMM_OP_N ? gemm.m : gemm.k);
-  gemm.ldb_extra = to_unit(gemm.transb == BWGEMM_OP_N ? gemm.k : gemm.n);
-  gemm.ldc_extra = to_unit(gemm.m) + layout.extra;
-  gemm.c_displacement = layout.displacement;
-  problem.clusters = splits == Splits::none ? 1 : 0;
-  problem.splits = splits;
-  if (splits == Splits::none && layout.left % 2 == 0) {  // what is fused takes pairs
-    problem.fusing.emplace();
-    problem.fusing->activation = BWGEMM_ACTIVATION_RELU;
-    problem.fusing->column_scale = true;
-  }
+  const std::int64_t k =
+      row.tile.k * (layout.k_blocks != 0 ? layout.k_blocks : least_blocks(row, splits));
+  RowProblem problem = output_problem(
+      gemm_of(row, row.tile.m + (in_columns ? layout.left : lines_behind),
+              row.tile.n + (in_columns ? lines_behind : layout.left), k, row.a, row.b),
+      layout.input, to_f32 ? Dtype::f32 : layout.input, layout.left, layout.displacement, splits);
+  problem.gemm.ldc_extra = to_unit(problem.gemm.m) + layout.extra;
   return problem;
 }
 
@@ -60,28 +77,9 @@ struct PieceLayout {
 };
 
 RowProblem piece_problem(const KernelConfig& row, const PieceLayout& layout, Splits splits) {
-  constexpr int rows = 13;  // behind the first tile
-  const int k_blocks = splits == Splits::none ? 1 : 4 * forced_splits(row, splits);
-  RowProblem problem{
-      gemm_of(row, row.tile.m + rows, layout.columns, row.tile.k * k_blocks, row.a, row.b)};
-  GemmCase& gemm = problem.gemm;
-  gemm.batch = splits == Splits::none ? 2 : 1;
-  gemm.input = gemm.output = layout.input;
-  gemm.fill = Fill::integers;
-  gemm.fill_c = Fill::poison;
-  gemm.seed = static_cast<std::uint64_t>(layout.columns);
-  gemm.alpha = 2;
-  gemm.lda_extra = to_unit(gemm.transa == BWGEMM_OP_N ? gemm.m : gemm.k);
-  gemm.ldb_extra = to_unit(gemm.transb == BWGEMM_OP_N ? gemm.k : gemm.n);
-  gemm.c_displacement = layout.displacement;
-  problem.clusters = splits == Splits::none ? 1 : 0;
-  problem.splits = splits;
-  if (splits == Splits::none && layout.columns % 2 == 0) {
-    problem.fusing.emplace();
-    problem.fusing->activation = BWGEMM_ACTIVATION_RELU;
-    problem.fusing->column_scale = true;
-  }
-  return problem;
+  return output_problem(gemm_of(row, row.tile.m + lines_behind, layout.columns,
+                                row.tile.k * least_blocks(row, splits), row.a, row.b),
+                        layout.input, layout.input, layout.columns, layout.displacement, splits);
 }
 
 void add_piece_problems(const KernelConfig& row, std::vector<RowProblem>& problems) {

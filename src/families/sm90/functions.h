@@ -38,7 +38,7 @@ inline bool stores_from_registers(const Problem& problem, const Parts& parts) {
 }
 
 // Whether rows of D share sectors of memory, and D is so large that the two parts of such a sector
-// leave L2 one by one. Those of a smaller D meet there (bench/log/2026-11-29.md).
+// leave L2 one by one. The parts of a sector of a smaller D meet there (bench/log/2026-11-29.md).
 inline bool tears_sectors(const Problem& problem) {
   constexpr std::int64_t sector_bytes = 32, kept_bytes = 8'000'000;
   const std::int64_t row_bytes = problem.n * size_bytes(problem.d.type);
