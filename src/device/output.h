@@ -30,7 +30,7 @@ struct OutputWindow {
 
 // The boxes of an output stack in the order in which they pass through its staging buffers: along
 // the lines of each window, then line after line, then tile after tile. `may_overlap`: boxes need
-// not divide a line; the last box of a line then begins inside the one before.
+// not divide the extent along n; the last box along n then begins inside the one before.
 template <class Walk, bool may_overlap = false>
 class OutputBoxes {
  public:
@@ -44,8 +44,9 @@ class OutputBoxes {
   BWGEMM_DEVICE int inner() const { return first_inner_ + done_inner_; }
   BWGEMM_DEVICE int outer() const { return first_outer_ + done_outer_; }
   BWGEMM_DEVICE int batch() const { return batch_; }
-  BWGEMM_DEVICE bool is_last_of_line() const {
-    return done_inner_ + window_.box_inner == window_.inner_extent;
+  BWGEMM_DEVICE bool is_last_along_n() const {
+    return window_.inner_is_m ? done_outer_ + window_.box_outer == window_.outer_extent
+                              : done_inner_ + window_.box_inner == window_.inner_extent;
   }
 
   BWGEMM_DEVICE void advance(const KernelParams& params) {
@@ -57,7 +58,11 @@ class OutputBoxes {
     }
     done_inner_ = 0;
     done_outer_ += window_.box_outer;
-    if (done_outer_ != window_.outer_extent) return;
+    if (done_outer_ != window_.outer_extent) {
+      if constexpr (may_overlap)
+        done_outer_ = min(done_outer_, window_.outer_extent - window_.box_outer);
+      return;
+    }
     done_outer_ = 0;
     tiles_.advance();
     locate(params);
@@ -166,7 +171,7 @@ class OutputRole {
     staging_.ring.empty(storing_).wait(storing_.phase);  // written by the epilogue, this round
     trace_(TraceEvent::store);
     if constexpr (may_overlap)
-      if (box.is_last_of_line()) ptx::cp_async_bulk_wait_group<0>();  // the box that it overlaps
+      if (box.is_last_along_n()) ptx::cp_async_bulk_wait_group<0>();  // the box that it overlaps
     const std::uint64_t policy = ptx::l2_policy(params.d_streams_by);
     if constexpr (map_rank == 3)
       ptx::cp_async_bulk_tensor_3d_store(params.d_map, box.inner(), box.outer(), box.batch(),

@@ -123,8 +123,30 @@ TEST(Layout, Sm90StagingLinesDivideTheTile) {
       config.tile.n = tile_n;
       const sm90::StagedBoxes boxes = sm90::staged_boxes(config);
       EXPECT_EQ(tile_n % boxes.lines, 0);
+      EXPECT_FALSE(boxes.overlap);
       EXPECT_EQ(boxes.lines % boxes.patch_columns, 0);
       EXPECT_LE(boxes.lines, 64);
+    }
+  }
+}
+
+// Of tiles whose columns are no multiple of 16: boxes reach all columns, and the last begins inside
+// the one before.
+TEST(Layout, Sm90StagingBoxesOfColumnsMayOverlap) {
+  KernelConfig config = kernel_variants[0];
+  config.swaps_ab = true;
+  for (const int tile_m : {64, 128, 192}) {
+    config.tile.m = tile_m;
+    for (int tile_n = 40; tile_n <= 256; tile_n += 16) {
+      SCOPED_TRACE(testing::Message() << tile_m << "x" << tile_n);
+      config.tile.n = tile_n;
+      const sm90::StagedBoxes boxes = sm90::staged_boxes(config);
+      EXPECT_TRUE(boxes.overlap);
+      EXPECT_LE(boxes.lines, 32);
+      EXPECT_GT(boxes.count * boxes.lines, tile_n);
+      EXPECT_LT((boxes.count - 1) * boxes.lines, tile_n);
+      EXPECT_FALSE(sm90::parts_of(config).takes_matrices);
+      EXPECT_EQ(sm90::parts_of(config).gates, sm90::Gates::none);
     }
   }
 }
@@ -313,14 +335,19 @@ TEST(Layout, ShapeAgrees) {
         const int line = columns                   ? shape.cluster_tile_m
                          : uses_tensor_memory(row) ? sm100::boxed_columns(shape.tile_n)
                                                    : shape.tile_n;
+        const int lines = columns ? shape.tile_n : shape.cluster_tile_m;
+        const bool overlap = row.family == Family::cooperative && sm90::staged_boxes(row).overlap;
         // The last box of a line still begins at 16 bytes.
-        if (row.family == Family::cooperative && sm90::staged_boxes(row).overlap) {
+        if (overlap && !columns) {
           EXPECT_LE(shape.d_box_columns, line);
           EXPECT_EQ((line - shape.d_box_columns) * size_bytes(d_type) % 16, 0);
         } else {
           EXPECT_EQ(line % shape.d_box_columns, 0);
         }
-        EXPECT_EQ((columns ? shape.tile_n : shape.cluster_tile_m) % shape.d_box_rows, 0);
+        if (overlap && columns)
+          EXPECT_LE(shape.d_box_rows, lines);
+        else
+          EXPECT_EQ(lines % shape.d_box_rows, 0);
         for (const int rows : {shape.a_box_rows, shape.b_box_rows, shape.d_box_rows}) {
           EXPECT_GE(rows, 1);
           EXPECT_LE(rows, 256);

@@ -75,7 +75,7 @@ double line_bytes_per_us(const KernelConfig& config, const Derived& kernel,
 // Columns of the tile that are stored; those of boxes that overlap count twice.
 int stored_columns(const Problem& problem, const KernelConfig& config, const StagedBoxes& boxes) {
   if (!boxes.overlap) return config.tile.n;
-  const int box = boxes.line_bytes / size_bytes(problem.d.type);
+  const int box = config.swaps_ab ? boxes.lines : boxes.line_bytes / size_bytes(problem.d.type);
   return static_cast<int>(ceil_div(config.tile.n, box)) * box;
 }
 

@@ -70,8 +70,9 @@ constexpr int largest_divisor(int value, int most) {
 
 // A box is what one staging buffer holds: lines of D.
 struct StagedBoxes {
-  // The last box of each line of the tile begins inside the one before, because boxes do not divide
-  // the line. Overlapping boxes store identical bytes, one behind the other.
+  // The last box begins inside the one before, because boxes do not divide the lines of the tile,
+  // or, where these are columns, their number. Overlapping boxes store identical bytes, one behind
+  // the other.
   bool overlap;
   int line_bytes;
   int patch_columns;  // of the tile that a fused epilogue handles at a time
@@ -81,27 +82,33 @@ struct StagedBoxes {
 constexpr StagedBoxes staged_boxes(const KernelConfig& config) {
   StagedBoxes boxes{};
   const Warpgroups groups = warpgroups_of(config);
-  boxes.overlap = stores_rows_by_tma(config) && config.tile.n % 32 != 0;
+  boxes.overlap = config.swaps_ab ? config.tile.n % 16 != 0
+                                  : stores_rows_by_tma(config) && config.tile.n % 32 != 0;
   // 128 bytes, or half where rows of the tile are made of such lines in every type and not of those
   // of 128 bytes, and where the buffers of three warpgroups would cost a stage.
   const bool has_whole_lines = config.tile.n % 64 == 0 || boxes.overlap;
   const bool is_whole = config.swaps_ab || (has_whole_lines && groups.consumers < 3);
   boxes.line_bytes = is_whole ? swizzle_row_bytes : swizzle_row_bytes / 2;
   // No more than a box of f32, nor than a thread has registers for. Columns are staged 16 at a time
-  // where 32 do not divide the tile, and by three warpgroups, which were timed so.
-  const bool is_short = config.swaps_ab ? config.tile.n % 32 != 0 || groups.consumers == 3
+  // where 32 do not divide the tile and boxes do not overlap, and by three warpgroups, which were
+  // timed so.
+  const bool has_odd_columns = config.tile.n % 32 != 0 && !boxes.overlap;
+  const bool is_short = config.swaps_ab ? has_odd_columns || groups.consumers == 3
                                         : !is_whole || groups.accumulators > 160;
   const int most_columns = is_short ? 16 : 32;
   boxes.patch_columns = config.tile.n < most_columns ? config.tile.n : most_columns;
-  // 64 rows, or an equal part of the columns, in whole patches.
-  boxes.lines = config.swaps_ab && is_short ? most_columns : staging_rows;
+  // 64 rows, or an equal part of the columns, in whole patches. Boxes that overlap need not be
+  // equal parts.
+  const bool has_few_lines = config.swaps_ab && (is_short || boxes.overlap);
+  boxes.lines = has_few_lines ? most_columns : staging_rows;
   // NOLINTNEXTLINE(clang-analyzer-core.DivideZero): tiles have columns
   const auto divides = [&] {
     return config.tile.n % boxes.lines == 0 && boxes.lines % boxes.patch_columns == 0;
   };
-  while (config.swaps_ab && boxes.lines > 8 && !divides()) boxes.lines -= 8;
+  const bool must_divide = config.swaps_ab && !boxes.overlap;
+  while (must_divide && boxes.lines > 8 && !divides()) boxes.lines -= 8;
   const int line_elements = boxes.line_bytes / 2;
-  const int of_64_rows = config.swaps_ab ? config.tile.n / boxes.lines
+  const int of_64_rows = config.swaps_ab ? (config.tile.n + boxes.lines - 1) / boxes.lines
                                          : (config.tile.n + line_elements - 1) / line_elements;
   boxes.count = groups.rows / staging_rows * of_64_rows;
   return boxes;
@@ -113,6 +120,11 @@ constexpr int a_bytes(const KernelConfig& config) {
 }
 constexpr int b_bytes(const KernelConfig& config) {
   return operand_rows(config.b, config.tile.n) * swizzle_row_bytes;
+}
+
+// How many columns the biases of a tile take in shared memory: threads read those of 16 at once.
+constexpr int bias_columns(const KernelConfig& config) {
+  return (config.tile.n + 15) / 16 * 16;
 }
 
 // Offsets in bytes from the 1024-aligned start of dynamic shared memory.
@@ -158,7 +170,7 @@ constexpr Layout layout(const KernelConfig& config, int staging_depth) {
   const int end = at.landed + (config.load == Load::tma_shifted ? 8 * config.stages : 0);
   at.biases = (end + 15) / 16 * 16;
   const bool keeps_biases = config.store != Store::elements;
-  at.bias_bytes = keeps_biases ? 4 * (config.tile.n + warpgroups.rows) : 0;
+  at.bias_bytes = keeps_biases ? 4 * (bias_columns(config) + warpgroups.rows) : 0;
   at.bytes = keeps_biases ? at.biases + warpgroups.consumers * at.bias_bytes : end;
   return at;
 }

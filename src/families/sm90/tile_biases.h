@@ -100,17 +100,32 @@ class TileBiases {
             at = __fadd_rn(at, __uint_as_float(bias[i / 4 * 2 + i % 2]));
           }
       }
+      if constexpr (config.tile.n % 16 != 0) add_last_eight(values, first);
     }
   }
 
  private:
   static constexpr int first_barrier = 5;
 
+  // Where 16 do not divide the columns of the tile. `first`: the thread's biases of the first 16.
+  BWGEMM_DEVICE static void add_last_eight(Accumulators<config>& values, std::uint32_t first) {
+    constexpr int columns = config.tile.n - 8;
+    std::uint32_t bias[2];
+    ptx::ld_shared_v2(first + 4 * columns, bias);
+#pragma unroll
+    for (auto& row_block : values)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        float& at = row_block[columns / 2 + i];
+        at = __fadd_rn(at, __uint_as_float(bias[i % 2]));
+      }
+  }
+
   BWGEMM_DEVICE bool has(std::uint32_t operation) const {
     return params_.fused.has(operation);
   }
   BWGEMM_DEVICE std::uint32_t rows() const {
-    return columns_ + 4 * config.tile.n;
+    return columns_ + 4 * bias_columns(config);
   }
 
   // A thread reads two neighbours of each of two groups of eight columns at once.
