@@ -12,6 +12,7 @@ that of the served ones the SHARE is slower. Standard error says what was then s
 """
 
 import argparse
+import re
 import sys
 
 import numpy as np
@@ -20,6 +21,8 @@ LEVELS = 5
 BINS = 96           # of a feature
 PRIOR = 6.0         # weight with which a leaf is drawn to 0
 SCALE = 100         # of leads
+MOST = 24           # of a leaf, up and down; a leaf is a character, counted from that of 0
+ZERO = ";"
 FOLDS = 5
 
 
@@ -84,7 +87,7 @@ def fit(features, slow, count, rate):
         questions, leaf = grow(binned, slow - probability, curvature)
         slope = np.bincount(leaf, slow - probability, 1 << LEVELS)
         weight = np.bincount(leaf, curvature, 1 << LEVELS)
-        values = np.rint(SCALE * rate * slope / (weight + PRIOR)).astype(int)
+        values = np.rint(SCALE * rate * slope / (weight + PRIOR)).astype(int).clip(-MOST, MOST)
         trees.append(([(f, int(binned.edges[f][at])) for f, at in questions], -values))
         score += values[leaf] / SCALE
     return trees
@@ -116,6 +119,10 @@ def enough(leads, slow, share):
     return int(leads[order[good[-1]]]) + 1
 
 
+def in_twos(texts):
+    return list(map("".join, zip(texts[::2], texts[1::2] + [""])))
+
+
 def text(trees, least):
     def braces(values):
         return "{" + ",".join(map(str, values)) + "}"
@@ -123,11 +130,14 @@ def text(trees, least):
              "// Written by bench/peer/peer_trees.py.",
              "// clang-format off",
              f"constexpr int least_lead = {least};",
+             f"constexpr char zero_leaf = '{ZERO}';",
              f"constexpr std::array<Tree, {len(trees)}> trees = {{{{"]
-    written = ["{" + ",".join([braces(f for f, _ in questions), braces(a for _, a in questions),
-                               braces(leaves)]) + "}," for questions, leaves in trees]
-    lines += map("".join, zip(written[::2], written[1::2] + [""]))  # two trees a line
-    return "\n".join(lines + ["}};"])
+    asked = ["{" + braces(f for f, _ in questions) + "," + braces(a for _, a in questions) + "},"
+             for questions, _ in trees]
+    told = ["".join(chr(ord(ZERO) + leaf) for leaf in leaves) for _, leaves in trees]
+    told = ['"' + re.sub(r"\?(?=\?)", r"?\\", leaves) + '"' for leaves in told]  # no trigraphs
+    lines += in_twos(asked) + ["}};", "constexpr char leaves[] ="] + in_twos(told)
+    return "\n".join(lines) + ";"
 
 
 def main():

@@ -18,10 +18,11 @@ constexpr std::size_t tree_levels = 5;
 struct Tree {
   std::array<std::uint8_t, tree_levels> feature;
   std::array<std::int32_t, tree_levels> above;  // the answer is yes if the feature is larger
-  std::array<std::int16_t, std::size_t{1} << tree_levels> leaf;
 };
 
 #include "dropin/peer_trees.inc"
+
+static_assert(sizeof leaves == trees.size() * (std::size_t{1} << tree_levels) + 1);
 
 // The logarithm in steps, 64 for each factor of two. Of what lies between, it is a straight line.
 std::int32_t steps(double value) {
@@ -153,11 +154,13 @@ PeerFeatures features_of(const PeerProblem& problem) {
 
 int lead_of(const PeerFeatures& features) {
   int lead = 0;
+  const char* tree_leaves = leaves;
   for (const Tree& tree : trees) {
     std::size_t leaf = 0;
     for (std::size_t level = 0; level < tree_levels; ++level)
       if (features[tree.feature[level]] > tree.above[level]) leaf |= std::size_t{1} << level;
-    lead += tree.leaf[leaf];
+    lead += tree_leaves[leaf] - zero_leaf;
+    tree_leaves += std::size_t{1} << tree_levels;
   }
   return lead;
 }
