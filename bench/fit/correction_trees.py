@@ -156,6 +156,8 @@ def main():
     parser.add_argument("--rate", type=float, default=0.3)
     parser.add_argument("features")
     options = parser.parse_args()
+    if options.told and not options.add:
+        parser.error("--told needs --add: it says what added trees should leave as it is")
     known = Trees.of_library() if options.add else None
     model = CatBoost({"loss_function": "QueryRMSE", "iterations": options.add or options.trees,
                       "depth": LEVELS, "learning_rate": options.rate, "l2_leaf_reg": 1,

@@ -119,8 +119,8 @@ def enough(leads, slow, share):
     return int(leads[order[good[-1]]]) + 1
 
 
-def in_twos(texts):
-    return list(map("".join, zip(texts[::2], texts[1::2] + [""])))
+def in_fours(texts):
+    return ["".join(texts[first:first + 4]) for first in range(0, len(texts), 4)]
 
 
 def text(trees, least):
@@ -136,7 +136,7 @@ def text(trees, least):
              for questions, _ in trees]
     told = ["".join(chr(ord(ZERO) + leaf) for leaf in leaves) for _, leaves in trees]
     told = ['"' + re.sub(r"\?(?=\?)", r"?\\", leaves) + '"' for leaves in told]  # no trigraphs
-    lines += in_twos(asked) + ["}};", "constexpr char leaves[] ="] + in_twos(told)
+    lines += in_fours(asked) + ["}};", "constexpr char leaves[] ="] + in_fours(told)
     return "\n".join(lines) + ";"
 
 

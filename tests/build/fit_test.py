@@ -125,6 +125,7 @@ class Fit(unittest.TestCase):
                 problem, us, predicted, best, *features = line.split(",")
                 problems.setdefault(names[int(problem)], []).append(
                     (float(predicted), float(us) / float(best) - 1, list(map(int, features))))
+            self.assertEqual(len(problems), len(names))
             for name in problems.keys() - not_timed:
                 kernels = problems[name]
                 near = sorted(kernels)[:int(fitted["most"])]

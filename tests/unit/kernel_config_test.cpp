@@ -108,7 +108,10 @@ TEST(KernelConfig, TilesThatCannotBeBuiltAreRefused) {
     EXPECT_THAT(reason(in_order, {128, tile_n, 64}, one, 1), testing::HasSubstr("of 16 from"));
   EXPECT_THAT(reason(swaps_ab, {256, 64, 64}, one, 1), testing::HasSubstr("64 rows"));
   EXPECT_THAT(reason(swaps_ab, {64, 12, 64}, one, 1), testing::HasSubstr("multiple of 16"));
-  EXPECT_THAT(reason(swaps_ab, {64, 24, 64}, one, 1), testing::HasSubstr("of 8 from 40 on"));
+  for (const int tile_n : {8, 24})
+    EXPECT_THAT(reason(swaps_ab, {64, tile_n, 64}, one, 1), testing::HasSubstr("of 8 from 40 on"));
+  EXPECT_THAT(reason(swaps_ab, {64, 72, 64}, {2, 1}, 1), testing::HasSubstr("B tile"));
+  EXPECT_EQ(reason(swaps_ab, {64, 72, 64}, {1, 2}, 1), "");
   for (const int tile_n : {40, 72, 200}) EXPECT_EQ(reason(swaps_ab, {64, tile_n, 64}, one, 1), "");
   EXPECT_EQ(reason(swaps_ab, {128, 160, 64}, {4, 2}, 1), "");
   EXPECT_THAT(reason(in_order, {128, 64, 64}, {4, 4}, 1), testing::HasSubstr("8 CTAs"));

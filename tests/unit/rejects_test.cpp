@@ -116,12 +116,15 @@ TEST(Rejects, RowsOfTheOutputThatTmaWouldOverstep) {
 
 // A box of D that begins inside the one before it would find D where C was.
 TEST(Rejects, CAndAuxOfTilesWhoseBoxesOverlap) {
-  constexpr auto overlapping = "bwgemm_sm90_b16_kk_128x144x64_s5_pp_coop";
-  EXPECT_EQ(reason(problem_of(256, 256, 256), overlapping), "");
+  constexpr const char* overlapping[] = {"bwgemm_sm90_b16_kk_128x144x64_s5_pp_coop",
+                                         "bwgemm_sm90_b16_kk_128x104x64_s7_t_coop"};
   const float on_device = 1;
   Problem scaled = problem_of(256, 256, 256);  // by an alpha that the kernel reads
   scaled.alpha.device = &on_device;
-  EXPECT_EQ(reason(scaled, overlapping), "");
+  for (const char* kernel : overlapping) {
+    EXPECT_EQ(reason(problem_of(256, 256, 256), kernel), "");
+    EXPECT_EQ(reason(scaled, kernel), "");
+  }
   const std::function<void(Problem&)> matrices[] = {
       [](Problem& problem) { problem.beta.value = 1; },
       [&](Problem& problem) { problem.beta.device = &on_device; },  // perhaps
@@ -133,7 +136,8 @@ TEST(Rejects, CAndAuxOfTilesWhoseBoxesOverlap) {
   for (const auto& add : matrices) {
     Problem problem = problem_of(256, 256, 256);
     add(problem);
-    EXPECT_THAT(reason(problem, overlapping), HasSubstr("takes neither C nor aux"));
+    for (const char* kernel : overlapping)
+      EXPECT_THAT(reason(problem, kernel), HasSubstr("takes neither C nor aux"));
     EXPECT_EQ(reason(problem, "bwgemm_sm90_b16_kk_128x160x64_s5_pp_coop"), "");
   }
 }

@@ -46,7 +46,7 @@ const char* rejects(const Problem& problem, const KernelConfig& config, const Te
   if (const char* reason = order_rejects(problem, config)) return reason;
   const Parts parts = derived(config).parts;
   if (!parts.takes_matrices && (problem.reads_c() || problem.epilogue.aux.data != nullptr))
-    return "stores some columns twice, and so takes neither C nor aux";
+    return "stores parts of D twice, and so takes neither C nor aux";
   if (problem.is_pointer_array) return "takes no arrays of pointers";
   if (const char* reason = gate_rejects(problem, config, parts)) return reason;
   if (const char* reason = fused_matrices_reject(problem, config)) return reason;

@@ -70,9 +70,9 @@ constexpr int largest_divisor(int value, int most) {
 
 // A box is what one staging buffer holds: lines of D.
 struct StagedBoxes {
-  // The last box begins inside the one before, because boxes do not divide the lines of the tile,
-  // or, where these are columns, their number. Overlapping boxes store identical bytes, one behind
-  // the other.
+  // Boxes do not divide the columns of the tile. The last box of each line then begins inside the
+  // one before; where lines are columns, the last box of columns does. Overlapping boxes store
+  // identical bytes, one behind the other.
   bool overlap;
   int line_bytes;
   int patch_columns;  // of the tile that a fused epilogue handles at a time
@@ -92,8 +92,8 @@ constexpr StagedBoxes staged_boxes(const KernelConfig& config) {
   // No more than a box of f32, nor than a thread has registers for. Columns are staged 16 at a time
   // where 32 do not divide the tile and boxes do not overlap, and by three warpgroups, which were
   // timed so.
-  const bool has_odd_columns = config.tile.n % 32 != 0 && !boxes.overlap;
-  const bool is_short = config.swaps_ab ? has_odd_columns || groups.consumers == 3
+  const bool needs_short_boxes = config.tile.n % 32 != 0 && !boxes.overlap;
+  const bool is_short = config.swaps_ab ? needs_short_boxes || groups.consumers == 3
                                         : !is_whole || groups.accumulators > 160;
   const int most_columns = is_short ? 16 : 32;
   boxes.patch_columns = config.tile.n < most_columns ? config.tile.n : most_columns;

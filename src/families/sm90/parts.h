@@ -42,7 +42,7 @@ struct Parts {
 };
 
 constexpr Gates gates_of(const KernelConfig& config, const StagedBoxes& boxes) {
-  // Rows of a gate go part by part (fused_boxes.h), which boxes that overlap do not.
+  // Rows of a gate go part by part (fused_boxes.h). Boxes that overlap do not.
   if (config.swaps_ab) return config.a == Major::k && !boxes.overlap ? Gates::rows : Gates::none;
   const bool has_whole_boxes = config.tile.n % 128 == 0 && boxes.patch_columns == 32;
   return stores_rows_by_tma(config) && config.b == Major::k && has_whole_boxes ? Gates::columns

@@ -94,7 +94,7 @@ class RegisterEpilogue {
   using Columns = ColumnBlock<config>;
   static constexpr int pairs = config.tile.n / 4;  // of a thread in 64 rows
   static constexpr int all_pairs = pairs * Columns::row_blocks;
-  static constexpr int part_pairs = largest_divisor(pairs, Columns::is_tight ? 8 : 16);
+  static constexpr int part_pairs = largest_divisor(pairs, Columns::is_tight ? 8 : 17);
   static constexpr int parts = all_pairs / part_pairs;
 
   BWGEMM_DEVICE bool has(std::uint32_t operation) const { return (operations_ & operation) != 0; }

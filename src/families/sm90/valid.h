@@ -33,9 +33,7 @@ constexpr const char* tile_invalid_because(const KernelConfig& config) {
   if (tile.n < 8 || tile.n > 256) return "tile.n must be 8 to 256, as that of wgmma";
   if (config.swaps_ab) {
     if (tile.n % 8 != 0 || (staged_boxes(config).overlap && tile.n < 40))
-      return "tile.n must be a multiple of 16, or of 8 from 40 on: columns are staged 16 or 32 at "
-             "a "
-             "time";
+      return "tile.n must be a multiple of 16, or of 8 from 40 on: columns are staged by 16 or 32";
     if (warpgroups_of(config).rows != 64) return "columns are staged in 64 rows of the tile";
   } else if (staged_boxes(config).overlap && (tile.n % 16 != 0 || tile.n < 64)) {
     return "tile.n must be a multiple of 32, or of 16 from 64 on: output is staged in 32 or 64 "
