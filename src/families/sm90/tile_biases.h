@@ -88,36 +88,33 @@ class TileBiases {
     }
     if (has(operation::column_bias)) {
       const std::uint32_t first = columns_ + lane % 4 * 16;
+      constexpr int last = config.tile.n / 16 * 16;
 #pragma unroll
-      for (int group = 0; group < config.tile.n / 16; ++group) {
-        std::uint32_t bias[4];
-        ptx::ld_shared_v4(first + 64 * group, bias);
-#pragma unroll
-        for (auto& row_block : values)
-#pragma unroll
-          for (int i = 0; i < 8; ++i) {
-            float& at = row_block[8 * group + i];
-            at = __fadd_rn(at, __uint_as_float(bias[i / 4 * 2 + i % 2]));
-          }
-      }
-      if constexpr (config.tile.n % 16 != 0) add_last_eight(values, first);
+      for (int column = 0; column < last; column += 16)
+        add_columns<16>(values, column, first + 4 * column);
+      if constexpr (last < config.tile.n) add_columns<8>(values, last, first + 4 * last);
     }
   }
 
  private:
   static constexpr int first_barrier = 5;
 
-  // Where 16 do not divide the columns of the tile. `first`: the thread's biases of the first 16.
-  BWGEMM_DEVICE static void add_last_eight(Accumulators<config>& values, std::uint32_t first) {
-    constexpr int columns = config.tile.n - 8;
-    std::uint32_t bias[2];
-    ptx::ld_shared_v2(first + 4 * columns, bias);
+  // Adds the biases of 16 columns of the tile from `column` on, or of 8. The thread's biases of
+  // these are at `from`.
+  template <int count>
+  BWGEMM_DEVICE static void add_columns(Accumulators<config>& values, int column,
+                                        std::uint32_t from) {
+    std::uint32_t bias[count / 4];
+    if constexpr (count == 16)
+      ptx::ld_shared_v4(from, bias);
+    else
+      ptx::ld_shared_v2(from, bias);
 #pragma unroll
     for (auto& row_block : values)
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        float& at = row_block[columns / 2 + i];
-        at = __fadd_rn(at, __uint_as_float(bias[i % 2]));
+      for (int i = 0; i < count / 2; ++i) {
+        float& at = row_block[column / 2 + i];
+        at = __fadd_rn(at, __uint_as_float(bias[i / 4 * 2 + i % 2]));
       }
   }
 
