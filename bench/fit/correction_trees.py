@@ -12,8 +12,8 @@ question, so a tree is six questions and a table. Standard error says the regret
 the trees, of problems fitted to and of each file held out.
 
 --add keeps the library's trees and fits so many more to what these leave. The library's trees know
-cards and problems that are not measured now: --told names features of such, whose times matter
-not. The trees that are added should leave these as they are.
+cards and problems that are not measured now. --told names the features of such problems; the times
+in the file are not used. The added trees should leave the choice for these problems as it is.
 """
 
 import argparse
@@ -52,7 +52,7 @@ class Times:
         return rows.start + near[predicted[near] < FURTHEST * predicted.min()]
 
     def wanted(self):
-        """Of each problem: rows of the kernels that are compared, and what trees should say of them."""
+        """Yields for each problem the rows of the kernels that are compared, and what trees should say."""
         for rows in map(self.compared, self.problems):
             if len(rows) > 1:
                 logs = np.log(self.us[rows] / self.predicted[rows])

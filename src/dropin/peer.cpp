@@ -22,6 +22,7 @@ struct Tree {
 
 #include "dropin/peer_trees.inc"
 
+// A leaf is a character, counted from zero_leaf.
 static_assert(sizeof leaves == trees.size() * (std::size_t{1} << tree_levels) + 1);
 
 // The logarithm in steps, 64 for each factor of two. Of what lies between, it is a straight line.

@@ -130,8 +130,8 @@ TEST(Layout, Sm90StagingLinesDivideTheTile) {
   }
 }
 
-// Of tiles whose columns are no multiple of 16: boxes reach all columns, and the last begins inside
-// the one before.
+// Boxes reach all columns where these are no multiple of 16. The last box begins inside the one
+// before.
 TEST(Layout, Sm90StagingBoxesOfColumnsMayOverlap) {
   KernelConfig config = kernel_variants[0];
   config.swaps_ab = true;
