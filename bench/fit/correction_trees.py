@@ -32,7 +32,7 @@ LEVELS = 6
 LARGEST = 0.4                # of logarithms that are fitted to
 STEPS = 45                   # of a leaf, up and down
 FIRST = ord("#")             # what the lowest is written as
-WEIGHT_OF_TOLD = 0.1         # beside a measured problem
+WEIGHT_OF_TOLD = 0.3         # beside a measured problem
 LIBRARY = os.path.join(os.path.dirname(__file__), "..", "..", "src", "select", "correction_trees.inc")
 
 

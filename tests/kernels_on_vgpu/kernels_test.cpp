@@ -111,7 +111,7 @@ TEST(Kernels, CooperativeSplit) {
   run_all("bwgemm_sm90_b16_kk_128x256x64_2x1_s4_coop", split_problems(), 2);
 }
 TEST(Kernels, CooperativeThreeWarpgroups) {
-  run_all("bwgemm_sm90_b16_mk_192x128x64_s5_coop", of_f16(tma_and_split_problems()), 1);
+  run_all("bwgemm_sm90_b16_kn_192x128x64_s5_coop", of_f16(tma_and_split_problems()), 1);
 }
 TEST(Kernels, CooperativeOneWarpgroup) {
   run_all("bwgemm_sm90_b16_kk_64x128x64_s8_coop", tma_and_split_problems(), 1);
@@ -151,6 +151,11 @@ TEST(Kernels, CooperativeClustersInTwoDirections) {
   run_cluster("bwgemm_sm90_b16_kk_64x64x64_2x2_s13_coop", Dtype::bf16);
   run_cluster("bwgemm_sm90_b16_kk_64x96x64_4x1_s10_coop", Dtype::f16);
   run_cluster("bwgemm_sm90_b16_kn_128x64x64_1x4_s8_coop", Dtype::bf16);
+  // Warpgroups that take turns, in clusters: each leaves slots to the others' next tile.
+  run_cluster("bwgemm_sm90_b16_kk_64x256x64_1x4_s4_pp_coop", Dtype::bf16);
+  run_cluster("bwgemm_sm90_b16_mn_64x256x64_1x4_s4_pp_coop", Dtype::f16);
+  // Two clusters on the multiprocessors of one.
+  run_cluster("bwgemm_sm90_b16_kk_128x16x64_2x1_s5_t_o2_coop", Dtype::bf16);
   // Parts of B that are rows of k of its only chunk, whose rows have 128, 64 and 32 bytes.
   run_cluster("bwgemm_sm90_b16_kn_64x64x64_4x1_s13_coop", Dtype::bf16);
   run_cluster("bwgemm_sm90_b16_kn_128x32x64_4x1_s10_coop", Dtype::f16);

@@ -120,5 +120,24 @@ TEST(KernelConfig, TilesThatCannotBeBuiltAreRefused) {
   EXPECT_THAT(reason(in_order, {128, 64, 64}, one, 5), testing::HasSubstr("CTAs"));
 }
 
+// Two warpgroups have a tile each, of one or two wgmmas' height.
+TEST(KernelConfig, PingPongTilesThatCannotBeBuiltAreRefused) {
+  const auto reason = [](Tile tile, int ctas_per_sm) {
+    KernelConfig config = kernel_variants[0];
+    config.ping_pong = true;
+    config.tile = tile;
+    config.ctas_per_sm = ctas_per_sm;
+    config.cluster = {1, 1};
+    config.stages = 2;
+    const char* text = invalid_because(config);
+    return std::string(text ? text : "");
+  };
+  EXPECT_EQ(reason({64, 256, 64}, 1), "");
+  EXPECT_EQ(reason({128, 192, 64}, 1), "");
+  EXPECT_THAT(reason({192, 64, 64}, 1), testing::HasSubstr("64 or 128"));
+  EXPECT_THAT(reason({256, 64, 64}, 1), testing::HasSubstr("64 or 128"));
+  EXPECT_THAT(reason({64, 64, 64}, 2), testing::HasSubstr("one CTA"));
+}
+
 }  // namespace
 }  // namespace bwgemm

@@ -27,11 +27,13 @@ struct Warpgroups {
   int accumulators;  // of one consumer thread
   Registers registers;
 };
-// A consumer computes 64 rows of the tile, or 128: where tile.m is 256, in ping-pong kernels, and
-// where CTAs share a multiprocessor, so that fewer threads start with more registers (ptxas wants
-// those of one wgmma to fit before any are moved).
+// A consumer computes 64 rows of the tile, or 128: where tile.m is 256, in ping-pong kernels of
+// that height, and where CTAs share a multiprocessor, so that fewer threads start with more
+// registers (ptxas wants those of one wgmma to fit before any are moved). Columns are staged in 64
+// rows, also where CTAs share a multiprocessor.
 constexpr Warpgroups warpgroups_of(const KernelConfig& config) {
-  const bool rows_of_128 = config.tile.m == 256 || (config.tile.m == 128 && config.ctas_per_sm > 1);
+  const bool saves_threads = config.tile.m == 128 && config.ctas_per_sm > 1 && !config.swaps_ab;
+  const bool rows_of_128 = config.tile.m == 256 || saves_threads;
   Warpgroups all{};
   all.consumers = config.ping_pong ? 2 : config.tile.m / (rows_of_128 ? 128 : 64);
   all.rows = config.ping_pong ? config.tile.m : config.tile.m / all.consumers;

@@ -28,8 +28,10 @@ constexpr const char* tile_invalid_because(const KernelConfig& config) {
   if (tile.m != 64 && tile.m != 128 && tile.m != 192 && tile.m != 256)
     return "tile.m must be 64, 128, 192 or 256: 64 or 128 per consumer warpgroup";
   if (tile.k != row_elements(config.mma)) return "tile.k must be 64: one 128-byte swizzle row";
-  if (config.ping_pong && (tile.m != 128 || !stores_rows_by_tma(config) || config.ctas_per_sm != 1))
-    return "ping-pong: tile.m must be 128, rows stored by TMA, and one CTA per multiprocessor";
+  if (config.ping_pong && tile.m != 64 && tile.m != 128)
+    return "ping-pong: tile.m must be 64 or 128";
+  if (config.ping_pong && (!stores_rows_by_tma(config) || config.ctas_per_sm != 1))
+    return "ping-pong: rows must be stored by TMA, and one CTA be on a multiprocessor";
   if (tile.n < 8 || tile.n > 256) return "tile.n must be 8 to 256, as that of wgmma";
   if (config.swaps_ab) {
     if (tile.n % 8 != 0 || (staged_boxes(config).overlap && tile.n < 40))
