@@ -97,7 +97,8 @@ class Trees:
     def of_library(cls):
         with open(LIBRARY, encoding="utf-8") as file:
             asked, told = file.read().split("constexpr char leaves[] =")
-        questions = np.array(re.findall(r"\{(\d+),(-?\d+)\}", asked), dtype=int).reshape(-1, LEVELS, 2)
+        questions = np.array(re.findall(r"-?\d+", asked[asked.index("asked = {"):]), dtype=int)
+        questions = questions.reshape(-1, LEVELS, 2)
         leaves = np.array(list("".join(re.findall(r'"(.*?)"', told)).encode())).reshape(-1, 2 ** LEVELS)
         return cls(questions.tolist(), leaves - (FIRST + STEPS),
                    float(re.search(r"leaf_step = (.*);", asked)[1]))
@@ -138,12 +139,11 @@ class Trees:
                  "// clang-format off",
                  f"constexpr char zero_leaf = '{chr(FIRST + STEPS)}';",
                  f"constexpr double leaf_step = {self.step:.6g};",
-                 f"constexpr std::array<Tree, {len(self.questions)}> trees = {{{{"]
-        asked = ["{{{" + ",".join(f"{{{f},{above}}}" for f, above in questions) + "}}},"
-                 for questions in self.questions]
+                 f"constexpr std::array<short, {2 * LEVELS * len(self.questions)}> asked = {{"]
+        asked = ["".join(f"{f},{above}," for f, above in questions) for questions in self.questions]
         told = ['"' + "".join(chr(FIRST + STEPS + leaf) for leaf in leaves) + '"'
                 for leaves in self.leaves]
-        lines += in_fours(asked) + ["}};", "constexpr char leaves[] ="] + in_fours(told)
+        lines += in_fours(asked) + ["};", "constexpr char leaves[] ="] + in_fours(told)
         return "\n".join(lines) + ";"
 
 

@@ -17,9 +17,6 @@ namespace {
 // first one highest, are the number of a leaf.
 constexpr int tree_levels = 6;
 struct Question {
-  constexpr Question(int asked, int above)
-      : feature(asked), twice_above(above << 16 | (above & 0xffff)) {}
-
   int feature;
   int twice_above;  // the answer is yes if the feature is larger: two 16-bit numbers, side by side
 };
@@ -28,6 +25,18 @@ struct Tree {
 };
 
 #include "select/correction_trees.inc"
+
+// The features and the numbers of all questions, as the file has them.
+constexpr std::size_t tree_numbers = 2 * tree_levels;
+constexpr auto trees = [] {
+  std::array<Tree, asked.size() / tree_numbers> all{};
+  for (std::size_t i = 0; i < asked.size(); i += 2) {
+    const int above = asked[i + 1];
+    all[i / tree_numbers].questions[i % tree_numbers / 2] = {asked[i],
+                                                             above << 16 | (above & 0xffff)};
+  }
+  return all;
+}();
 
 static_assert(sizeof leaves == trees.size() * (std::size_t{1} << tree_levels) + 1);
 

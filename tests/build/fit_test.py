@@ -40,8 +40,10 @@ class Trees:
 
     def __init__(self):
         text = source("src", "select", "correction_trees.inc")
-        self.trees = [[(int(feature), int(above)) for feature, above in re.findall(r"{(\d+),(-?\d+)}", tree)]
-                      for tree in re.findall(r"{((?:{\d+,-?\d+},?){6})}", text)]
+        asked = text[text.index("asked = {"):text.index("leaves[]")]
+        numbers = [int(number) for number in re.findall(r"-?\d+", asked)]
+        questions = list(zip(numbers[::2], numbers[1::2]))
+        self.trees = [questions[first:first + 6] for first in range(0, len(questions), 6)]
         self.leaves = "".join(re.findall(r'"([^"]*)"', text[text.index("leaves[]"):]))
         self.zero = re.search("zero_leaf = '(.)'", text)[1]
         self.step = float(re.search(r"leaf_step = ([\d.e-]+)", text)[1])

@@ -132,8 +132,9 @@ TEST(Kernels, CooperativeClustersInTwoDirections) {
     const KernelConfig config = row(name);
     const int rows = config.tile.m * config.cluster.m, columns = config.tile.n * config.cluster.n;
     const int ring = 64 * config.stages;
+    const int some_rows = config.cluster.m == 1 ? rows - 3 : rows - config.tile.m;
     std::vector<KernelProblem> problems{problem(config.tile.m - 3, config.tile.n - 5, 3 * ring),
-                                        problem(rows - config.tile.m, columns + 9, 2 * ring + 55),
+                                        problem(some_rows, columns + 9, 2 * ring + 55),
                                         problem(rows + 1, 7, 130),
                                         problem(config.tile.m, config.tile.n / config.cluster.m,
                                                 ring + 130)};  // zeros in whole boxes
@@ -151,15 +152,30 @@ TEST(Kernels, CooperativeClustersInTwoDirections) {
   run_cluster("bwgemm_sm90_b16_kk_64x64x64_2x2_s13_coop", Dtype::bf16);
   run_cluster("bwgemm_sm90_b16_kk_64x96x64_4x1_s10_coop", Dtype::f16);
   run_cluster("bwgemm_sm90_b16_kn_128x64x64_1x4_s8_coop", Dtype::bf16);
-  // Warpgroups that take turns, in clusters: each leaves slots to the others' next tile.
-  run_cluster("bwgemm_sm90_b16_kk_64x256x64_1x4_s4_pp_coop", Dtype::bf16);
-  run_cluster("bwgemm_sm90_b16_mn_64x256x64_1x4_s4_pp_coop", Dtype::f16);
-  // Two clusters on the multiprocessors of one.
+  // Swap-AB in a cluster, with the registers of two CTAs a multiprocessor.
   run_cluster("bwgemm_sm90_b16_kk_128x16x64_2x1_s5_t_o2_coop", Dtype::bf16);
   // Parts of B that are rows of k of its only chunk, whose rows have 128, 64 and 32 bytes.
   run_cluster("bwgemm_sm90_b16_kn_64x64x64_4x1_s13_coop", Dtype::bf16);
   run_cluster("bwgemm_sm90_b16_kn_128x32x64_4x1_s10_coop", Dtype::f16);
   run_cluster("bwgemm_sm90_b16_kn_64x16x64_4x1_s13_t_coop", Dtype::bf16);
+}
+
+// Ping-pong in clusters: the CTAs release each slot for the next tile, which the other warpgroup
+// multiplies. One cluster has an odd number of tiles, more than its warpgroups, and some are empty.
+TEST(Kernels, CooperativeClustersThatTakeTurns) {
+  for (const char* name : {"bwgemm_sm90_b16_kk_64x256x64_1x4_s4_pp_coop",
+                           "bwgemm_sm90_b16_mn_64x256x64_1x4_s4_pp_coop",
+                           "bwgemm_sm90_b16_kk_128x128x64_1x4_s6_pp_coop",
+                           "bwgemm_sm90_b16_kn_128x128x64_2x1_s6_pp_coop"}) {
+    const KernelConfig config = row(name);
+    const int rows = config.tile.m * config.cluster.m, ring = 64 * config.stages;
+    std::vector<KernelProblem> problems{problem(5 * rows - 3, config.tile.n + 9, 130),
+                                        problem(3 * rows, config.tile.n - 5, ring + 190)};
+    problems[0].beta = 1.5f;
+    problems[0].clusters = 1;
+    problems[1].clusters = 2;
+    run_all(name, problems, 4);
+  }
 }
 
 // Splits of k that are the CTAs of a cluster: two to sixteen, some of them empty, with and without

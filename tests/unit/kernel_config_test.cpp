@@ -120,7 +120,7 @@ TEST(KernelConfig, TilesThatCannotBeBuiltAreRefused) {
   EXPECT_THAT(reason(in_order, {128, 64, 64}, one, 5), testing::HasSubstr("CTAs"));
 }
 
-// Two warpgroups have a tile each, of one or two wgmmas' height.
+// Two warpgroups have a tile each, as high as one wgmma or two.
 TEST(KernelConfig, PingPongTilesThatCannotBeBuiltAreRefused) {
   const auto reason = [](Tile tile, int ctas_per_sm) {
     KernelConfig config = kernel_variants[0];

@@ -27,10 +27,10 @@ struct Warpgroups {
   int accumulators;  // of one consumer thread
   Registers registers;
 };
-// A consumer computes 64 rows of the tile, or 128: where tile.m is 256, in ping-pong kernels of
-// that height, and where CTAs share a multiprocessor, so that fewer threads start with more
-// registers (ptxas wants those of one wgmma to fit before any are moved). Columns are staged in 64
-// rows, also where CTAs share a multiprocessor.
+// A consumer computes 64 rows of the tile. It computes 128 where tile.m is 256, in ping-pong
+// kernels with a tile.m of 128, and where CTAs with a tile.m of 128 share a multiprocessor: fewer
+// threads then start with more registers (ptxas wants those of one wgmma to fit before any are
+// moved). With swap-AB columns are staged in 64 rows, so that consumers compute 64 rows there, too.
 constexpr Warpgroups warpgroups_of(const KernelConfig& config) {
   const bool saves_threads = config.tile.m == 128 && config.ctas_per_sm > 1 && !config.swaps_ab;
   const bool rows_of_128 = config.tile.m == 256 || saves_threads;
