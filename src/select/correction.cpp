@@ -27,7 +27,7 @@ struct Tree {
 #include "select/correction_trees.inc"
 
 // The features and the numbers of all questions, as the file has them.
-constexpr std::size_t tree_numbers = 2 * tree_levels;
+constexpr auto tree_numbers = static_cast<std::size_t>(2 * tree_levels);
 constexpr auto trees = [] {
   std::array<Tree, asked.size() / tree_numbers> all{};
   for (std::size_t i = 0; i < asked.size(); i += 2) {

@@ -249,7 +249,7 @@ TEST_F(CopiesResources, AreTimedByTuning) {
           return launch.is_copy() ? 0.0 : launch.params.a.data == nullptr ? 50.0 : 100.0;
         });
     std::int64_t algo = 0;
-    const bwgemmAutotuneOptions_t options{sizeof options, 100, 2, 0, 0};
+    const bwgemmAutotuneOptions_t options{sizeof options, 130, 2, 0, 0};
     ASSERT_EQ(bwgemmMatmulAutotune(handle(), &call.desc, call.alpha, call.a, call.b, call.beta,
                                    call.c, call.d, &options, &algo),
               BWGEMM_STATUS_SUCCESS)
