@@ -15,7 +15,7 @@ namespace {
 
 // Each level of a tree asks one question, whatever the answers above it were. The answers, the
 // first one highest, are the number of a leaf.
-constexpr int tree_levels = 6;
+constexpr std::size_t tree_levels = 6;
 struct Question {
   int feature;
   int twice_above;  // the answer is yes if the feature is larger: two 16-bit numbers, side by side
@@ -27,7 +27,7 @@ struct Tree {
 #include "select/correction_trees.inc"
 
 // The features and the numbers of all questions, as the file has them.
-constexpr auto tree_numbers = static_cast<std::size_t>(2 * tree_levels);
+constexpr std::size_t tree_numbers = 2 * tree_levels;
 constexpr auto trees = [] {
   std::array<Tree, asked.size() / tree_numbers> all{};
   for (std::size_t i = 0; i < asked.size(); i += 2) {
