@@ -26,7 +26,7 @@ struct Tree {
 
 #include "select/correction_trees.inc"
 
-// The features and the numbers of all questions, as the file has them.
+// Each pair of the file's numbers is a question: a feature, and the number it is compared with.
 constexpr std::size_t tree_numbers = 2 * tree_levels;
 constexpr auto trees = [] {
   std::array<Tree, asked.size() / tree_numbers> all{};

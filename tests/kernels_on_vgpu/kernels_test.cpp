@@ -161,7 +161,7 @@ TEST(Kernels, CooperativeClustersInTwoDirections) {
 }
 
 // Ping-pong in clusters: the CTAs release each slot for the next tile, which the other warpgroup
-// multiplies. One cluster has an odd number of tiles, more than its warpgroups, and some are empty.
+// multiplies. In one problem a cluster has five tiles for two warpgroups. Some CTAs are outside D.
 TEST(Kernels, CooperativeClustersThatTakeTurns) {
   for (const char* name : {"bwgemm_sm90_b16_kk_64x256x64_1x4_s4_pp_coop",
                            "bwgemm_sm90_b16_mn_64x256x64_1x4_s4_pp_coop",
