@@ -242,6 +242,7 @@ TEST_F(CopiesResources, NothingIsLaunchedWithoutTheirKernel) {
 
 TEST_F(CopiesResources, AreTimedByTuning) {
   const MatmulCall call = MatmulCall::copied();
+  const auto all = static_cast<std::int32_t>(algos_of(handle(), call).size());
   // A copy takes as long as a product here: then in place is better, else as long as nothing.
   for (const bool is_slow : {true, false}) {
     fake_cuda().time_launches(
@@ -249,7 +250,7 @@ TEST_F(CopiesResources, AreTimedByTuning) {
           return launch.is_copy() ? 0.0 : launch.params.a.data == nullptr ? 50.0 : 100.0;
         });
     std::int64_t algo = 0;
-    const bwgemmAutotuneOptions_t options{sizeof options, 130, 2, 0, 0};
+    const bwgemmAutotuneOptions_t options{sizeof options, all, 2, 0, 0};
     ASSERT_EQ(bwgemmMatmulAutotune(handle(), &call.desc, call.alpha, call.a, call.b, call.beta,
                                    call.c, call.d, &options, &algo),
               BWGEMM_STATUS_SUCCESS)
