@@ -21,7 +21,7 @@ struct Registers {
 
 // How the warpgroups of a CTA share its tile and its registers.
 struct Warpgroups {
-  int consumers;     // behind that of the producer
+  int consumers;     // behind that of the producer, of which a warp stores for each: three at most
   int rows;          // of the tile, that a consumer computes
   int threads;       // of the CTA
   int accumulators;  // of one consumer thread

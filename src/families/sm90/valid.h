@@ -32,8 +32,6 @@ constexpr const char* tile_invalid_because(const KernelConfig& config) {
     return "ping-pong: tile.m must be 64 or 128";
   if (config.ping_pong && (!stores_rows_by_tma(config) || config.ctas_per_sm != 1))
     return "ping-pong: TMA must store rows of D, with one CTA per multiprocessor";
-  if (warpgroups_of(config).consumers > 3)
-    return "at most three consumers: a warp of the producer's warpgroup stores for each";
   if (tile.n < 8 || tile.n > 256) return "tile.n must be 8 to 256, as that of wgmma";
   if (config.swaps_ab) {
     if (tile.n % 8 != 0 || (staged_boxes(config).overlap && tile.n < 40))
