@@ -5,6 +5,7 @@
 
 #include "families/facts.h"
 #include "gpu/row_problems.h"
+#include "rules/family.h"
 
 namespace bwgemm::test {
 
@@ -36,6 +37,21 @@ int forced_tile(const KernelConfig& row, std::int64_t tile_n, Major b) {
   const int wanted = static_cast<int>(tile_n);
   if (row.tile.n != 0) return 0;
   return sm100::tile_n_invalid_because(row, wanted, b) == nullptr ? wanted : 0;
+}
+
+double width_over_height(const KernelConfig& row) {
+  const Measures of = measures(row, widest(row));
+  return static_cast<double>(of.cluster_n) / static_cast<double>(of.cluster_m);
+}
+
+int most_clusters(const KernelConfig& row) {
+  const DeviceFacts& facts = row.arch == Arch::sm90 ? nominal_h200 : nominal_b200;
+  return static_cast<int>(resident_clusters(facts, row));
+}
+
+int wave_of_two_rows(const KernelConfig& row, std::int64_t tile_n) {
+  const Measures of = measures(row, tile_n);
+  return static_cast<int>(of.cluster_m * 9 / 4 / of.cluster_n);
 }
 
 }  // namespace bwgemm::test

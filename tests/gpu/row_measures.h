@@ -22,6 +22,15 @@ Measures measures(const KernelConfig& row, std::int64_t runtime_n);
 // The widest tile, for a row that leaves that to the launch.
 std::int64_t widest(const KernelConfig& row);
 
+// Columns of a cluster's tile over its rows.
+double width_over_height(const KernelConfig& row);
+
+// Of the row's kernel at work at one time, on a card of its architecture.
+int most_clusters(const KernelConfig& row);
+
+// So many clusters that select() makes bands two rows high.
+int wave_of_two_rows(const KernelConfig& row, std::int64_t tile_n);
+
 // Tiles whose output is in half and in whole rows of a staging buffer; or one step of columns and
 // several. Of a row that leaves nothing to the launch: its own.
 std::vector<std::int64_t> runtime_tiles(const KernelConfig& row);

@@ -140,7 +140,8 @@ RowProblem in_batches(const KernelConfig& row, int rows, std::int64_t columns, i
   const auto [a, b] = direction(row, 3);
   // Less a unit: what is unaligned becomes wider than said.
   const std::int64_t over_n = columns * of.cluster_n - (moves_lines(row) ? unit : 0);
-  const int batch = has_few_boxes ? 3 : 2;
+  const bool has_few_tiles = 2 * rows * columns < 5 * clusters;  // a cluster, in one batch
+  const int batch = has_few_boxes && has_few_tiles ? 3 : 2;
   const bool has_batches = row.choices.map_rank != 2;  // else as many tiles in one
   GemmCase gemm =
       gemm_of(row, rows * of.cluster_m, has_batches ? over_n : batch * over_n, of.k, a, b);
@@ -148,29 +149,25 @@ RowProblem in_batches(const KernelConfig& row, int rows, std::int64_t columns, i
   return {gemm, clusters};
 }
 
-// More clusters than one batch has tiles.
+// More clusters than one batch has tiles; outputs are taller than wide.
 RowProblem several_batches(const KernelConfig& row) {
-  const Measures of = measures(row, widest(row));
-  const double ratio = static_cast<double>(of.cluster_n) / static_cast<double>(of.cluster_m);
-  const auto rows = static_cast<int>(ratio < 1.5 ? 4 : std::ceil(2 * ratio) + 1);
-  const auto columns = static_cast<int>(ratio < 0.5 ? std::ceil(1 / ratio) : 2);
+  const double ratio = width_over_height(row);
+  auto rows = static_cast<int>(ratio < 1.5 ? 4 : std::ceil(2 * ratio) + 1);
+  auto columns = static_cast<int>(ratio < 0.5 ? std::ceil(1 / ratio) : 2);
+  if (rows * columns >= most_clusters(row)) {
+    if (ratio >= 1.5) rows = static_cast<int>(std::ceil(ratio)) + 1;
+    columns = std::max(1, (most_clusters(row) - 1) / rows);
+  }
   return in_batches(row, rows, columns, rows * columns + 1);
 }
 
 // Two bands of several rows (device/raster.h): no taller than wide, since those of tall outputs
 // are one tile high, more columns than a wave has, and first tiles in the second column of a band.
 RowProblem several_bands(const KernelConfig& row) {
-  const Measures of = measures(row, widest(row));
-  const double ratio = static_cast<double>(of.cluster_n) / static_cast<double>(of.cluster_m);
+  const double ratio = width_over_height(row);
   const int wave = 2 + static_cast<int>(std::ceil(std::max(2.25 / ratio, ratio)));
   const int rows = 1 + static_cast<int>(std::lround(std::sqrt(wave * ratio)));
   return in_batches(row, rows, std::max(2, static_cast<int>(std::ceil(rows / ratio))), wave);
-}
-
-// So many clusters that select() makes bands two rows high.
-int wave_of_two_rows(const KernelConfig& row, std::int64_t tile_n) {
-  const Measures of = measures(row, tile_n);
-  return static_cast<int>(of.cluster_m * 9 / 4 / of.cluster_n);
 }
 
 // A row of tensor memory has code of its own for each width of a tile's boxes of output, with and
@@ -364,6 +361,7 @@ std::vector<RowProblem> covering_problems(const KernelConfig& row, Memory memory
     for (const float beta : {0.0f, -0.5f}) {
       if (raster != Raster::grouped && !uses_tensor_memory(row)) continue;
       for (const RowProblem& tiles : {several_batches(row), several_bands(row)}) {
+        if (tiles.clusters > most_clusters(row)) continue;  // no card has bands of several rows
         RowProblem& problem =
             add(tiles.gemm, inputs(row.mma).back(), true, is_moved && beta != 0 ? moved : in_units);
         problem.clusters = tiles.clusters;
