@@ -209,7 +209,7 @@ TEST(Kernels, CooperativeClustersOfSplits) {
   run_clusters("bwgemm_sm90_b16_kk_64x16x64_s13_t_coop", 16, Dtype::bf16);
   run_clusters("bwgemm_sm90_b16_mn_64x32x64_s18_coop", 8, Dtype::f16);
   run_clusters("bwgemm_sm90_b16_kk_64x32x64_s18_coop", 5, Dtype::bf16);
-  run_clusters("bwgemm_sm90_b16_mk_128x32x64_s8_t_coop", 2, Dtype::f16);
+  run_clusters("bwgemm_sm90_b16_kn_128x32x64_s8_t_coop", 2, Dtype::f16);
 }
 
 TEST(Kernels, TensorPair) {
