@@ -23,6 +23,7 @@ PRIOR = 6.0         # weight with which a leaf is drawn to 0
 SCALE = 100         # of leads
 MOST = 24           # of a leaf, up and down; a leaf is a character, counted from that of 0
 ZERO = ";"
+FIRST = "("         # what feature 0 is written as
 FOLDS = 5
 
 
@@ -119,25 +120,28 @@ def enough(leads, slow, share):
     return int(leads[order[good[-1]]]) + 1
 
 
-def in_fours(texts):
-    return ["".join(texts[first:first + 4]) for first in range(0, len(texts), 4)]
+def joined(texts, number):
+    return ["".join(texts[first:first + number]) for first in range(0, len(texts), number)]
+
+
+def literals(lines):
+    """String literals, without trigraphs."""
+    return ['"' + re.sub(r"\?(?=\?)", r"?\\", line) + '"' for line in lines]
 
 
 def text(trees, least):
-    def braces(values):
-        return "{" + ",".join(map(str, values)) + "}"
+    asked = ["".join(chr(ord(FIRST) + f) for f, _ in questions) for questions, _ in trees]
+    above = ["".join(f"{a}," for _, a in questions) for questions, _ in trees]
+    told = ["".join(chr(ord(ZERO) + leaf) for leaf in leaves) for _, leaves in trees]
     lines = ["// SPDX-License-Identifier: Apache-2.0",
              "// Written by bench/peer/peer_trees.py.",
              "// clang-format off",
              f"constexpr int least_lead = {least};",
-             f"constexpr char zero_leaf = '{ZERO}';",
-             f"constexpr std::array<Tree, {len(trees)}> trees = {{{{"]
-    asked = ["{" + braces(f for f, _ in questions) + "," + braces(a for _, a in questions) + "},"
-             for questions, _ in trees]
-    told = ["".join(chr(ord(ZERO) + leaf) for leaf in leaves) for _, leaves in trees]
-    told = ['"' + re.sub(r"\?(?=\?)", r"?\\", leaves) + '"' for leaves in told]  # no trigraphs
-    lines += in_fours(asked) + ["}};", "constexpr char leaves[] ="] + in_fours(told)
-    return "\n".join(lines) + ";"
+             f"constexpr char zero_leaf = '{ZERO}', first_feature = '{FIRST}';",
+             "constexpr char asked_features[] =", *literals(joined(asked, 20)), ";",
+             f"constexpr std::array<int, {LEVELS * len(trees)}> above = {{", *joined(above, 8), "};",
+             "constexpr char leaves[] =", *literals(joined(told, 4)), ";"]
+    return "\n".join(lines)
 
 
 def main():

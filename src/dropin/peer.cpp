@@ -15,15 +15,14 @@ namespace {
 // Each level of a tree asks one question, whatever the answers above it were. The answers, the
 // first one lowest, are the number of a leaf.
 constexpr std::size_t tree_levels = 5;
-struct Tree {
-  std::array<std::uint8_t, tree_levels> feature;
-  std::array<std::int32_t, tree_levels> above;  // the answer is yes if the feature is larger
-};
 
 #include "dropin/peer_trees.inc"
 
-// A leaf is a character, counted from zero_leaf.
-static_assert(sizeof leaves == trees.size() * (std::size_t{1} << tree_levels) + 1);
+// The answer is yes if the feature is above the number. A feature is a character, counted from
+// first_feature, and a leaf one, counted from zero_leaf.
+constexpr std::size_t tree_leaves = std::size_t{1} << tree_levels;
+static_assert(sizeof asked_features == above.size() + 1);
+static_assert(sizeof leaves == above.size() / tree_levels * tree_leaves + 1);
 
 // The logarithm in steps, 64 for each factor of two. Of what lies between, it is a straight line.
 std::int32_t steps(double value) {
@@ -155,13 +154,15 @@ PeerFeatures features_of(const PeerProblem& problem) {
 
 int lead_of(const PeerFeatures& features) {
   int lead = 0;
-  const char* tree_leaves = leaves;
-  for (const Tree& tree : trees) {
+  const char* of_tree = leaves;
+  for (std::size_t first = 0; first < above.size(); first += tree_levels) {
     std::size_t leaf = 0;
-    for (std::size_t level = 0; level < tree_levels; ++level)
-      if (features[tree.feature[level]] > tree.above[level]) leaf |= std::size_t{1} << level;
-    lead += tree_leaves[leaf] - zero_leaf;
-    tree_leaves += std::size_t{1} << tree_levels;
+    for (std::size_t level = 0; level < tree_levels; ++level) {
+      const auto feature = static_cast<std::size_t>(asked_features[first + level] - first_feature);
+      if (features[feature] > above[first + level]) leaf |= std::size_t{1} << level;
+    }
+    lead += of_tree[leaf] - zero_leaf;
+    of_tree += tree_leaves;
   }
   return lead;
 }

@@ -14,7 +14,7 @@ std::vector<GemmCase> captured_problems() {
   std::vector<GemmCase> cases = {
       {.m = 256, .n = 264, .k = 520, .beta = 1, .ld_multiple = 8},             // TMA
       {.m = 61, .n = 35, .k = 77, .output = Dtype::f32, .b_displacement = 1},  // element by element
-      {.m = 72, .n = 40, .k = deep, .output = Dtype::f32},  // copied, split
+      {.m = 72, .n = 40, .k = deep, .output = Dtype::f32},                     // copied, split
       {.transb = BWGEMM_OP_T, .m = 64, .n = 7, .k = deep, .output = Dtype::f32},  // split over k
   };
   for (GemmCase& gemm : cases) gemm.fill = Fill::integers;

@@ -14,7 +14,9 @@ GemmCase problem(int thread, int round) {
   gemm.transa = (thread + round) % 2 == 0 ? BWGEMM_OP_T : BWGEMM_OP_N;
   gemm.transb = round % 3 == 0 ? BWGEMM_OP_T : BWGEMM_OP_N;
   gemm.m = 40 + 32 * (thread % 5), gemm.n = 24 + 40 * (round % 4),
-  gemm.k = round % 2 == 0 ? 136 : small_scale() ? 1032 : 4104;
+  gemm.k = round % 2 == 0  ? 136
+           : small_scale() ? 1032
+                           : 4104;
   gemm.input = thread % 3 == 0 ? Dtype::f16 : Dtype::bf16;
   gemm.output = round % 2 == 0 ? gemm.input : Dtype::f32;
   gemm.ld_multiple = round % 3 == 1 ? 1 : 8;
