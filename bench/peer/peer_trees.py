@@ -23,7 +23,7 @@ PRIOR = 6.0         # weight with which a leaf is drawn to 0
 SCALE = 100         # of leads
 MOST = 24           # of a leaf, up and down; a leaf is a character, counted from that of 0
 ZERO = ";"
-FIRST = "("         # what feature 0 is written as
+FIRST_FEATURE = "("  # what feature 0 is written as
 FOLDS = 5
 
 
@@ -130,14 +130,15 @@ def literals(lines):
 
 
 def text(trees, least):
-    asked = ["".join(chr(ord(FIRST) + f) for f, _ in questions) for questions, _ in trees]
+    assert max(f for questions, _ in trees for f, _ in questions) < ord("\\") - ord(FIRST_FEATURE)
+    asked = ["".join(chr(ord(FIRST_FEATURE) + f) for f, _ in questions) for questions, _ in trees]
     above = ["".join(f"{a}," for _, a in questions) for questions, _ in trees]
     told = ["".join(chr(ord(ZERO) + leaf) for leaf in leaves) for _, leaves in trees]
     lines = ["// SPDX-License-Identifier: Apache-2.0",
              "// Written by bench/peer/peer_trees.py.",
              "// clang-format off",
              f"constexpr int least_lead = {least};",
-             f"constexpr char zero_leaf = '{ZERO}', first_feature = '{FIRST}';",
+             f"constexpr char zero_leaf = '{ZERO}', first_feature = '{FIRST_FEATURE}';",
              "constexpr char asked_features[] =", *literals(joined(asked, 20)), ";",
              f"constexpr std::array<int, {LEVELS * len(trees)}> above = {{", *joined(above, 8), "};",
              "constexpr char leaves[] =", *literals(joined(told, 4)), ";"]

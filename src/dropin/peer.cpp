@@ -18,11 +18,12 @@ constexpr std::size_t tree_levels = 5;
 
 #include "dropin/peer_trees.inc"
 
-// The answer is yes if the feature is above the number. A feature is a character, counted from
-// first_feature, and a leaf one, counted from zero_leaf.
-constexpr std::size_t tree_leaves = std::size_t{1} << tree_levels;
+// Question i asks whether the feature asked_features[i] is larger than above[i]. Features are
+// characters, counted from first_feature. Leaves are characters, counted from zero_leaf.
+constexpr std::size_t leaves_per_tree = std::size_t{1} << tree_levels;
+static_assert(above.size() % tree_levels == 0);
 static_assert(sizeof asked_features == above.size() + 1);
-static_assert(sizeof leaves == above.size() / tree_levels * tree_leaves + 1);
+static_assert(sizeof leaves == above.size() / tree_levels * leaves_per_tree + 1);
 
 // The logarithm in steps, 64 for each factor of two. Of what lies between, it is a straight line.
 std::int32_t steps(double value) {
@@ -154,15 +155,15 @@ PeerFeatures features_of(const PeerProblem& problem) {
 
 int lead_of(const PeerFeatures& features) {
   int lead = 0;
-  const char* of_tree = leaves;
+  const char* tree = leaves;
   for (std::size_t first = 0; first < above.size(); first += tree_levels) {
     std::size_t leaf = 0;
     for (std::size_t level = 0; level < tree_levels; ++level) {
       const auto feature = static_cast<std::size_t>(asked_features[first + level] - first_feature);
       if (features[feature] > above[first + level]) leaf |= std::size_t{1} << level;
     }
-    lead += of_tree[leaf] - zero_leaf;
-    of_tree += tree_leaves;
+    lead += tree[leaf] - zero_leaf;
+    tree += leaves_per_tree;
   }
   return lead;
 }

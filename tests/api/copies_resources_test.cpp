@@ -169,7 +169,7 @@ TEST_F(CopiesResources, TheFirstCallMayBeCaptured) {
 
 TEST_F(CopiesResources, ArePreloaded) {
   MatmulCall call = MatmulCall::copied();
-  call.desc.ldc = 0;  // no C, for which another kernel may be the fastest
+  call.desc.ldc = 0;  // with a C, preloading may load a second kernel of the product
   call.c = nullptr;
   ASSERT_EQ(bwgemmPreload(handle(), &call.desc), BWGEMM_STATUS_SUCCESS)
       << bwgemmGetLastErrorString();

@@ -317,7 +317,8 @@ TEST_F(Matmul, EveryKindOfKernelGivesTheSameBits) {
       const std::unique_ptr<Handle> handle = handle_of(direct());
       for (const MatmulCase& matmul : cases) {
         MatmulOperands operands(matmul);
-        EXPECT_TRUE(is_served(handle->get(), operands));
+        ASSERT_TRUE(is_served(handle->get(), operands))
+            << direct() << ' ' << matmul << ' ' << bwgemmGetLastErrorString();
         expected.push_back(operands.bytes_of_d());
       }
     }

@@ -16,9 +16,12 @@ std::vector<GemmCase> links() {
   const int smaller = small_scale() ? 2 : 1;
   std::vector<GemmCase> cases = {
       {.m = 256, .n = 264, .k = 520, .ld_multiple = 8},
-      {.m = 4096 / smaller, .n = 8, .k = 1024 / smaller, .ld_multiple = 8},  // few rows
-      {.m = 136, .n = 72, .k = 4096 / smaller, .ld_multiple = 8},            // split along k
-      {.m = 61, .n = 35, .k = 2077 / smaller, .b_displacement = 1},          // element by element
+      {.m = 4096, .n = 8, .k = 1024 / smaller, .ld_multiple = 8},  // few rows
+      {.m = 136, .n = 72, .k = 4096 / smaller, .ld_multiple = 8},  // split along k
+      {.m = 61,
+       .n = 35,
+       .k = small_scale() ? 1037 : 2077,
+       .b_displacement = 1},  // element by element
       {.m = 3, .n = 500, .k = 301, .a_displacement = 1},
   };
   for (GemmCase& gemm : cases) {

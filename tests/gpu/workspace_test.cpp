@@ -14,7 +14,11 @@ class Workspace : public HandleTest {
     const std::int64_t deep = small_scale() ? 2048 : 24576;
     return {{.m = 72, .n = 40, .k = deep, .output = Dtype::f32, .ld_multiple = 8},
             {.m = 64, .n = 64, .k = deep - 1},
-            {.m = 129, .n = 65, .k = deep / 2 + 3, .input = Dtype::f16, .output = Dtype::f16},
+            {.m = 129,
+             .n = 65,
+             .k = (small_scale() ? deep / 2 : deep) + 3,
+             .input = Dtype::f16,
+             .output = Dtype::f16},
             {.m = 264, .n = 136, .k = 520, .beta = 1, .ld_multiple = 8}};
   }
 

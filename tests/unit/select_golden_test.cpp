@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which kernel is chosen for which problem: one line per case, every row of the table chosen at
-// least once. A change of the cost model that moves a line is a decision to be reviewed here.
+// Which kernel is chosen for which problem: one line per case, every family and path of data chosen
+// at least once. A change of the cost model that moves a line is a decision to be reviewed here.
 #include <algorithm>
 #include <gtest/gtest.h>
 #include <set>
