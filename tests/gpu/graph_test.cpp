@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <thread>
 
+#include "gpu/split_case.h"
 #include "support/gemm_case.h"
 #include "support/subprocess.h"
 
@@ -19,16 +20,6 @@ std::vector<GemmCase> captured_problems() {
   };
   for (GemmCase& gemm : cases) gemm.fill = Fill::integers;
   return cases;
-}
-
-// Split over k; results of different seeds differ.
-GemmCase split_case(std::uint64_t seed) {
-  return {.m = 72,
-          .n = 40,
-          .k = small_scale() ? 1025 : 32769,
-          .output = Dtype::f32,
-          .fill = Fill::integers,
-          .seed = seed};
 }
 
 CUgraph captured_call(bwgemmHandle_t handle, CUstream stream, CUstreamCaptureMode mode,

@@ -25,10 +25,10 @@ std::int64_t widest(const KernelConfig& row);
 // Columns of a cluster's tile over its rows.
 double width_over_height(const KernelConfig& row);
 
-// Of the row's kernel at work at one time, on a card of its architecture.
+// How many clusters of the row's kernel are at work at one time, on a card of its architecture.
 int most_clusters(const KernelConfig& row);
 
-// So many clusters that select() makes bands two rows high.
+// The number of clusters for which select() makes bands two rows high.
 int wave_of_two_rows(const KernelConfig& row, std::int64_t tile_n);
 
 // Tiles whose output is in half and in whole rows of a staging buffer; or one step of columns and

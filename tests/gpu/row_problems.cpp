@@ -154,9 +154,9 @@ RowProblem several_batches(const KernelConfig& row) {
   const double ratio = width_over_height(row);
   auto rows = static_cast<int>(ratio < 1.5 ? 4 : std::ceil(2 * ratio) + 1);
   auto columns = static_cast<int>(ratio < 0.5 ? std::ceil(1 / ratio) : 2);
-  if (rows * columns >= most_clusters(row)) {
+  if (const int most = most_clusters(row); rows * columns >= most) {
     if (ratio >= 1.5) rows = static_cast<int>(std::ceil(ratio)) + 1;
-    columns = std::max(1, (most_clusters(row) - 1) / rows);
+    columns = std::max(1, (most - 1) / rows);
   }
   return in_batches(row, rows, columns, rows * columns + 1);
 }

@@ -14,6 +14,7 @@
 #include "families/variants.h"
 #include "gpu/loose_cases.h"
 #include "gpu/row_problems.h"
+#include "gpu/split_case.h"
 #include "support/variable.h"
 
 namespace bwgemm::test {
@@ -273,7 +274,7 @@ TEST_P(SameBits, BesideOtherWork) {
   const auto handle = handle_on(streams[0]), other = handle_on(streams[2]);
   const Handle third;
   ASSERT_TRUE(succeeds(bwgemmSetStream(third.get(), streams[4].get())));
-  const GemmCase load{.m = 72, .n = 40, .k = small_scale() ? 1025 : 32769, .output = Dtype::f32};
+  const GemmCase load = split_case(1);
   const Operands loaded(load);
   std::vector<std::unique_ptr<Call>> calls;
   for (int i = 0; i < 3; ++i) calls.push_back(new_call());

@@ -4,19 +4,11 @@
 #include <gtest/gtest.h>
 #include <thread>
 
+#include "gpu/split_case.h"
 #include "support/gemm_case.h"
 
 namespace bwgemm::test {
 namespace {
-
-// A problem that TMA cannot load (k is odd), split over k: its launches use scratch memory and
-// counters.
-GemmCase split_problem(std::uint64_t seed) {
-  GemmCase gemm{.m = 72, .n = 40, .k = small_scale() ? 1025 : 32769, .output = Dtype::f32};
-  gemm.fill = Fill::integers;
-  gemm.seed = seed;
-  return gemm;
-}
 
 class Streams : public HandleTest {
  protected:
@@ -101,7 +93,7 @@ TEST_F(Streams, AStreamOfAnotherContextIsRefused) {
 // Two streams and one handle; all launches are in flight together.
 TEST_F(Streams, SplitProblemsOnTwoStreams) {
   const Stream first, second;
-  const GemmCase one = split_problem(1), two = split_problem(2);
+  const GemmCase one = split_case(1), two = split_case(2);
   Operands operands_one(one), operands_two(two);
   for (int i = 0; i < (small_scale() ? 4 : 100); ++i) {
     ASSERT_TRUE(succeeds(bwgemmSetStream(handle(), first.get())));
@@ -121,7 +113,7 @@ TEST_F(Streams, SplitProblemsOnThePerThreadStreamsOfTwoThreads) {
   ASSERT_TRUE(succeeds(bwgemmSetStream(handle(), CU_STREAM_PER_THREAD)));
   CUcontext context = nullptr;
   check(driver().ctx_get_current(&context), "cuCtxGetCurrent");
-  const GemmCase one = split_problem(3), two = split_problem(4);
+  const GemmCase one = split_case(3), two = split_case(4);
   Operands operands_one(one), operands_two(two);
   const auto repeat = [&](const GemmCase& gemm, Operands& operands) {
     const CurrentContext scope(context);
